@@ -264,7 +264,7 @@ func TestFormsThatAreNotKept(t *testing.T) {
 	p.expire()
 	to := back(t, p.post("owner", path, form).Header().Get("Location"))
 	p.signIn("owner", tenant(alpha, "alpha", "owner"))
-	if says := alerts(parse(t, p.get("owner", to).Body.String())); !strings.Contains(says, "too long to be kept") {
+	if says := alerts(parse(t, p.get("owner", to).Body.String())); !strings.Contains(says, "too long to be stored") {
 		t.Errorf("%s: %q", to, says)
 	}
 	p.expire()

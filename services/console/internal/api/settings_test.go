@@ -86,7 +86,7 @@ func TestQuickStartWithAKey(t *testing.T) {
 func TestInvitationWithoutALink(t *testing.T) {
 	t.Parallel()
 	for delivery, want := range map[string]string{
-		"none": "signs in with its own password", "mailed": "is on its way", "failed": "could not be sent",
+		"none": "sign in with their existing password", "mailed": "We sent them an email", "failed": "could not be sent",
 	} {
 		p := newPlatform(t, options{})
 		p.answer("inviteMember", func(call) reply {
@@ -184,8 +184,8 @@ func TestPolicyPreview(t *testing.T) {
 	doc := parse(t, w.Body.String())
 	text := textOf(doc)
 	for _, want := range []string{
-		"A new booking is confirmed at once.", "The earliest start of a booking made now is 1 March 2027, 13:00.", "The last day that can be booked now is 31 March 2027.",
-		"Cancelled at least 48 hours before the start, 70 % of what was paid goes back.",
+		"New bookings are confirmed immediately.", "The earliest start of a booking created now is 1 March 2027, 13:00.", "The latest day that can be booked now is 31 March 2027.",
+		"If a booking is cancelled at least 48 hours before the start, 70% of the amount paid is refunded.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
@@ -253,7 +253,7 @@ func TestAuditVerdict(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	w := p.post("admin", where+"audit/verify", nil)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "The chain holds: 12 records") || !strings.Contains(w.Body.String(), "ab12") {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "The chain is intact: 12 records") || !strings.Contains(w.Body.String(), "ab12") {
 		t.Errorf("%d %s", w.Code, textOf(parse(t, w.Body.String())))
 	}
 	p.answer("verifyAudit", object(map[string]any{"records": 3, "head": map[string]any{"sequence": 3, "hash": "cd"}, "broken": "record 4 was changed"}))
@@ -314,7 +314,7 @@ func TestAvailabilityExplains(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	w := p.get("viewer", where+"availability?date=2027-07-03&unit_id=un"+oneID+"&at=2027-07-03T09:00")
-	if !strings.Contains(w.Body.String(), "A confirmed booking takes this time.") {
+	if !strings.Contains(w.Body.String(), "A confirmed booking occupies this time.") {
 		t.Errorf("%d %s", w.Code, textOf(parse(t, w.Body.String())))
 	}
 	i := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "explainAvailability" })
@@ -324,7 +324,7 @@ func TestAvailabilityExplains(t *testing.T) {
 	if !strings.Contains(p.get("staff", where+"availability?date=2027-07-03").Body.String(), "event_start_time=09%3A00&amp;unit_id=un"+oneID) {
 		t.Error("a free slot does not lead to its booking")
 	}
-	if w := p.get("viewer", where+"availability?at=x&unit_id=un"+oneID); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Enter a date with a time.") {
+	if w := p.get("viewer", where+"availability?at=x&unit_id=un"+oneID); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Enter a date and time.") {
 		t.Errorf("%d", w.Code)
 	}
 }
@@ -334,7 +334,7 @@ func TestPrices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	text := textOf(parse(t, p.get("viewer", where+"prices?package_id=pkg"+oneID+"&year=2028").Body.String()))
-	if !strings.Contains(text, "New Year, 125 %") || !strings.Contains(text, "Prices in USD") || !strings.Contains(text, "125New Year") && !strings.Contains(text, "125 New Year") {
+	if !strings.Contains(text, "New Year, 125%") || !strings.Contains(text, "Prices in USD") || !strings.Contains(text, "125New Year") && !strings.Contains(text, "125 New Year") {
 		t.Error(text)
 	}
 	i := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "listPackagePrices" })

@@ -130,7 +130,7 @@ func TestWhatIsDue(t *testing.T) {
 	doc := parse(t, p.get("owner", where+"today").Body.String())
 	text := textOf(all(doc, "main")[0])
 	for _, want := range []string{
-		"Held until B-000009 Grace Hopper 1 March 2027 1 March 2027, 13:00", "B-000009 Grace Hopper 1 March 2027 $20.00", "booking.created", "HTTP 503", "https://a.example/hook", "https://gone.example/hook",
+		"Hold expires B-000009 Grace Hopper 1 March 2027 1 March 2027, 13:00", "B-000009 Grace Hopper 1 March 2027 $20.00", "booking.created", "HTTP 503", "https://a.example/hook", "https://gone.example/hook",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
@@ -223,7 +223,7 @@ func TestFirstSteps(t *testing.T) {
 		}
 		text := textOf(parse(t, p.get("owner", where+"today").Body.String()))
 		asked := slices.ContainsFunc(p.made(), func(c call) bool { return c.ID == "listServices" })
-		if shown := strings.Contains(text, "Take your first booking"); shown != tc.shown || asked != tc.shown {
+		if shown := strings.Contains(text, "Add your first booking"); shown != tc.shown || asked != tc.shown {
 			t.Errorf("%s: shown %t, asked %t, want %t", name, shown, asked, tc.shown)
 		}
 	}
@@ -276,7 +276,7 @@ func TestDeliveryPage(t *testing.T) {
 	for body, sample := range map[string]bool{"": false, "{}": true} { // kept no more, or of a test
 		p.answer("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": body, "sample": sample, "requests": []any{}}))
 		page := p.get("owner", path).Body.String()
-		if strings.Contains(page, event) || strings.Contains(textOf(parse(t, page)), "no longer kept") == sample {
+		if strings.Contains(page, event) || strings.Contains(textOf(parse(t, page)), "no longer stored") == sample {
 			t.Errorf("body %q, sample %t: %s", body, sample, textOf(parse(t, page)))
 		}
 	}
@@ -296,7 +296,7 @@ func TestFigures(t *testing.T) {
 	for days, from := range map[string]string{"": "2027-01-31", "30": "2027-01-31", "90": "2026-12-02", "91": "2027-01-31"} {
 		p.forget()
 		text := textOf(parse(t, p.get("viewer", where+"today?days="+days).Body.String()))
-		if !strings.Contains(text, "$125.50") || !strings.Contains(text, "12.5 %") && !strings.Contains(text, "13 %") && !strings.Contains(text, "12 %") {
+		if !strings.Contains(text, "$125.50") || !strings.Contains(text, "12.5%") && !strings.Contains(text, "13%") && !strings.Contains(text, "12%") {
 			t.Errorf("%s: %s", days, text)
 		}
 		if q := p.asked(t, "listStatistics").Query; q.Get("from") != from || q.Get("to") != "2027-03-01" {
@@ -341,7 +341,7 @@ func TestNotices(t *testing.T) {
 	p := newPlatform(t, options{})
 	for done, want := range map[string]bool{"view_saved": true, "nothing_such": false} {
 		text := textOf(parse(t, p.get("owner", where+"bookings?done="+done).Body.String()))
-		if strings.Contains(text, "The view is saved.") != want {
+		if strings.Contains(text, "View saved.") != want {
 			t.Errorf("%s: %s", done, text)
 		}
 	}

@@ -227,12 +227,12 @@ func TestTranslate(t *testing.T) {
 	}
 	german, english := w.For("de", ""), w.For("en", "")
 	for said, want := range map[string]string{
-		"Is required.":                                   "Dieses Feld ist nötig.",
+		"Is required.":                                   "Dieses Feld ist erforderlich.",
 		"Must be at most 200 characters.":                "Darf höchstens 200 Zeichen haben.",
 		"Must be at most 12.":                            "Darf höchstens 12 sein.",
 		"Must be at most 4, the unit's capacity.":        "Die Einheit fasst höchstens 4 Personen.",
-		"Must be one of: owner, admin.":                  "Muss eines von diesen sein: owner, admin.",
-		"kim@example.com is a member already, as staff.": "kim@example.com ist schon Mitglied, als staff.",
+		"Must be one of: owner, admin.":                  "Muss einer dieser Werte sein: owner, admin.",
+		"kim@example.com is a member already, as staff.": "kim@example.com ist bereits Mitglied, als staff.",
 		"Something new.":                                 "Something new.",
 	} {
 		if got := Translate(german, said); got != want {

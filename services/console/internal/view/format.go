@@ -80,11 +80,11 @@ func (f Format) Plain(m domain.Money) string {
 	return strings.ReplaceAll(s, ".", f.T("decimal_point"))
 }
 
-// Percent writes basis points: 12.5 %.
+// Percent writes basis points as the language does: 12.5%.
 func (f Format) Percent(bps int64) string {
 	s := money.Amount{Minor: bps}.Decimal(2)
 	s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	return strings.ReplaceAll(s, ".", f.T("decimal_point")) + " %"
+	return f.T("percent", "Number", strings.ReplaceAll(s, ".", f.T("decimal_point")))
 }
 
 // Label is the name of a field. One without a name in the language is called as the API calls it.

@@ -155,7 +155,7 @@ func LinkURL(authURL, token string) string {
 }
 
 // InviteSubject is the subject of the message that invites to a tenant.
-func InviteSubject(tenant string) string { return "You are invited to " + MailName(tenant) }
+func InviteSubject(tenant string) string { return "You have been invited to " + MailName(tenant) }
 
 // Bounds of a name in a message.
 const (
@@ -198,7 +198,7 @@ func inMail(r rune, followed bool) bool {
 
 // LinkMessage is the text of the message that brings a one-time link.
 func LinkMessage(subject, link string) string {
-	return subject + ".\n\nChoose your password within 24 hours:\n\n" + link + "\n\nIf you did not expect this message, ignore it.\n"
+	return subject + ".\n\nTo set your password, open this link within 24 hours:\n\n" + link + "\n\nIf you did not expect this email, you can ignore it.\n"
 }
 
 const maxEmail = 255

@@ -104,7 +104,7 @@ func TestTheLanguageOfABrowser(t *testing.T) {
 			t.Errorf("%.20q: %s, want %s", accept, got.Lang, want)
 		}
 	}
-	if got := w.For("", "de").T("wait", "Seconds", 3); got != "Zu viele Versuche sind fehlgeschlagen. Versuchen Sie es in 3 Sekunden noch einmal." {
+	if got := w.For("", "de").T("wait", "Seconds", 3); got != "Zu viele fehlgeschlagene Versuche. Versuchen Sie es in 3 Sekunden noch einmal." {
 		t.Error(got)
 	}
 	if got := w.For("", "fr").T("consent", "App", "<b>"); got != "<b> demande un accès" { // the page escapes it

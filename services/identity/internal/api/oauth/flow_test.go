@@ -19,7 +19,7 @@ func TestFlow(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	consent := b.signIn(w.request(), w.operator.Email)
-	for _, shown := range []string{"Till &amp; &lt;Co&gt;", "Boats", "app.example", "dana@example.com", "See your bookings", "read:bookings", "write:bookings", `value="test"`} {
+	for _, shown := range []string{"Till &amp; &lt;Co&gt;", "Boats", "app.example", "dana@example.com", "View your bookings", "read:bookings", "write:bookings", `value="test"`} {
 		if !strings.Contains(consent.body, shown) {
 			t.Errorf("the consent page does not show %q", shown)
 		}

@@ -62,7 +62,7 @@ func TestWrongSignIns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]string{{w.operator.Email, "not my password"}, {"nobody@example.com", password}, {"gone@example.com", password}, {"", ""}} {
-		if p := w.browser().try(c[0], c[1]); p.StatusCode != 422 || !strings.Contains(p.body, "The e-mail address or the password is wrong.") || strings.Contains(p.body, c[1]) && c[1] != "" {
+		if p := w.browser().try(c[0], c[1]); p.StatusCode != 422 || !strings.Contains(p.body, "The email address or the password is incorrect.") || strings.Contains(p.body, c[1]) && c[1] != "" {
 			t.Errorf("%q: %d", c[0], p.StatusCode)
 		}
 	}
@@ -274,7 +274,7 @@ func TestAccount(t *testing.T) {
 	if set.StatusCode != 200 || strings.Count(set.body, "<li><code>") != 10 {
 		t.Errorf("%d %s", set.StatusCode, set.body)
 	}
-	if p := laptop.get("/oauth/account"); strings.Contains(p.body, "<li><code>") || !strings.Contains(p.body, "are asked for when you sign in") {
+	if p := laptop.get("/oauth/account"); strings.Contains(p.body, "<li><code>") || !strings.Contains(p.body, "you need a code from your authenticator app") {
 		t.Errorf("%s", p.body)
 	}
 	if p := do(laptop, set, "do", "end_others"); strings.Contains(p.body, "Phone") || !strings.Contains(p.body, "Laptop") {
@@ -332,7 +332,7 @@ func TestGrantsOfAnAccount(t *testing.T) {
 		t.Error("the grant was ended by somebody else")
 	}
 	end.Set("form", formOf(account))
-	if p := b.do(http.MethodPost, "/oauth/account", end); p.StatusCode != 200 || !strings.Contains(p.body, "No app acts for you.") {
+	if p := b.do(http.MethodPost, "/oauth/account", end); p.StatusCode != 200 || !strings.Contains(p.body, "No connected apps.") {
 		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
 	if _, ok := w.alive(granted.Access); ok {

@@ -113,65 +113,65 @@ const of = (resource, made) => `${resource}/${made.id}`;
 
 /** Actions: where each begins, the texts of its link and its button, what is filled in, and what the page says at the end. */
 const actions = [
-  ['confirm', async (d) => of('bookings', await d.booking('pending')), 'Confirm', {}, /The booking is confirmed/],
-  ['complete', async (d) => of('bookings', await d.booking()), 'Mark as completed', {}, /The booking is completed/],
-  ['no show', async (d) => of('bookings', await d.booking()), 'Did not come', {}, /did not come/],
-  ['reprice', async (d) => of('bookings', await d.booking()), 'Price anew', {}, /present price/],
+  ['confirm', async (d) => of('bookings', await d.booking('pending')), 'Confirm', {}, /Booking confirmed/],
+  ['complete', async (d) => of('bookings', await d.booking()), 'Mark as completed', {}, /Booking marked as completed/],
+  ['no show', async (d) => of('bookings', await d.booking()), 'Mark as no-show', {}, /Booking marked as no-show/],
+  ['reprice', async (d) => of('bookings', await d.booking()), 'Reprice', {}, /Booking repriced/],
   ['invoice of a booking', async (d) => of('bookings', await d.booking()), 'New invoice', {}, /Saved[\s\S]*draft/, 'Save'],
   ['edit a booking', async (d) => of('bookings', await d.booking()), 'Edit', { notes: 'By the pier' }, /Saved[\s\S]*By the pier/, 'Save'],
   ['cancel a booking', async (d) => of('bookings', await d.booking()), 'Cancel', { reason: 'Storm' }, /Cancelled[\s\S]*Storm/],
   ['book for a customer', async (d) => of('customers', d.customer), 'New booking', { event_date: day(8), guest_count: '4' }, /Saved/, 'Save'],
   ['quote for a customer', async (d) => of('customers', d.customer), 'New quote', { package_id: 'Evening tour', event_date: day(8) }, /Saved[\s\S]*€80\.00/, 'Save'],
   ['erase a customer', async (d) => of('customers', await d.person('ben')), 'Erase', {}, /(Deleted|being erased)/],
-  ['contacted', async (d) => of('leads', await d.lead()), 'Contacted', {}, /marked as contacted/],
-  ['qualified', async (d) => of('leads', await d.lead()), 'Qualified', {}, /marked as qualified/],
+  ['contacted', async (d) => of('leads', await d.lead()), 'Mark as contacted', {}, /marked as contacted/],
+  ['qualified', async (d) => of('leads', await d.lead()), 'Mark as qualified', {}, /marked as qualified/],
   ['quote for a lead', async (d) => of('leads', await d.lead()), 'New quote', { package_id: 'Evening tour', event_date: day(9) }, /Saved/, 'Save'],
-  ['convert a lead', async (d) => of('leads', await d.lead()), 'Convert to a customer', {}, /is a customer now/],
-  ['lose a lead', async (d) => of('leads', await d.lead()), 'Lost', { lost_reason: 'Too far' }, /marked as lost[\s\S]*Too far/],
-  ['send a quote', async (d) => of('quotes', await d.quote()), 'Send', {}, /The quote is sent/],
-  ['accept a quote', async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}).then((q) => of('quotes', q)), 'Accept', {}, /The quote is accepted/],
-  ['decline a quote', async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}).then((q) => of('quotes', q)), 'Declined', { reason: 'Rain' }, /declined[\s\S]*Rain/],
+  ['convert a lead', async (d) => of('leads', await d.lead()), 'Convert to customer', {}, /Lead converted/],
+  ['lose a lead', async (d) => of('leads', await d.lead()), 'Mark as lost', { lost_reason: 'Too far' }, /marked as lost[\s\S]*Too far/],
+  ['send a quote', async (d) => of('quotes', await d.quote()), 'Send', {}, /Quote sent/],
+  ['accept a quote', async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}).then((q) => of('quotes', q)), 'Accept', {}, /Quote accepted/],
+  ['decline a quote', async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}).then((q) => of('quotes', q)), 'Mark as declined', { reason: 'Rain' }, /declined[\s\S]*Rain/],
   ['cancel a quote', async (d) => of('quotes', await d.quote()), 'Cancel', {}, /Cancelled/],
-  ['issue an invoice', async (d) => of('invoices', await d.invoice()), 'Issue', {}, /has its number/],
-  ['record a payment', async (d) => of('invoices', await d.invoice('open')), 'Record a payment', { method: 'cash' }, /The payment is recorded/],
-  ['reverse a payment', async (d) => paid(d), 'Reverse', {}, /The payment is reversed/],
-  ['uncollectible', async (d) => of('invoices', await d.invoice('open')), 'Uncollectible', {}, /uncollectible/],
-  ['void an invoice', async (d) => of('invoices', await d.invoice('open')), 'Void', {}, /The invoice is void/],
-  ['capture a card payment', async (d) => of('payments', await d.payment({ capture_method: 'manual' }, true)), 'Capture', {}, /The payment is captured/],
+  ['issue an invoice', async (d) => of('invoices', await d.invoice()), 'Issue', {}, /Invoice issued/],
+  ['record a payment', async (d) => of('invoices', await d.invoice('open')), 'Record payment', { method: 'cash' }, /Payment recorded/],
+  ['reverse a payment', async (d) => paid(d), 'Reverse', {}, /Payment reversed/],
+  ['uncollectible', async (d) => of('invoices', await d.invoice('open')), 'Mark as uncollectible', {}, /uncollectible/],
+  ['void an invoice', async (d) => of('invoices', await d.invoice('open')), 'Void', {}, /Invoice voided/],
+  ['capture a card payment', async (d) => of('payments', await d.payment({ capture_method: 'manual' }, true)), 'Capture', {}, /Payment captured/],
   ['refund a card payment', async (d) => of('payments', await d.payment({}, true)), 'Refund', { amount_minor: '5' }, /Saved[\s\S]*€5\.00/, 'Save'],
   ['cancel a card payment', async (d) => of('payments', await d.payment({})), 'Cancel', {}, /Cancelled/],
   ['edit a service', async (d) => of('services', d.service), 'Edit', { description: 'Two hours' }, /Saved[\s\S]*Two hours/, 'Save'],
   ['edit a unit', async (d) => of('units', d.unit), 'Edit', { capacity: '8' }, /Saved[\s\S]*8/, 'Save'],
   ['edit a package', async (d) => of('packages', d.pkg), 'Edit', { description: 'With tea' }, /Saved[\s\S]*With tea/, 'Save'],
-  ['holiday rule', async () => 'holiday-rules', 'New holiday rule', { name: 'Summer', date_from: day(40), date_to: day(50), multiplier_bps: '125' }, /Saved[\s\S]*125 %/, 'Save'],
-  ['test event', async (d) => of('endpoints', await d.endpoint()), 'Send a test event', {}, /A test event is on its way/],
-  ['send events again', async (d) => of('endpoints', await d.endpoint()), 'Send events again', { from: `${day(-1)}T00:00` }, /The events are sent again/],
-  ['disable an endpoint', async (d) => of('endpoints', await d.endpoint()), 'Disable', {}, /The endpoint is disabled/],
-  ['enable an endpoint', async (d) => disabled(d), 'Enable', {}, /The endpoint is enabled/],
-  ['signing secret', async (d) => of('endpoints', await d.endpoint()), 'New signing secret', {}, /only now|once/],
+  ['holiday rule', async () => 'holiday-rules', 'New holiday rule', { name: 'Summer', date_from: day(40), date_to: day(50), multiplier_bps: '125' }, /Saved[\s\S]*125%/, 'Save'],
+  ['test event', async (d) => of('endpoints', await d.endpoint()), 'Send test event', {}, /The test event is on its way/],
+  ['send events again', async (d) => of('endpoints', await d.endpoint()), 'Resend events', { from: `${day(-1)}T00:00` }, /The events are being resent/],
+  ['disable an endpoint', async (d) => of('endpoints', await d.endpoint()), 'Disable', {}, /Endpoint disabled/],
+  ['enable an endpoint', async (d) => disabled(d), 'Enable', {}, /Endpoint enabled/],
+  ['signing secret', async (d) => of('endpoints', await d.endpoint()), 'Rotate signing secret', {}, /only once/],
   ['delete an endpoint', async (d) => of('endpoints', await d.endpoint()), 'Delete', {}, /Deleted/],
-  ['calendar feed', async () => 'feeds', 'New calendar feed', { name: 'Crew' }, /only now|once/, 'Save'],
+  ['calendar feed', async () => 'feeds', 'New calendar feed', { name: 'Crew' }, /only once/, 'Save'],
   ['delete a feed', async (d) => of('feeds', await d.make('/calendar-feeds', { name: 'Crew' })), 'Delete', {}, /Deleted/],
-  ['API key', async () => 'keys', 'New API key', { name: 'Till', scopes: 'read:units' }, /only now[\s\S]*curl/, 'Save'],
-  ['replace a key', (d, hand) => key(hand), 'Replace', { overlap_seconds: 'for an hour' }, /only now[\s\S]*curl/],
-  ['revoke a key', (d, hand) => key(hand), 'Revoke', {}, /The key is revoked/],
+  ['API key', async () => 'keys', 'New API key', { name: 'Till', scopes: 'read:units' }, /only once[\s\S]*curl/, 'Save'],
+  ['replace a key', (d, hand) => key(hand), 'Replace', { overlap_seconds: 'For one hour' }, /only once[\s\S]*curl/],
+  ['revoke a key', (d, hand) => key(hand), 'Revoke', {}, /API key revoked/],
   ['OAuth app', async () => 'apps', 'New app', { name: 'Till', redirect_uris: 'https://app.example/callback', scopes: 'read:units' }, /Saved[\s\S]*app\.example/, 'Save'],
   ['edit an app', (d, hand) => app(hand), 'Edit', { browser_origins: 'https://app.example' }, /Saved[\s\S]*https:\/\/app\.example/, 'Save'],
   ['delete an app', (d, hand) => app(hand), 'Delete', {}, /Deleted/],
-  ['end access of an app', (d, hand) => grant(hand), 'End access', {}, /The access has ended|Deleted/],
-  ['invite a member', async () => 'members', 'Invite a member', () => ({ email: `kim-${randomBytes(4).toString('hex')}@example.com`, name: 'Kim', role: 'staff' }), /works once/, 'Save'],
-  ['change a role', (d, hand) => member(hand), 'Change role', { role: 'viewer' }, /The role is changed[\s\S]*viewer/],
+  ['end access of an app', (d, hand) => grant(hand), 'Revoke access', {}, /Access revoked|Deleted/],
+  ['invite a member', async () => 'members', 'Invite member', () => ({ email: `kim-${randomBytes(4).toString('hex')}@example.com`, name: 'Kim', role: 'staff' }), /works once/, 'Save'],
+  ['change a role', (d, hand) => member(hand), 'Change role', { role: 'viewer' }, /Role changed[\s\S]*viewer/],
   ['remove a member', (d, hand) => member(hand), 'Remove', {}, /Deleted|removed/],
   ['business', async () => 'business', null, { legal_name: 'Harbour Tours GmbH' }, /Saved/, 'Save'],
-  ['try a policy', async () => 'policy', null, { max_advance_days: '10' }, /The last day that can be booked/, 'Show what it means'],
-  ['policy', async () => 'policy', null, { max_advance_days: '400' }, /Saved[\s\S]*The last day that can be booked/, 'Save'],
-  ['audit log', async () => 'audit', null, {}, /The chain holds/, 'Verify the chain'],
-  ['save a view', async () => 'bookings?status=pending', null, { name: 'Open ones' }, /The view is saved[\s\S]*Open ones/, 'Save view'],
-  ['delete a view', (d, hand) => view(hand), null, {}, /The view is deleted/, '×'],
-  ['quick start', async () => 'quickstart', null, {}, /shown this once[\s\S]*export HOLDFAST_KEY=svc_test_\w{32}\n/, 'Make a key and fill it in'],
-  ['clock, a day', async () => 'clock', null, {}, /The test clock is set/, 'Forward a day'],
+  ['try a policy', async () => 'policy', null, { max_advance_days: '10' }, /The latest day that can be booked/, 'Preview'],
+  ['policy', async () => 'policy', null, { max_advance_days: '400' }, /Saved[\s\S]*The latest day that can be booked/, 'Save'],
+  ['audit log', async () => 'audit', null, {}, /The chain is intact/, 'Verify chain'],
+  ['save a view', async () => 'bookings?status=pending', null, { name: 'Open ones' }, /View saved[\s\S]*Open ones/, 'Save view'],
+  ['delete a view', (d, hand) => view(hand), null, {}, /View deleted/, '×'],
+  ['quick start', async () => 'quickstart', null, {}, /shown only once[\s\S]*export HOLDFAST_KEY=svc_test_\w{32}\n/, 'Create key and insert it'],
+  ['clock, a day', async () => 'clock', null, {}, /Test clock set/, 'Advance one day'],
   ['clock, real time', (d, hand) => frozen(hand), null, {}, /follows real time/, 'Return to real time'],
-  ['payment gateway', async () => 'gateway', null, (d) => ({ publishable_key: d.publishable, secret_key: d.secret }), /The payment gateway is connected/, 'Connect'],
+  ['payment gateway', async () => 'gateway', null, (d) => ({ publishable_key: d.publishable, secret_key: d.secret }), /Payment gateway connected/, 'Connect'],
 ];
 
 async function paid(d) {
@@ -192,13 +192,13 @@ async function fresh(hand, list, link, fields) {
   await hand.go(link);
   await hand.fill(fields);
   await hand.go('Save');
-  const kept = hand.page.locator('main a').filter({ hasText: 'I have kept it' });
-  if (await kept.count()) await hand.go('I have kept it');
+  const kept = hand.page.locator('main a').filter({ hasText: 'I have saved it' });
+  if (await kept.count()) await hand.go('I have saved it');
   return hand.page.url().replace(/\?.*/, '').split('/test/')[1];
 }
 
 const key = (hand) => fresh(hand, 'keys', 'New API key', { name: 'Till', scopes: 'read:units' });
-const member = (hand) => fresh(hand, 'members', 'Invite a member', { email: `kim-${randomBytes(4).toString('hex')}@example.com`, name: 'Kim', role: 'staff' });
+const member = (hand) => fresh(hand, 'members', 'Invite member', { email: `kim-${randomBytes(4).toString('hex')}@example.com`, name: 'Kim', role: 'staff' });
 const app = (hand) => fresh(hand, 'apps', 'New app', { name: 'Till', redirect_uris: `http://127.0.0.1:1/callback`, scopes: 'read:units' });
 
 async function view(hand) {
@@ -210,7 +210,7 @@ async function view(hand) {
 
 async function frozen(hand) {
   await hand.page.goto(hand.at('clock'));
-  await hand.go('Forward an hour');
+  await hand.go('Advance one hour');
   return 'clock';
 }
 

@@ -32,7 +32,7 @@ after(async () => {
 
 /** Sets up a catalogue with what the pages say alone. */
 async function catalogue(hand) {
-  await hand.go('Describe what you offer: make a service');
+  await hand.go('Create a service to describe what you offer');
   await hand.fill({ name: 'Harbour tour', duration_minutes: '120' });
   await hand.go('Save');
   for (const name of ['Gull', 'Heron']) {
@@ -47,7 +47,7 @@ async function catalogue(hand) {
   await hand.go('New package');
   await hand.fill({ name: 'Evening tour', service_id: 'Harbour tour', base_price: '80', deposit_type: 'percentage', deposit_value: '25' });
   await hand.go('Save');
-  assert.match(await hand.text(), /€80\.00[\s\S]*25 %/);
+  assert.match(await hand.text(), /€80\.00[\s\S]*25%/);
 }
 
 /** Takes a booking by phone for a new customer. */
@@ -71,17 +71,17 @@ async function quoteAndDeposit(hand) {
   await hand.go('Save');
   await hand.go('Send');
   await hand.go('Send');
-  assert.match(await hand.text(), /The quote is sent/);
+  assert.match(await hand.text(), /Quote sent/);
   await hand.go('Accept');
-  assert.match(await hand.text(), /A booking is made/);
+  assert.match(await hand.text(), /A booking is created/);
   await hand.go('Accept');
   await hand.open('Invoices');
   await hand.go('INV-000001');
-  await hand.go('Record a payment');
+  await hand.go('Record payment');
   assert.equal(await hand.page.inputValue('[name=amount]'), '20.00');
   await hand.fill({ method: 'cash', reference: 'Till 1' });
-  await hand.go('Record a payment');
-  assert.match(await hand.text(), /The payment is recorded[\s\S]*paid[\s\S]*Till 1/);
+  await hand.go('Record payment');
+  assert.match(await hand.text(), /Payment recorded[\s\S]*paid[\s\S]*Till 1/);
 }
 
 test('an operator who has never seen it, by mouse', { timeout: 480_000 }, async () => {
@@ -124,7 +124,7 @@ test('the same by keyboard, without scripts', { timeout: 480_000 }, async () => 
   await hand.go('New booking');
   await hand.fill({ customer_id: 'ada@example.com', package_id: 'Evening tour', unit_id: 'Heron', event_date: day(9), event_start_time: '11:00' });
   await hand.go('Save');
-  assert.match(await hand.text(), /The unit is taken at that time\.[\s\S]*B-000001 10:00–12:00 \(Ada Harbour\)/);
+  assert.match(await hand.text(), /The unit is not available at that time\.[\s\S]*B-000001 10:00–12:00 \(Ada Harbour\)/);
   assert.equal(await hand.page.inputValue('[name=event_start_time]'), '11:00');
   await tab.page.goto(booking);
   await quoteAndDeposit(hand);
@@ -137,25 +137,25 @@ async function failedWebhook(hand) {
   failing = true;
   await hand.open('Webhooks');
   await hand.go('New webhook endpoint');
-  await hand.fill({ url: `http://${receivers}:${receiver.address().port}/hook`, event_types: 'All types, later ones too' });
+  await hand.fill({ url: `http://${receivers}:${receiver.address().port}/hook`, event_types: 'All event types, including future ones' });
   await hand.go('Save');
   assert.match(await hand.page.inputValue('#secret'), /^whsec_/);
-  await hand.go('I have kept it');
+  await hand.go('I have saved it');
   await hand.open('Customers');
   await hand.go('New customer');
   await hand.fill({ first_name: 'Ben', email: 'ben@example.com' });
   await hand.go('Save');
-  await eventually(hand, 'Today', /Webhooks that fail[\s\S]*\/hook[\s\S]*Deliveries that failed[\s\S]*customer\.created[\s\S]*HTTP 500/);
+  await eventually(hand, 'Today', /Failing webhooks[\s\S]*\/hook[\s\S]*Failed deliveries[\s\S]*customer\.created[\s\S]*HTTP 500/);
   if (hand.keyboard) { // by way of the endpoint
     await hand.go(`http://${receivers}:${receiver.address().port}/hook`);
     assert.match(await hand.text(), /customer\.created[\s\S]*HTTP 500/);
   }
   await hand.go('customer\\.created');
-  await hand.page.locator('summary').filter({ hasText: 'Headers that were sent' }).click();
+  await hand.page.locator('summary').filter({ hasText: 'Request headers' }).click();
   assert.match(await hand.text(), /HTTP 500[\s\S]*Service-Delivery-Attempt: 1[\s\S]*the till is <b>closed<\/b>[\s\S]*"email": "ben@example\.com"/);
   failing = false;
-  await hand.go('Send again');
-  assert.match(await hand.text(), /It is sent again/);
+  await hand.go('Resend');
+  assert.match(await hand.text(), /The event is being resent/);
   await eventually(hand, null, /succeeded[\s\S]*HTTP 200/);
 }
 
