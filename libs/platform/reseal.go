@@ -16,8 +16,8 @@ import (
 
 // ResealSettings are the settings of reseal, which are a part of each service's Config.
 type ResealSettings struct {
-	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`                   // in the role <db>_worker
-	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
+	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`                   // URL of the database in the role <db>_worker
+	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 }
 
 // ResealTable seals the secrets of a table under the first key of the box and writes its progress to out: see package reseal.

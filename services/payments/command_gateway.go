@@ -24,12 +24,12 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// toolSettings are the settings of the command, which are a part of Config.
+// toolSettings contains the settings of the gateway command, which are a part of Config.
 type toolSettings struct {
-	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // in the role <db>_app, under row-level security
-	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
-	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // of Stripe's API, without /v1
-	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // of one call
+	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // URL of the database in the role <db>_app, under row-level security
+	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
+	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
 }
 
 // rotationOverlap is how long webhooks may be signed with the secret before.
