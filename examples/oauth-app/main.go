@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	tokens := flag.String("tokens", "", "file of the tokens; the default is oauth-app.json in the user's folder of settings")
+	tokens := flag.String("tokens", "", "file to store the tokens in (default oauth-app.json in the user's configuration folder)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -25,7 +25,7 @@ type ResealTable func(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Wri
 
 // ResealCommand returns the command reseal of a service whose table holds secrets.
 func ResealCommand(table ResealTable) *cobra.Command {
-	return service.Command("reseal", "Seal stored secrets and answers under the first encryption key; safe to stop and to repeat.",
+	return service.Command("reseal", "Re-encrypt stored secrets and responses with the first encryption key; safe to interrupt and repeat.",
 		func(ctx context.Context, s ResealSettings) error { return Reseal(ctx, s, table) })
 }
 

@@ -43,7 +43,7 @@ func command() *cobra.Command {
 
 func jarsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "jars", Short: "Download Kafka's jars with Maven when they are missing, and print their folder", Args: cobra.NoArgs,
+		Use: "jars", Short: "Download Kafka's jars with Maven if they are missing, and print their folder", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
 			if err == nil {

@@ -26,7 +26,7 @@ func withCommand() *cobra.Command {
 	var kafka string
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a command beside temporary PostgreSQL, Redis and Kafka (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
+		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return with(cmd.Context(), kafka, args)

@@ -37,18 +37,18 @@ const rotationOverlap = 24 * time.Hour
 
 func gatewayCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "gateway", Short: "Connect operators' accounts at the payment gateway.",
-		Long: `Connect operators' accounts at the payment gateway, Stripe.
+		Use: "gateway", Short: "Connect operators' payment gateway accounts.",
+		Long: `Connect operators' accounts at Stripe, the payment gateway.
 
-Secrets are never arguments. They are read from the environment (STRIPE_SECRET_KEY,
-STRIPE_WEBHOOK_SECRET), from files (--secret-key-file, --webhook-secret-file), or asked for
-on the terminal.`,
+Secrets are never passed as arguments. They are read from the environment (STRIPE_SECRET_KEY,
+STRIPE_WEBHOOK_SECRET), from files (--secret-key-file, --webhook-secret-file), or from the
+terminal.`,
 	}
 	for _, sub := range []*cobra.Command{
-		gatewayVerb("connect", "Connect an account, or give the connected one new keys.", connect),
+		gatewayVerb("connect", "Connect an account, or replace the keys of the connected account.", connect),
 		gatewayVerb("show", "Show the connected account.", show),
-		gatewayVerb("rotate", "Give the connected account new keys; webhooks signed with the earlier secret are taken for a day.", rotate),
-		gatewayVerb("disconnect", "End the connection; payments that have begun are still followed.", disconnect),
+		gatewayVerb("rotate", "Replace the keys of the connected account; webhooks signed with the previous secret are accepted for a day.", rotate),
+		gatewayVerb("disconnect", "Disconnect the account; existing payments are still tracked.", disconnect),
 	} {
 		cmd.AddCommand(sub)
 	}

@@ -23,7 +23,7 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: append(platform.Commands("webhooks", migrate),
-			service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions),
+			service.Command("partitions", "Delete past weeks of the event log.", dropPartitions),
 			platform.ResealCommand(store.ResealSecrets), listenCommand(), triggerCommand(), verifyCommand()),
 	})
 }

@@ -24,8 +24,8 @@ var commit string
 
 func main() {
 	port := flag.Int("port", 0, "loopback port to listen on")
-	data := flag.String("data", "", "folder that keeps topics, offsets and groups")
-	version := flag.Bool("version", false, "print the build")
+	data := flag.String("data", "", "folder that stores topics, offsets and groups")
+	version := flag.Bool("version", false, "print the version")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: local-kafka -port PORT -data FOLDER: an embedded Kafka-protocol broker for development")
 		flag.PrintDefaults()
