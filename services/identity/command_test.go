@@ -386,7 +386,7 @@ func TestAuditVerifyAgainstKeptHeads(t *testing.T) {
 	keep(strings.Replace(printed, `"demo"`, `"gone"`, 1))
 	s.fails("the audit log was changed", "audit", "verify", "--kept", file)
 	keep("nonsense")
-	s.fails("is not what --json prints", "audit", "verify", "--kept", file)
+	s.fails("is not output of --json", "audit", "verify", "--kept", file)
 }
 
 func TestCommandsWithoutSettings(t *testing.T) {
