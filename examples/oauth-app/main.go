@@ -73,7 +73,7 @@ func run(ctx context.Context, tokens string) error {
 }
 
 // errUnauthorized is the error of an access token that the API refuses.
-var errUnauthorized = errors.New("the access token is refused")
+var errUnauthorized = errors.New("the access token was rejected")
 
 // ended reports whether the operator has ended the grant, or it was not used for 30 days.
 func ended(err error) bool {
@@ -116,7 +116,7 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 			http.Error(w, "This is not the answer that the app waits for.", http.StatusBadRequest)
 			return
 		}
-		fmt.Fprintln(w, "You can close this window and go back to the app.")
+		fmt.Fprintln(w, "You can close this window and return to the app.")
 		select {
 		case answers <- got:
 		default: // the answer came twice

@@ -29,7 +29,7 @@ func seedCommand() *cobra.Command {
 				return fmt.Errorf("--tenant %q: %w", tenant, err)
 			}
 			if mode != string(caller.Test) && mode != string(caller.Live) {
-				return fmt.Errorf("--mode %q: want test or live", mode)
+				return fmt.Errorf("--mode must be test or live, not %q", mode)
 			}
 			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1, Background: true})
 			if err != nil {

@@ -243,7 +243,7 @@ func (k *kind) awaitGateway(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: map the gateway's node port as k8s/kind.yaml does, or set CLUSTER_URL (%w)", k.base, err)
+			return fmt.Errorf("%s does not respond: map the gateway's node port as k8s/kind.yaml does, or set CLUSTER_URL (%w)", k.base, err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -79,7 +79,7 @@ func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, err
 		kinds = nil
 	case "auto", parts.Apache, parts.Embedded:
 	default:
-		return nil, fmt.Errorf("--kafka is auto, apache, embedded, both or none, not %q", kafka)
+		return nil, fmt.Errorf("--kafka must be auto, apache, embedded, both or none, not %q", kafka)
 	}
 	if err := s.startParts(ctx, wanted{kafka: kinds}); err != nil {
 		return nil, err

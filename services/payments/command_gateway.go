@@ -110,10 +110,10 @@ func gatewayVerb(use, short string, run func(ctx context.Context, g gateway) (do
 func asTenant(ctx context.Context, tenant, mode string) (context.Context, error) {
 	id, err := ids.Parse[ids.TenantPrefix](tenant)
 	if err != nil {
-		return nil, errors.New("--tenant: want the id of a tenant, tn_…; `identity tenant list` shows them")
+		return nil, errors.New("--tenant must be the id of a tenant, tn_…; `identity tenant list` shows the ids")
 	}
 	if mode != string(caller.Live) && mode != string(caller.Test) {
-		return nil, errors.New("--mode: want test or live")
+		return nil, errors.New("--mode must be test or live")
 	}
 	c := caller.Service("payments", id, caller.Mode(mode))
 	c.Credential = "cli"
@@ -187,7 +187,7 @@ func (g gateway) secret(flag, env, question string, required bool) (string, erro
 		if !required {
 			return "", nil
 		}
-		return "", fmt.Errorf("set %s, or give --%s: there is no terminal to ask on", env, flag)
+		return "", fmt.Errorf("set %s or pass --%s: there is no terminal for input", env, flag)
 	}
 	fmt.Fprint(g.cmd.ErrOrStderr(), question)
 	raw, err := term.ReadPassword(in)

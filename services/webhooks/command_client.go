@@ -70,5 +70,5 @@ func checkType(name string) error {
 		}
 		names[i] = t.Name
 	}
-	return fmt.Errorf("%q is no event type; there are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not an event type; the types are %s", name, strings.Join(names, ", "))
 }

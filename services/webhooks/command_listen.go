@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-var errSecret = errors.New("--secret: want whsec_ and base64, as the platform makes them")
+var errSecret = errors.New("--secret must be whsec_ followed by base64, as created by the platform")
 
 func listenCommand() *cobra.Command {
 	var c clientConfig
@@ -72,7 +72,7 @@ func newListener(cmd *cobra.Command, target, secret string) (*listener, error) {
 		target = "http://" + target
 	}
 	if u, err := url.Parse(target); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("--forward-to: %q is no http or https URL", target)
+		return nil, fmt.Errorf("--forward-to must be an http or https URL, not %q", target)
 	}
 	l.to = newReceiver(target, secret)
 	return l, nil

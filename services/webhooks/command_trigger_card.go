@@ -28,7 +28,7 @@ const (
 
 const confirmTimeout = 30 * time.Second
 
-var errNoCard = errors.New("no publishable key is named: set STRIPE_PUBLISHABLE_KEY to that of the operator's account in test mode, " +
+var errNoCard = errors.New("no publishable key configured: set STRIPE_PUBLISHABLE_KEY to the key of the operator's account in test mode, " +
 	"or work in the folder of a running platform (its .run/env)")
 
 // cards reads where payments are confirmed, for steps that pay by card.

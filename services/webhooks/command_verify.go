@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-var errNewline = errors.New("the file ends with a newline that was not sent; without it the signature is valid")
+var errNewline = errors.New("the file ends with a newline that was not sent; without the newline, the signature is valid")
 
 func verifyCommand() *cobra.Command {
 	var secret, header, file string

@@ -51,7 +51,7 @@ func main() {
 // retention.
 func run(ctx context.Context, port int, data string, trimEvery time.Duration) error {
 	if port == 0 || data == "" {
-		return fmt.Errorf("-port and -data are both needed")
+		return fmt.Errorf("-port and -data are required")
 	}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
