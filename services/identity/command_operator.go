@@ -101,7 +101,7 @@ func operatorList() *cobra.Command {
 func operatorRole() *cobra.Command {
 	var tenant, role string
 	cmd := &cobra.Command{
-		Use: "role EMAIL", Short: "Change an operator's role at a tenant; their apps lose scopes that the role does not include immediately.", Args: cobra.ExactArgs(1),
+		Use: "role EMAIL", Short: "Change an operator's role at a tenant; apps immediately lose scopes that the new role does not include.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) {
 				return t.SetRole(t.cmd.Context(), t.by, app.MemberRef{Tenant: of.ID, Email: args[0]}, role)

@@ -77,7 +77,7 @@ func tenantUpdate() *cobra.Command {
 	f.String("max-advance-days", "", "how many days in advance a booking can be made; null is no limit")
 	f.String("confirm-on-deposit", "", "true or false; null is true")
 	f.String("refund-rules", "", `JSON such as [{"hours_before":168,"percent":100},{"hours_before":24,"percent":50}], sorted by hours in descending order; null is no rules`)
-	f.String("auto-refund", "", "true or false: refund automatically what the refund rules give; null is false")
+	f.String("auto-refund", "", "true or false: refund the amounts in the refund rules automatically; null is false")
 	f.String("refund-late-payments", "", "true or false: refund payments for cancelled or expired bookings automatically; null is false")
 	f.String("invoice-prefix", "", "prefix of invoice numbers: at most 20 letters, digits, hyphens and slashes; null is INV-")
 	f.String("invoice-year", "", "true or false: add the year after the prefix; null is false")

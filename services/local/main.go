@@ -1,5 +1,5 @@
-// Command local runs Holdfast on one machine: `up` starts the whole platform, `with` starts temporary parts around one
-// command, `kind` installs in a development cluster. It is not a part of production.
+// Command local runs Holdfast on one machine: `up` starts the whole platform, `with` runs a command with
+// temporary servers, and `kind` installs the platform in a development cluster. It is not used in production.
 package main
 
 import (
