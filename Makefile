@@ -25,10 +25,10 @@ FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
 GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md
 
-help: ## this list
+help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-setup: build ## build, and install PostgreSQL and Redis where they are missing
+setup: build ## build, and install PostgreSQL and Redis if they are missing
 	@bin/local with --kafka none -- true
 
 build: $(addprefix bin/,$(SERVICES) local local-kafka local-stripe) ## build every process into bin/
@@ -55,19 +55,19 @@ $(REDOC): .ci/redoc
 $(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
 	@.ci/pages $@
 
-up: build ## build and start the whole platform (LOG=all shows each request); Ctrl-C stops it
+up: build ## build and start the whole platform (LOG=all shows every request); stop it with Ctrl-C
 	@bin/local up
 
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## all tests on real PostgreSQL, Redis and Kafka
+test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## run all tests with real PostgreSQL, Redis and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local $(filter-out services/local,$(MODULES)) # the longest first
 
-test-full: ## the same with many more rounds and rows
+test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-lint: $(GOLANGCI) ## golangci-lint, gofumpt, the contract, the event definitions and the commit messages
+lint: $(GOLANGCI) ## lint the code, the contract, the event definitions and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)
 
 $(GOLANGCI):
@@ -106,31 +106,31 @@ $(PROMTOOL):
 $(CHROMIUM):
 	@.ci/chromium $@
 
-images: $(REDOC) $(STYLE) ## an image of every service, holdfast/<service>:$(TAG), without a network
+images: $(REDOC) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
-images-data: build ## an image of PostgreSQL, Redis and Kafka, where no registry is reached
+images-data: build ## build an image of PostgreSQL, Redis and Kafka for machines without a registry
 	@.ci/image-data dev
 
-kind-up: $(KIND) ## a development cluster: the one of KUBECONFIG and KIND_CLUSTER, or a new one
+kind-up: $(KIND) ## use the development cluster of KUBECONFIG and KIND_CLUSTER, or create one
 	@.ci/kind up
 
-kind-install: kind-up build images $(HELM) ## install datastores and platform in it, or upgrade them
+kind-install: kind-up build images $(HELM) ## install or upgrade the datastores and the platform in the cluster
 	@options=$$(.ci/kind images) && bin/local kind install $$options $(if $(VALUES),--values $(VALUES))
 
-kind-test: build bin/oauth-app $(KIND) $(HELM) $(CHROMIUM) ## attack the platform in the cluster: upgrades, dying pods, drained nodes, policies
+kind-test: build bin/oauth-app $(KIND) $(HELM) $(CHROMIUM) ## test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
 	@.ci/kind-test "$(TEST)"
 
-kind-load: $(KIND) $(K6) ## the same load as a Job in the cluster, as in make kind-load SCENARIO=steady
+kind-load: $(KIND) $(K6) ## run a k6 load test as a Job in the cluster, such as make kind-load SCENARIO=steady
 	@.ci/kind-load "$(SCENARIO)"
 
-kind-uninstall: build $(HELM) ## take the platform out of the cluster; volumes and keys stay
+kind-uninstall: build $(HELM) ## uninstall the platform from the cluster; keep volumes and keys
 	@bin/local kind uninstall
 
-kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there before
+kind-down: $(KIND) ## delete the cluster, or the namespace if the cluster existed before
 	@.ci/kind down
 
-gen: ## generate what follows from the contract, the event definitions, the list of services, the pages and the settings
+gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
@@ -139,23 +139,23 @@ gen: ## generate what follows from the contract, the event definitions, the list
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 
-verify: gen ## fail when generated files or module files are stale
+verify: gen ## fail if generated files or module files are out of date
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
 	@git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 
-bench: build bin/loadtest ## measure beside nginx and pgbench, on a platform of its own (loadtest/README.md)
+bench: build bin/loadtest ## run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
 	@bin/loadtest bench
 
-load: $(K6) ## load with k6, as in make load SCENARIO=steady (loadtest/k6/README.md)
+load: $(K6) ## run a k6 load test, such as make load SCENARIO=steady (loadtest/k6/README.md)
 	@.ci/load "$(SCENARIO)"
 
-fuzz: build ## each fuzz target for FUZZTIME (30s)
+fuzz: build ## run each fuzz target for FUZZTIME (30s)
 	@bin/local with --kafka none -- .ci/fuzz $(FUZZTIME) $(MODULES)
 
-clean: ## stop, and delete the platform's data and what was built
+clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 

@@ -55,10 +55,10 @@ var (
 )
 
 func main() {
-	root := &cobra.Command{Use: "loadtest", Short: "Measure Holdfast and compare it with nginx, pgbench and Traefik"}
+	root := &cobra.Command{Use: "loadtest", Short: "Benchmark Holdfast against nginx, pgbench and Traefik"}
 	root.AddCommand(
 		&cobra.Command{
-			Use: "bench", Short: "Start a platform of its own, print a table of figures, and remove all of it", Args: cobra.NoArgs,
+			Use: "bench", Short: "Start a temporary platform, print a table of results, and delete the platform", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				cfg, err := readSettings()
 				if err != nil {
@@ -70,7 +70,7 @@ func main() {
 			},
 		},
 		&cobra.Command{
-			Use: upstreamCommand + " HOST:PORT", Short: "Serve one fixed answer until a signal", Args: cobra.ExactArgs(1),
+			Use: upstreamCommand + " HOST:PORT", Short: "Serve one fixed response until a signal", Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return load.Serve(args[0]) },
 		},
 	)

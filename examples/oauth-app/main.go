@@ -1,5 +1,5 @@
-// Command oauth-app is a small app that acts for an operator: it asks for consent in the operator's browser, keeps the tokens in a file,
-// and lists bookings of the operator's business. It is a native app as RFC 8252 describes it: it listens on a loopback address for the answer.
+// Command oauth-app is a small app that acts for an operator: it requests consent in the operator's browser, stores the tokens in a file,
+// and lists bookings of the operator's business. It is a native app as in RFC 8252 and listens on a loopback address for the response.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	tokens := flag.String("tokens", "", "file of the tokens; the default is oauth-app.json in the user's folder of settings")
+	tokens := flag.String("tokens", "", "file to store the tokens in (default oauth-app.json in the user's configuration folder)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// app is what the platform has registered, and where the platform is.
+// app contains the registration of the app and the address of the platform.
 type app struct {
 	oauth2.Config
 
@@ -72,16 +72,16 @@ func run(ctx context.Context, tokens string) error {
 	return err
 }
 
-// errUnauthorized is the error of an access token that the API refuses.
-var errUnauthorized = errors.New("the access token is refused")
+// errUnauthorized means that the API rejects the access token.
+var errUnauthorized = errors.New("the access token was rejected")
 
-// ended reports whether the operator has ended the grant, or it was not used for 30 days.
+// ended reports whether the operator has revoked the grant, or the grant was not used for 30 days.
 func ended(err error) bool {
 	var refused *oauth2.RetrieveError
 	return errors.Is(err, errUnauthorized) || errors.As(err, &refused) && refused.ErrorCode == "invalid_grant"
 }
 
-// discover reads where the endpoints are: RFC 8414. The issuer there must be the one that was asked.
+// discover reads the addresses of the endpoints (RFC 8414). The issuer in the document must match.
 func (a *app) discover(ctx context.Context) error {
 	var server struct {
 		Issuer    string `json:"issuer"`
@@ -92,13 +92,13 @@ func (a *app) discover(ctx context.Context) error {
 		return err
 	}
 	if server.Issuer != a.issuer {
-		return fmt.Errorf("%s says that it is %s", a.issuer, server.Issuer)
+		return fmt.Errorf("the issuer of %s is %s", a.issuer, server.Issuer)
 	}
 	a.Endpoint = oauth2.Endpoint{AuthURL: server.Authorize, TokenURL: server.Token, AuthStyle: oauth2.AuthStyleInParams}
 	return nil
 }
 
-// ask sends the operator to the consent page, waits for the answer, and exchanges its code for tokens.
+// ask sends the operator to the consent page, waits for the response, and exchanges its code for tokens.
 func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	redirect, err := url.Parse(a.RedirectURL)
@@ -116,7 +116,7 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 			http.Error(w, "This is not the answer that the app waits for.", http.StatusBadRequest)
 			return
 		}
-		fmt.Fprintln(w, "You can close this window and go back to the app.")
+		fmt.Fprintln(w, "You can close this window and return to the app.")
 		select {
 		case answers <- got:
 		default: // the answer came twice
@@ -141,7 +141,7 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 	}
 }
 
-// refreshed refreshes when it is time, and stores the new refresh token before anybody uses the new access token: the old one is of no use any more.
+// refreshed refreshes expired tokens. It stores the new refresh token before it uses the new access token, because the old one is no longer valid.
 func (a *app) refreshed(ctx context.Context, token *oauth2.Token) (*oauth2.Token, error) {
 	fresh, err := a.TokenSource(ctx, token).Token()
 	if err != nil || fresh.AccessToken == token.AccessToken {
@@ -203,7 +203,7 @@ func get(ctx context.Context, client *http.Client, address string, into any) err
 		return fmt.Errorf("%w: %s", errUnauthorized, body)
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", address, res.Status, body)
+		return fmt.Errorf("%s responds %s: %s", address, res.Status, body)
 	}
 	return json.Unmarshal(body, into)
 }
@@ -218,7 +218,7 @@ func (a *app) stored() (*oauth2.Token, error) {
 	return token, json.Unmarshal(text, token)
 }
 
-// store replaces the file at once, so that a crash leaves the old tokens or the new ones.
+// store replaces the file atomically, so a crash leaves either the old or the new tokens.
 func (a *app) store(token *oauth2.Token) error {
 	text, err := json.Marshal(token) //nolint:gosec // the file is for these
 	if err != nil {

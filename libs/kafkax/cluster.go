@@ -17,15 +17,15 @@ import (
 // Settings are the settings of every process that uses Kafka. Cluster converts them.
 type Settings struct {
 	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port of each broker
-	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // before each topic's and group's name
-	TLS            bool     `env:"KAFKA_TLS"`                                 // connect with TLS; each broker's certificate must be for the host it is reached at
-	CAFile         string   `env:"KAFKA_CA_FILE"`                             // PEM: authorities that are trusted beside the system's
-	ClientCertFile string   `env:"KAFKA_CLIENT_CERT_FILE"`                    // PEM, with its key: for brokers that ask for one
-	ClientKeyFile  string   `env:"KAFKA_CLIENT_KEY_FILE"`                     // PEM
-	SASLMechanism  string   `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256, scram-sha-512; empty: none
-	SASLUsername   string   `env:"KAFKA_SASL_USERNAME"`                       // with a mechanism
-	SASLPassword   string   `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // with a mechanism
-	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // partitions of a topic when it is created
+	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // prefix of all topic and group names
+	TLS            bool     `env:"KAFKA_TLS"`                                 // connect with TLS; each broker's certificate must match the host name that the service connects to
+	CAFile         string   `env:"KAFKA_CA_FILE"`                             // PEM file with certificate authorities to trust in addition to the system's
+	ClientCertFile string   `env:"KAFKA_CLIENT_CERT_FILE"`                    // PEM file with the client certificate, for brokers that require one
+	ClientKeyFile  string   `env:"KAFKA_CLIENT_KEY_FILE"`                     // PEM file with the client certificate's private key
+	SASLMechanism  string   `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256 or scram-sha-512; empty: no SASL
+	SASLUsername   string   `env:"KAFKA_SASL_USERNAME"`                       // user name for SASL
+	SASLPassword   string   `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // password for SASL
+	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // number of partitions of a topic when it is created
 }
 
 // Cluster says how to reach a Kafka cluster.

@@ -113,10 +113,10 @@ func (c *Consumer) unknown(ctx context.Context, topics []string) error {
 func (c *Consumer) register() error {
 	labels := prometheus.Labels{"group": c.Group}
 	c.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kafka_consumer_lag", Help: "Messages after the last handled one.", ConstLabels: labels,
+		Name: "kafka_consumer_lag", Help: "Messages that have not been processed.", ConstLabels: labels,
 	}, []string{"topic", "partition"})
 	c.handled = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kafka_consumer_messages_total", Help: "Attempts by result: ok, held or dead.", ConstLabels: labels,
+		Name: "kafka_consumer_messages_total", Help: "Message processing attempts, by result: ok, held or dead.", ConstLabels: labels,
 	}, []string{"topic", "result"})
 	if c.Metrics == nil {
 		return nil

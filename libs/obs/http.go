@@ -22,7 +22,7 @@ type RED struct{ seconds *prometheus.HistogramVec }
 func NewRED(reg prometheus.Registerer, service string) *RED {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:        "http_request_duration_seconds",
-		Help:        "Time to answer a request, by route template.",
+		Help:        "Time to respond to a request, by route template.",
 		ConstLabels: prometheus.Labels{"service": service},
 		Buckets:     []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method", "route", "status"})

@@ -46,7 +46,7 @@ type Relay struct {
 func NewRelay(db *pg.DB, p Producer, log *slog.Logger, reg prometheus.Registerer) *Relay {
 	r := &Relay{
 		DB: db, Producer: p, Log: log, BatchBytes: kafkax.DefaultBatchBytes, wake: make(chan struct{}, 1),
-		age:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest event that is not yet in Kafka."}),
+		age:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest event that has not been sent to Kafka."}),
 		sent: prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_sent_total", Help: "Events acknowledged by Kafka."}),
 	}
 	if reg != nil {

@@ -29,13 +29,13 @@ func Common() fs.FS {
 
 // Roles are the two roles that migrations grant rights to; in SQL they are ${APP_ROLE} and ${WORKER_ROLE}.
 type Roles struct {
-	App    string `env:"APP_ROLE,required,notEmpty"`    // role that serves: <db>_app
+	App    string `env:"APP_ROLE,required,notEmpty"`    // role of the serving process: <db>_app
 	Worker string `env:"WORKER_ROLE,required,notEmpty"` // role of background work: <db>_worker
 }
 
 // MigrateSettings are the settings of a service's migrate command.
 type MigrateSettings struct {
-	URL   string `env:"MIGRATE_DATABASE_URL,required,notEmpty"` // in the role <db>_owner
+	URL   string `env:"MIGRATE_DATABASE_URL,required,notEmpty"` // URL of the database in the role <db>_owner
 	Roles Roles
 }
 

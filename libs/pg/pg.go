@@ -44,7 +44,7 @@ type Tx interface {
 
 // Limits are the settings that bound what one request may cost the database.
 type Limits struct {
-	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time of one statement of a request, then 503; below the gateway's UPSTREAM_TIMEOUT, above the 5 s that a lock is waited for
+	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time limit of one statement of a request, then 503; must be below the gateway's UPSTREAM_TIMEOUT and above the lock timeout of 5 s
 }
 
 // The defaults of Options. Each is below the time after which the gateway gives up a request.

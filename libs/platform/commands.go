@@ -18,8 +18,8 @@ import (
 func Commands[Settings any](name string, migrate func(ctx context.Context, cfg Settings) error) []*cobra.Command {
 	s, missing := entry(name)
 	commands := []*cobra.Command{
-		service.Command("migrate", "Bring the database to this version's schema; safe to repeat.", migrate),
-		service.Command("topics", "Make the topics that are missing; safe to repeat.", func(ctx context.Context, cfg kafkax.Settings) error {
+		service.Command("migrate", "Migrate the database to the schema of this version; safe to repeat.", migrate),
+		service.Command("topics", "Create missing topics; safe to repeat.", func(ctx context.Context, cfg kafkax.Settings) error {
 			if missing != nil {
 				return missing
 			}
@@ -43,7 +43,7 @@ func Migrate(files fs.FS) func(ctx context.Context, cfg pg.MigrateSettings) erro
 func redrive(group string) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "redrive", Short: "Send dead letters back to the topics they came from.", Args: cobra.NoArgs,
+		Use: "redrive", Short: "Send dead letters back to their original topics.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg kafkax.Settings
 			var common service.Common
@@ -55,6 +55,6 @@ func redrive(group string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().IntVar(&limit, "max", 0, "at most so many; 0 is all")
+	cmd.Flags().IntVar(&limit, "max", 0, "maximum number of messages; 0 is all")
 	return cmd
 }

@@ -35,15 +35,15 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Config are the settings of every service with a database and Kafka, besides service.Common.
+// Config contains the settings of every service with a database and Kafka, in addition to service.Common.
 type Config struct {
-	DatabaseURL            string          `env:"DATABASE_URL,required,notEmpty"`           // in the role <db>_app, under row-level security
-	WorkerDatabaseURL      string          `env:"WORKER_DATABASE_URL,required,notEmpty"`    // in the role <db>_worker, for the relay, sweepers and other background work
-	DatabaseMaxConns       int32           `env:"DATABASE_MAX_CONNS" envDefault:"16"`       // connections of the app role
-	WorkerDatabaseMaxConns int32           `env:"WORKER_DATABASE_MAX_CONNS" envDefault:"4"` // connections of the worker role
-	Database               pg.Limits       // of one request's statements
-	Kafka                  kafkax.Settings // brokers and how they are reached
-	VerifyKeys             string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // of the services that may call: <caller>=<kid>:<hex>[;…],…
+	DatabaseURL            string          `env:"DATABASE_URL,required,notEmpty"`           // URL of the database in the role <db>_app, under row-level security
+	WorkerDatabaseURL      string          `env:"WORKER_DATABASE_URL,required,notEmpty"`    // URL of the database in the role <db>_worker, for the outbox relay, sweepers and other background work
+	DatabaseMaxConns       int32           `env:"DATABASE_MAX_CONNS" envDefault:"16"`       // maximum number of connections of the app role
+	WorkerDatabaseMaxConns int32           `env:"WORKER_DATABASE_MAX_CONNS" envDefault:"4"` // maximum number of connections of the worker role
+	Database               pg.Limits       // limits of one request's statements
+	Kafka                  kafkax.Settings // brokers, and how to connect to them
+	VerifyKeys             string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // keys of the services that may call this one: <caller>=<kid>:<hex>[;…],…
 }
 
 // Spec is what one service needs differently from the others.

@@ -16,8 +16,8 @@ import (
 
 // ResealSettings are the settings of reseal, which are a part of each service's Config.
 type ResealSettings struct {
-	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`                   // in the role <db>_worker
-	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
+	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`                   // URL of the database in the role <db>_worker
+	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 }
 
 // ResealTable seals the secrets of a table under the first key of the box and writes its progress to out: see package reseal.
@@ -25,7 +25,7 @@ type ResealTable func(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Wri
 
 // ResealCommand returns the command reseal of a service whose table holds secrets.
 func ResealCommand(table ResealTable) *cobra.Command {
-	return service.Command("reseal", "Seal stored secrets and answers under the first encryption key; safe to stop and to repeat.",
+	return service.Command("reseal", "Re-encrypt stored secrets and responses with the first encryption key; safe to interrupt and repeat.",
 		func(ctx context.Context, s ResealSettings) error { return Reseal(ctx, s, table) })
 }
 

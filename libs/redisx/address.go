@@ -26,11 +26,11 @@ import (
 // those of the servers. A server's certificate must be valid for the name by which it is reached; when a node announces
 // an IP address and the URL has a name, for that name.
 type Access struct {
-	CAFile           string `env:"REDIS_CA_FILE"`                         // PEM: authorities that are trusted beside the system's
-	ClientCertFile   string `env:"REDIS_CLIENT_CERT_FILE"`                // PEM, with its key: for servers that ask for one
-	ClientKeyFile    string `env:"REDIS_CLIENT_KEY_FILE"`                 // PEM
-	SentinelUsername string `env:"REDIS_SENTINEL_USERNAME"`               // where the Sentinels ask for one
-	SentinelPassword string `env:"REDIS_SENTINEL_PASSWORD" secret:"true"` // where the Sentinels ask for one
+	CAFile           string `env:"REDIS_CA_FILE"`                         // PEM file with certificate authorities to trust in addition to the system's
+	ClientCertFile   string `env:"REDIS_CLIENT_CERT_FILE"`                // PEM file with the client certificate, for servers that require one
+	ClientKeyFile    string `env:"REDIS_CLIENT_KEY_FILE"`                 // PEM file with the client certificate's private key
+	SentinelUsername string `env:"REDIS_SENTINEL_USERNAME"`               // user name for Sentinels that require one
+	SentinelPassword string `env:"REDIS_SENTINEL_PASSWORD" secret:"true"` // password for Sentinels that require one
 }
 
 const keepAlive = 5 * time.Minute

@@ -18,25 +18,25 @@ import (
 
 // Common are the settings that every process has.
 type Common struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"`         // address that the service listens at
-	PublicURL    string        `env:"PUBLIC_URL" envDefault:"http://localhost:8080"` // where clients reach the gateway, without a path; links in answers begin with it
-	MetricsAddr  string        `env:"METRICS_ADDR"`                                  // address of /metrics and /debug/pprof; empty: off
-	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`                   // debug, info, warn, error
+	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"`         // address that the service listens on
+	PublicURL    string        `env:"PUBLIC_URL" envDefault:"http://localhost:8080"` // URL of the gateway as clients reach it, without a path; links in responses start with it
+	MetricsAddr  string        `env:"METRICS_ADDR"`                                  // address of /metrics and /debug/pprof; empty: disabled
+	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`                   // debug, info, warn or error
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`                   // URL of an OTLP/HTTP collector; empty: no traces
 	HTTP         HTTPLimits    // bounds of the HTTP server
-	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // bytes of the rows and messages that one step of background work holds; a larger one goes alone
-	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // how long a process serves on after the signal, not ready, while balancers take it out; at most this long again while clients still connect
-	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time for the whole graceful stop
+	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // maximum size of the rows and messages that one step of background work holds; a larger row or message is processed on its own
+	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // after a stop signal, how long the process keeps serving, not ready, while load balancers remove it; extended by at most the same time while clients still connect
+	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time limit of the whole graceful stop
 }
 
 // HTTPLimits bounds what one client can use.
 type HTTPLimits struct {
-	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // for a request's header
-	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // for a request's header and body
-	WriteTimeout      time.Duration `env:"HTTP_WRITE_TIMEOUT" envDefault:"60s"`      // from the end of a request's header to the end of its answer
-	IdleTimeout       time.Duration `env:"HTTP_IDLE_TIMEOUT" envDefault:"75s"`       // of a connection between requests; longer than clients keep idle connections
-	MaxHeaderBytes    int           `env:"HTTP_MAX_HEADER_BYTES" envDefault:"32768"` // of all headers of a request
-	MaxConnections    int           `env:"HTTP_MAX_CONNS" envDefault:"20000"`        // connections that are open at once; further ones wait
+	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // time limit for reading a request's header
+	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // time limit for reading a request's header and body
+	WriteTimeout      time.Duration `env:"HTTP_WRITE_TIMEOUT" envDefault:"60s"`      // time limit from the end of a request's header to the end of its response
+	IdleTimeout       time.Duration `env:"HTTP_IDLE_TIMEOUT" envDefault:"75s"`       // how long a connection may be idle between requests; longer than clients keep idle connections
+	MaxHeaderBytes    int           `env:"HTTP_MAX_HEADER_BYTES" envDefault:"32768"` // maximum size of all headers of a request
+	MaxConnections    int           `env:"HTTP_MAX_CONNS" envDefault:"20000"`        // maximum number of open connections; further ones wait
 }
 
 // Load fills dst, a pointer to a struct, from the environment by its env tags. KEY=value files, such as .run/env, give

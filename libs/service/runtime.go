@@ -58,7 +58,7 @@ func newRuntime(name string, log *slog.Logger, common Common) *Runtime {
 	}
 	rt.red = obs.NewRED(rt.Metrics, name)
 	rt.restarts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "worker_restarts_total", Help: "Times a background worker failed and was started again.",
+		Name: "worker_restarts_total", Help: "Background worker failures followed by a restart.",
 	}, []string{"worker"})
 	rt.Metrics.MustRegister(rt.restarts)
 	return rt

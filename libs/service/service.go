@@ -58,9 +58,9 @@ func Main(app App) {
 
 // Run is Main without signals and exit. It returns when ctx has ended and everything has stopped.
 func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
-	root := &cobra.Command{Use: app.Name, Short: "Run " + app.Name + ", or one of its commands."}
+	root := &cobra.Command{Use: app.Name, Short: "Run " + app.Name + " or one of its commands."}
 	root.AddCommand(&cobra.Command{
-		Use: "serve", Short: "Serve until a signal; settings come from the environment.", Args: cobra.NoArgs,
+		Use: "serve", Short: "Start the server; settings come from the environment.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }, //nolint:contextcheck // parts outlive the command's context, to stop in order
 	})
 	root.AddCommand(app.Commands...)

@@ -18,7 +18,7 @@ func seedCommand() *cobra.Command {
 	var tenant, mode string
 	var in app.Demo
 	cmd := &cobra.Command{
-		Use: "seed", Short: "Give a tenant the demo catalogue of a boat rental; safe to repeat.", Args: cobra.NoArgs,
+		Use: "seed", Short: "Create a demo catalogue of a boat rental for a tenant; safe to repeat.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg SeedConfig
 			if err := service.Load(&cfg); err != nil {
@@ -29,7 +29,7 @@ func seedCommand() *cobra.Command {
 				return fmt.Errorf("--tenant %q: %w", tenant, err)
 			}
 			if mode != string(caller.Test) && mode != string(caller.Live) {
-				return fmt.Errorf("--mode %q: want test or live", mode)
+				return fmt.Errorf("--mode must be test or live, not %q", mode)
 			}
 			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1, Background: true})
 			if err != nil {
@@ -41,10 +41,10 @@ func seedCommand() *cobra.Command {
 			return app.Seed(caller.With(cmd.Context(), from), db, in)
 		},
 	}
-	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant's id, tn_…")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "id of the tenant, tn_…")
 	cmd.Flags().StringVar(&mode, "mode", "test", "test or live")
 	cmd.Flags().StringVar(&in.Currency, "currency", "USD", "ISO 4217 code of the prices")
-	cmd.Flags().StringVar(&in.Timezone, "timezone", "America/New_York", "IANA name of the operator's timezone")
+	cmd.Flags().StringVar(&in.Timezone, "timezone", "America/New_York", "IANA name of the operator's time zone")
 	_ = cmd.MarkFlagRequired("tenant") // the flag exists
 	return cmd
 }

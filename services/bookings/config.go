@@ -5,16 +5,16 @@ import (
 	"holdfast.dev/libs/platform"
 )
 
-// Config is the service's own settings beside service.Common.
+// Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform       platform.Config
-	Upstreams      peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // of the services that it calls; UPSTREAM_<NAME>_URL for one
-	SignKeys       string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // <target>=<kid>:<hex>,…
-	CursorKeys     string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…: the first signs
-	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
+	Upstreams      peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
+	SignKeys       string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // keys to sign calls to other services: <target>=<kid>:<hex>,…
+	CursorKeys     string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…; the first key signs
+	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 }
 
-// SeedConfig is what the seed command needs.
+// SeedConfig contains the settings of the seed command.
 type SeedConfig struct {
-	URL string `env:"DATABASE_URL,required,notEmpty"` // in the role <db>_app
+	URL string `env:"DATABASE_URL,required,notEmpty"` // URL of the database in the role <db>_app
 }

@@ -1,4 +1,4 @@
-// Command console is the operators' area: pages with which operators run their business, and developers find what went wrong.
+// Command console serves the operators' area: pages where operators run their business and developers troubleshoot.
 package main
 
 import (

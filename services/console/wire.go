@@ -20,7 +20,10 @@ import (
 	"holdfast.dev/services/console/internal/peers"
 )
 
-// Time for one call: a call to a payment gateway takes longer than one inside the platform.
+// livePageTime is how long a page receives updates before it must reconnect.
+const livePageTime = 15 * time.Minute
+
+// Time limit of one call. A call to a payment gateway takes longer than a call inside the platform.
 const (
 	callTimeout    = 10 * time.Second
 	gatewayTimeout = 28 * time.Second
@@ -76,7 +79,7 @@ func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 		return nil, nil, err
 	}
 	server, err := api.New(api.Options{
-		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: cfg.LiveTime,
+		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: livePageTime,
 		PublicURL: publicURL, Now: time.Now,
 	})
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"holdfast.dev/libs/platform"
 )
 
-// Config are the service's own settings, besides service.Common.
+// Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform   platform.Config
-	Upstreams  peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // of the services that it calls; UPSTREAM_<NAME>_URL for one
-	SignKeys   string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // <target>=<kid>:<hex>,…
-	CursorKeys string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…: the first signs
+	Upstreams  peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
+	SignKeys   string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to other services: <target>=<kid>:<hex>,…
+	CursorKeys string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…; the first key signs
 }

@@ -81,12 +81,12 @@ func newWorld(t testing.TB) *world {
 	w.identity = newFakeIdentity(t, verify["identity"])
 	w.service = newFakeService(t, verify)
 	w.cfg = Config{
-		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second, RedisQueue: 4096,
+		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second,
 		Upstreams: peer.Addresses{Pattern: w.service.url, Own: map[string]string{"identity": w.identity.url}},
 		SignKeys:  strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256,
 		StreamsPerCredential: 10, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
 		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
-		RateLimit: 600, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, LookupsAtOnce: 16, UnknownPerSecond: 100, PrincipalCacheSize: 1000, PrincipalCacheTTL: 30 * time.Second,
+		RateLimit: 600, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,
 	}
 	return w
 }

@@ -1,5 +1,5 @@
-// Command gateway receives every request of the public API. It checks credential, limit, scope and replay, then forwards
-// the request to the service.
+// Command gateway receives every request of the public API. It checks credential, rate limit, scope and idempotency key, and
+// forwards the request to the service.
 package main
 
 import (

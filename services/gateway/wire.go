@@ -69,7 +69,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 		return nil, nil, err
 	}
 	redis, err := store.Open(cfg.RedisURL, store.Options{
-		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Access: cfg.Redis, Dropped: metrics.Dropped.Inc,
+		Timeout: cfg.RedisTimeout, Queue: redisQueue, Access: cfg.Redis, Dropped: metrics.Dropped.Inc,
 		Changed: func(down bool) { redisChanged(down, log, metrics) },
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 	if err != nil {
 		return nil, nil, err
 	}
-	limits := app.NewLookups(cfg.LookupsAtOnce, cfg.UnknownPerSecond)
+	limits := app.NewLookups(lookupsAtOnce, cfg.UnknownPerSecond)
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
 	return &api.Server{
@@ -91,19 +91,19 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 		BodyStallTimeout: cfg.BodyStallTimeout,
 		Pipeline: &app.Pipeline{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
-				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
+				Keep: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 			}, metrics),
 			Origins:  app.NewOrigins(identity.OriginRegistered),
 			Redis:    redis,
-			Local:    app.NewCounters(cfg.PrincipalCacheSize),
+			Local:    app.NewCounters(principalCacheSize),
 			Limit:    perMinute(cfg.RateLimit),
 			Browsers: perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
-				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
+				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.TokenRateLimit),
 			}),
 			Accounts: app.NewTokens(app.TokenOptions{
-				Missing: domain.ErrNoAccount, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
+				Missing: domain.ErrNoAccount, Keep: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.EventRateLimit),
 			}),
 			Upstreams: upstreams,
@@ -116,6 +116,12 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 }
 
 func perMinute(n int64) domain.Limit { return domain.Limit{Max: n, Per: time.Minute.Microseconds()} }
+
+const (
+	redisQueue         = 4096  // requests that may wait for Redis
+	lookupsAtOnce      = 16    // parallel lookups of credentials that were not valid within the last hour
+	principalCacheSize = 50000 // credentials in the cache
+)
 
 // breakerStates are the values of the metric.
 var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}

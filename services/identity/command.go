@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// tool is one running command: the verbs, who acts, and how the result is printed.
+// tool is one running command: the app, the actor, and how the result is printed.
 type tool struct {
 	*app.App
 	by   domain.Origin
@@ -34,7 +34,7 @@ type tool struct {
 	json bool
 }
 
-// command opens the verbs, runs the command and turns its error into words.
+// command opens the app, runs the command and returns its error as text.
 func command(run func(t tool, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		identity, conf, closeAll, err := openTools(cmd.Context())
@@ -54,7 +54,7 @@ func openTools(ctx context.Context) (identity *app.App, c toolConfig, closeAll f
 		return nil, c, nil, err
 	}
 	if c.RedisURL == "" {
-		return nil, c, nil, errors.New("REDIS_URL is not set, and no .run/env names it")
+		return nil, c, nil, errors.New("REDIS_URL is not set, and no .run/env contains it")
 	}
 	redis, err := redisx.Open(c.RedisURL, redisx.Options{Timeout: time.Second, PoolSize: 2, Access: c.Redis})
 	if err != nil {
@@ -139,6 +139,6 @@ func table(out io.Writer, rows [][]string) error {
 // late prints on stderr that the gateways do not know of the change yet.
 func (t tool) late(published bool) {
 	if !published {
-		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is away: the change is committed, and identity publishes it to the gateways as soon as Redis is back.")
+		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is unavailable. The change is saved, and identity publishes it to the gateways when Redis is available again.")
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func appCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "app", Short: "Manage OAuth apps, which act for operators."}
+	cmd := &cobra.Command{Use: "app", Short: "Manage OAuth apps."}
 	cmd.AddCommand(appCreate(), appList(), appShow(), appUpdate(), appDelete())
 	return cmd
 }
@@ -30,12 +30,12 @@ type appFlags struct {
 
 func (f *appFlags) add(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "name that operators see when they are asked for consent")
-	flags.StringArrayVar(&f.redirects, "redirect-uri", nil, "where operators return to; may be given several times")
-	flags.StringArrayVar(&f.origins, "browser-origin", nil, "origin of pages whose scripts may use the app's tokens, such as https://app.example; may be given several times, once with \"\" for none")
-	flags.StringVar(&f.scopes, "scopes", "", "scopes that the app may ask for: all, or a comma list")
-	flags.BoolVar(&f.published, "published", false, "operators of every tenant may use the app")
-	flags.IntVar(&f.leeway, "reuse-leeway", 0, "seconds for which the previous refresh token may be sent again, at most 10")
+	flags.StringVar(&f.name, "name", "", "name shown on the consent page")
+	flags.StringArrayVar(&f.redirects, "redirect-uri", nil, "redirect URI after consent; repeat the flag for several")
+	flags.StringArrayVar(&f.origins, "browser-origin", nil, "origin of web pages that may use the app's tokens, such as https://app.example; repeat the flag for several, or pass \"\" for none")
+	flags.StringVar(&f.scopes, "scopes", "", "scopes that the app may request: all, or a comma-separated list")
+	flags.BoolVar(&f.published, "published", false, "allow operators of every tenant to use the app")
+	flags.IntVar(&f.leeway, "reuse-leeway", 0, "number of seconds during which the previous refresh token remains valid, at most 10")
 	return cmd
 }
 
@@ -145,7 +145,7 @@ func appShow() *cobra.Command {
 func appUpdate() *cobra.Command {
 	f := &appFlags{}
 	return f.add(withJSON(&cobra.Command{
-		Use: "update CLIENT_ID", Short: "Change an app; what it may not ask for any more, its tokens lose at once.", Args: cobra.ExactArgs(1),
+		Use: "update CLIENT_ID", Short: "Update an app; its tokens lose removed scopes immediately.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			id, err := domain.ParseAppID(args[0])
 			if err != nil {
@@ -163,7 +163,7 @@ func appUpdate() *cobra.Command {
 
 func appDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete CLIENT_ID", Short: "Delete an app; all its tokens end at once.", Args: cobra.ExactArgs(1),
+		Use: "delete CLIENT_ID", Short: "Delete an app; its tokens stop working immediately.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			id, err := domain.ParseAppID(args[0])
 			if err != nil {

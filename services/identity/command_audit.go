@@ -18,10 +18,10 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-var errBroken = errors.New("the audit log was altered")
+var errBroken = errors.New("the audit log was changed")
 
 func auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Read and check the audit log."}
+	cmd := &cobra.Command{Use: "audit", Short: "Read and verify the audit log."}
 	cmd.AddCommand(auditList(), auditVerify())
 	return cmd
 }
@@ -29,10 +29,10 @@ func auditCommand() *cobra.Command {
 func auditVerify() *cobra.Command {
 	var tenant, kept string
 	cmd := withJSON(&cobra.Command{
-		Use: "verify", Short: "Follow the hash chain of each tenant; fails when a record was altered, removed or inserted.", Args: cobra.NoArgs,
-		Long: "Follow the hash chain of each tenant and print its head; fails when a record was altered, removed or inserted.\n" +
-			"A person who can write the database can replace the whole chain by another one. Keep what --json prints in another\n" +
-			"place, and name that file by --kept the next time: the chain must go through the heads that it holds.",
+		Use: "verify", Short: "Verify the hash chain of each tenant; fails if a record was changed, deleted or inserted.", Args: cobra.NoArgs,
+		Long: "Verify the hash chain of each tenant and print its head; fails if a record was changed, deleted or inserted.\n" +
+			"A person with write access to the database can replace the whole chain. Store the output of --json in another place,\n" +
+			"and pass that file with --kept next time: the chain must contain the heads in it.",
 		RunE: command(func(t tool, _ []string) error {
 			heads, err := keptHeads(kept)
 			if err != nil {
@@ -60,8 +60,8 @@ func auditVerify() *cobra.Command {
 			return errors.Join(t.print(verdicts, rows...), err)
 		}),
 	})
-	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of one tenant; all without it")
-	cmd.Flags().StringVar(&kept, "kept", "", "file with what --json printed at an earlier time")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of a tenant (default all tenants)")
+	cmd.Flags().StringVar(&kept, "kept", "", "file with earlier output of --json")
 	return cmd
 }
 
@@ -69,9 +69,9 @@ func auditList() *cobra.Command {
 	var tenant, object, from, to string
 	var limit int
 	cmd := withJSON(&cobra.Command{
-		Use: "list", Short: "List who changed what of a tenant, the newest first.", Args: cobra.NoArgs,
-		Long: "List who changed what of a tenant, in the order of arrival, the newest first. A change of customers and bookings shows the\n" +
-			"names of the fields and never a value. With --json each line is a record.",
+		Use: "list", Short: "List the audit records of a tenant, newest first.", Args: cobra.NoArgs,
+		Long: "List the audit records of a tenant in order of arrival, newest first. Changes in customers and bookings show the names of\n" +
+			"the changed fields, but never their values. With --json, each line is a record.",
 		RunE: command(func(t tool, _ []string) error {
 			f, err := auditFilter(t, tenant, object, from, to)
 			if err != nil {
@@ -86,10 +86,10 @@ func auditList() *cobra.Command {
 		}),
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id")
-	cmd.Flags().StringVar(&object, "object", "", "id of what was changed, such as bk_…")
-	cmd.Flags().StringVar(&from, "from", "", "time of the change, RFC 3339: this one or later")
-	cmd.Flags().StringVar(&to, "to", "", "time of the change, RFC 3339: before this one")
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most records")
+	cmd.Flags().StringVar(&object, "object", "", "id of the changed object, such as bk_…")
+	cmd.Flags().StringVar(&from, "from", "", "only changes at or after this time, RFC 3339")
+	cmd.Flags().StringVar(&to, "to", "", "only changes before this time, RFC 3339")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of records")
 	_ = cmd.MarkFlagRequired("tenant")
 	return cmd
 }
@@ -139,7 +139,7 @@ func keptHeads(file string) (map[string]domain.KeptHead, error) {
 	}
 	var verdicts []app.Verdict
 	if err := json.Unmarshal(text, &verdicts); err != nil {
-		return nil, fmt.Errorf("--kept: %s is not what --json prints: %w", file, err)
+		return nil, fmt.Errorf("--kept: %s is not output of --json: %w", file, err)
 	}
 	heads := make(map[string]domain.KeptHead, len(verdicts))
 	for _, v := range verdicts {

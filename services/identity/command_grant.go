@@ -11,7 +11,7 @@ import (
 )
 
 func grantCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "grant", Short: "See and end what apps may do for operators."}
+	cmd := &cobra.Command{Use: "grant", Short: "List and revoke the grants of apps."}
 	cmd.AddCommand(grantList(), grantRevoke())
 	return cmd
 }
@@ -53,7 +53,7 @@ func grantList() *cobra.Command {
 
 func grantRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke GRANT_ID", Short: "End a grant; its tokens end at once.", Args: cobra.ExactArgs(1),
+		Use: "revoke GRANT_ID", Short: "Revoke a grant; its tokens stop working immediately.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			id, err := domain.ParseGrantID(args[0])
 			if err != nil {

@@ -40,8 +40,8 @@ func keyCreate() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&tenant, "tenant", "", "slug or id of the tenant")
 	f.StringVar(&in.Mode, "mode", "", "live or test")
-	f.StringVar(&in.Scopes, "scopes", "", "all, or a comma list of scope ids")
-	f.StringVar(&in.Name, "name", "", "what the key is for")
+	f.StringVar(&in.Scopes, "scopes", "", "all, or a comma-separated list of scopes")
+	f.StringVar(&in.Name, "name", "", "purpose of the key")
 	return required(cmd, "tenant", "mode", "scopes")
 }
 
@@ -57,7 +57,7 @@ func (t tool) printSecret(k domain.Key, secret string) error {
 func keyRotate() *cobra.Command {
 	var overlap time.Duration
 	cmd := withJSON(&cobra.Command{
-		Use: "rotate KEY_ID", Short: "Make a key with the name and scopes of another one, which ends after the overlap; the secret is shown once.", Args: cobra.ExactArgs(1),
+		Use: "rotate KEY_ID", Short: "Create a key with the same name and scopes; the old key expires after the overlap. The secret is shown once.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			id, err := domain.ParseKeyID(args[0])
 			if err != nil {
@@ -78,7 +78,7 @@ func keyRotate() *cobra.Command {
 			return t.printSecret(k, secret)
 		}),
 	})
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key works beside the new one, at most 168h; 0s ends it at once")
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key keeps working, at most 168h; 0s revokes it immediately")
 	return cmd
 }
 
@@ -108,7 +108,7 @@ func keyList() *cobra.Command {
 
 func keyRevoke() *cobra.Command {
 	return withJSON(&cobra.Command{
-		Use: "revoke KEY_ID", Short: "Revoke a key for good; every gateway refuses it from then on.", Args: cobra.ExactArgs(1),
+		Use: "revoke KEY_ID", Short: "Revoke a key permanently; every gateway rejects it immediately.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			id, err := domain.ParseKeyID(args[0])
 			if err != nil {

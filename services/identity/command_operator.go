@@ -11,7 +11,7 @@ import (
 )
 
 func operatorCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "operator", Short: "Manage the people who sign in."}
+	cmd := &cobra.Command{Use: "operator", Short: "Manage operators, the people who sign in."}
 	cmd.AddCommand(operatorInvite(), operatorList(), operatorRole(), operatorRemove(), operatorDisable(), operatorEnable(), operatorErase(), operatorReset())
 	return cmd
 }
@@ -22,7 +22,7 @@ func operatorInvite() *cobra.Command {
 	var in app.Invitation
 	var tenant string
 	cmd := withJSON(&cobra.Command{
-		Use: "invite EMAIL", Short: "Make somebody a member of a tenant; prints a one-time link that works for 24 hours.", Args: cobra.ExactArgs(1),
+		Use: "invite EMAIL", Short: "Invite a person to a tenant; prints a one-time link that is valid for 24 hours.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			of, err := t.Tenant(t.cmd.Context(), tenant)
 			if err != nil {
@@ -56,7 +56,7 @@ func (t tool) giveLink(o domain.Operator, token, subject, without string) error 
 	out.Link = new(domain.LinkURL(t.conf.AuthURL, token))
 	mailed, err := t.mail(o.Email, subject, *out.Link)
 	if err != nil {
-		fmt.Fprintf(t.cmd.ErrOrStderr(), "The link is not mailed: %v\n", err)
+		fmt.Fprintf(t.cmd.ErrOrStderr(), "The link was not sent by e-mail: %v\n", err)
 	}
 	return t.print(out, []string{o.Email, *out.Link}, []string{"", "The link works once, for 24 hours." + mailed})
 }
@@ -101,7 +101,7 @@ func operatorList() *cobra.Command {
 func operatorRole() *cobra.Command {
 	var tenant, role string
 	cmd := &cobra.Command{
-		Use: "role EMAIL", Short: "Change what an operator may do at a tenant; apps that act for it lose what the role lacks at once.", Args: cobra.ExactArgs(1),
+		Use: "role EMAIL", Short: "Change an operator's role at a tenant; apps immediately lose scopes that the new role does not include.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) {
 				return t.SetRole(t.cmd.Context(), t.by, app.MemberRef{Tenant: of.ID, Email: args[0]}, role)
@@ -116,7 +116,7 @@ func operatorRole() *cobra.Command {
 func operatorRemove() *cobra.Command {
 	var tenant string
 	cmd := &cobra.Command{
-		Use: "remove EMAIL", Short: "End an operator's membership of a tenant, and what apps do there for it.", Args: cobra.ExactArgs(1),
+		Use: "remove EMAIL", Short: "Remove an operator from a tenant and revoke their grants there.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) {
 				return t.RemoveOperator(t.cmd.Context(), t.by, app.MemberRef{Tenant: of.ID, Email: args[0]})
@@ -143,7 +143,7 @@ func (t tool) inTenant(ref string, change func(of domain.Tenant) (published bool
 
 func operatorDisable() *cobra.Command {
 	return &cobra.Command{
-		Use: "disable EMAIL", Short: "End an operator's sessions and all its grants; it cannot sign in any more, at any tenant.", Args: cobra.ExactArgs(1),
+		Use: "disable EMAIL", Short: "Disable an operator at all tenants: end their sessions, revoke their grants and block sign-in.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			_, published, err := t.DisableOperator(t.cmd.Context(), t.by, args[0])
 			if err != nil {
@@ -157,7 +157,7 @@ func operatorDisable() *cobra.Command {
 
 func operatorErase() *cobra.Command {
 	return &cobra.Command{
-		Use: "erase EMAIL", Short: "Disable an operator for good, and delete its address, name and all that it signed in with.", Args: cobra.ExactArgs(1),
+		Use: "erase EMAIL", Short: "Disable an operator permanently and delete their address, name and sign-in data.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			_, published, err := t.EraseOperator(t.cmd.Context(), t.by, args[0])
 			if err != nil {
@@ -171,7 +171,7 @@ func operatorErase() *cobra.Command {
 
 func operatorEnable() *cobra.Command {
 	return &cobra.Command{
-		Use: "enable EMAIL", Short: "Let a disabled operator sign in again; its grants stay revoked.", Args: cobra.ExactArgs(1),
+		Use: "enable EMAIL", Short: "Enable a disabled operator; their grants stay revoked.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			_, err := t.EnableOperator(t.cmd.Context(), t.by, args[0])
 			return err
@@ -182,7 +182,7 @@ func operatorEnable() *cobra.Command {
 func operatorReset() *cobra.Command {
 	var factor bool
 	cmd := withJSON(&cobra.Command{
-		Use: "reset EMAIL", Short: "Print a one-time link with which an operator sets a new password.", Args: cobra.ExactArgs(1),
+		Use: "reset EMAIL", Short: "Print a one-time link to set a new password.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			o, token, err := t.ResetOperator(t.cmd.Context(), t.by, args[0], factor)
 			if err != nil {
@@ -191,6 +191,6 @@ func operatorReset() *cobra.Command {
 			return t.giveLink(o, token, "Set a new password", "")
 		}),
 	})
-	cmd.Flags().BoolVar(&factor, "second-factor", false, "take the second factor away too, for somebody who has lost it")
+	cmd.Flags().BoolVar(&factor, "second-factor", false, "also remove the second factor")
 	return cmd
 }

@@ -38,17 +38,17 @@ func tenantCreate() *cobra.Command {
 		}),
 	})
 	f := cmd.Flags()
-	f.StringVar(&slug, "slug", "", "unique short name: lower-case letters, digits and hyphens")
+	f.StringVar(&slug, "slug", "", "unique short name: lowercase letters, digits and hyphens")
 	f.StringVar(&name, "name", "", "name that customers see")
 	f.StringVar(&timezone, "timezone", "", "IANA time zone, such as Europe/Berlin")
-	f.StringVar(&currency, "currency", "", "ISO 4217 currency, such as EUR")
-	f.StringVar(&country, "country", "", "ISO 3166-1 country of two letters")
+	f.StringVar(&currency, "currency", "", "ISO 4217 currency code, such as EUR")
+	f.StringVar(&country, "country", "", "two-letter ISO 3166-1 country code")
 	return cmd
 }
 
 func tenantUpdate() *cobra.Command {
 	cmd := withJSON(&cobra.Command{
-		Use: "update TENANT", Short: "Change a tenant's settings and booking policy; null clears, and an empty text clears what invoices show.", Args: cobra.ExactArgs(1),
+		Use: "update TENANT", Short: "Update a tenant's settings and booking policy; null clears a setting, and an empty text clears a text on invoices.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			in, err := fromFlags(t.cmd.Flags())
 			if err != nil {
@@ -69,18 +69,18 @@ func tenantUpdate() *cobra.Command {
 	f := cmd.Flags()
 	f.String("name", "", "name that customers see")
 	f.String("timezone", "", "IANA time zone")
-	f.String("currency", "", "ISO 4217 currency")
-	f.String("country", "", "ISO 3166-1 country of two letters, or null")
+	f.String("currency", "", "ISO 4217 currency code")
+	f.String("country", "", "two-letter ISO 3166-1 country code, or null")
 	f.String("auto-confirm", "", "true or false; null is false")
-	f.String("hold-ttl-minutes", "", "minutes that a pending booking holds its unit, or null: for ever")
-	f.String("min-notice-minutes", "", "minutes that a booking must lie ahead, or null: not checked")
-	f.String("max-advance-days", "", "days that a booking may lie ahead, or null: not checked")
+	f.String("hold-ttl-minutes", "", "number of minutes that a pending booking holds its unit; null is no limit")
+	f.String("min-notice-minutes", "", "minimum notice of a booking in minutes; null is no minimum")
+	f.String("max-advance-days", "", "how many days in advance a booking can be made; null is no limit")
 	f.String("confirm-on-deposit", "", "true or false; null is true")
-	f.String("refund-rules", "", `JSON such as [{"hours_before":168,"percent":100},{"hours_before":24,"percent":50}], the most hours first, or null: nothing is said`)
-	f.String("auto-refund", "", "true or false: whether what the refund rules give is refunded automatically; null is false")
-	f.String("refund-late-payments", "", "true or false: whether what is paid for a cancelled or expired booking is refunded automatically; null is false")
-	f.String("invoice-prefix", "", "what the numbers of invoices begin with: at most 20 letters, digits, hyphens and slashes; null is INV-")
-	f.String("invoice-year", "", "true or false: whether the year follows the prefix; null is false")
+	f.String("refund-rules", "", `JSON such as [{"hours_before":168,"percent":100},{"hours_before":24,"percent":50}], sorted by hours in descending order; null is no rules`)
+	f.String("auto-refund", "", "true or false: refund the amounts in the refund rules automatically; null is false")
+	f.String("refund-late-payments", "", "true or false: refund payments for cancelled or expired bookings automatically; null is false")
+	f.String("invoice-prefix", "", "prefix of invoice numbers: at most 20 letters, digits, hyphens and slashes; null is INV-")
+	f.String("invoice-year", "", "true or false: add the year after the prefix; null is false")
 	f.String("legal-name", "", "name on invoices, at most 200 characters")
 	f.String("address", "", "address on invoices, at most 500 characters")
 	f.String("tax-id", "", "tax number on invoices, at most 50 characters")
@@ -89,7 +89,7 @@ func tenantUpdate() *cobra.Command {
 
 func tenantShow() *cobra.Command {
 	return withJSON(&cobra.Command{
-		Use: "show TENANT", Short: "Show a tenant; all of its settings with --json.", Args: cobra.ExactArgs(1),
+		Use: "show TENANT", Short: "Show a tenant; --json shows all settings.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			found, err := t.Tenant(t.cmd.Context(), args[0])
 			if err != nil {

@@ -358,8 +358,8 @@ func TestAuditVerifyFailsOnTampering(t *testing.T) {
 	inside.url = u.String()
 	inside.sql(`alter table audit_log disable trigger user`)
 	inside.sql(`update audit_log set actor = 'eve' where tenant_id = (select tenant_id from tenants where slug = 'demo')`)
-	s.fails("the audit log was altered", "audit", "verify")
-	s.fails("the audit log was altered", "audit", "verify", "--tenant", "demo", "--json")
+	s.fails("the audit log was changed", "audit", "verify")
+	s.fails("the audit log was changed", "audit", "verify", "--tenant", "demo", "--json")
 	s.run("audit", "verify", "--tenant", "other")
 }
 
@@ -382,11 +382,11 @@ func TestAuditVerifyAgainstKeptHeads(t *testing.T) {
 		t.Error(out)
 	}
 	keep(strings.Replace(printed, `"hash":"`, `"hash":"00`, 1))
-	s.fails("the audit log was altered", "audit", "verify", "--kept", file)
+	s.fails("the audit log was changed", "audit", "verify", "--kept", file)
 	keep(strings.Replace(printed, `"demo"`, `"gone"`, 1))
-	s.fails("the audit log was altered", "audit", "verify", "--kept", file)
+	s.fails("the audit log was changed", "audit", "verify", "--kept", file)
 	keep("nonsense")
-	s.fails("is not what --json prints", "audit", "verify", "--kept", file)
+	s.fails("is not output of --json", "audit", "verify", "--kept", file)
 }
 
 func TestCommandsWithoutSettings(t *testing.T) {
@@ -397,7 +397,7 @@ func TestCommandsWithoutSettings(t *testing.T) {
 	s.fails("CALLER_VERIFY_KEYS", "serve")
 }
 
-// While Redis is away a revocation succeeds and prints that the gateways learn of it later.
+// While Redis is unavailable, a revocation succeeds and prints that the gateways apply it later.
 func TestRevokeWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -405,7 +405,7 @@ func TestRevokeWithoutRedis(t *testing.T) {
 	k := read[madeKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all")
 	cmd, _, stderr := s.command("key", "revoke", k.ID)
 	cmd.Env = append(cmd.Env, "REDIS_URL=redis://127.0.0.1:1/0")
-	if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), "Redis is away") {
+	if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), "Redis is unavailable") {
 		t.Errorf("%v: %s", err, stderr)
 	}
 }

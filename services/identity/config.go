@@ -13,24 +13,24 @@ import (
 	"holdfast.dev/services/identity/internal/peers"
 )
 
-// Config is the service's own settings beside service.Common.
+// Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform     platform.Config
-	RedisURL     string        `env:"REDIS_URL,required"` // of the gateways' Redis: libs/redisx
+	RedisURL     string        `env:"REDIS_URL,required"` // URL of the Redis that the gateways use
 	Redis        redisx.Access // its certificates, and the Sentinels' login
 	Mail         peers.MailAccess
-	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time of one write; no request waits for it
-	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me answers them; the gateway counts
+	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time limit of one write; no request waits for it
+	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // rate limit that GET /me returns; the gateway enforces it
 
-	EncryptionKeys  string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
-	AuthURL         string `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // where people and apps reach OAuth's pages and endpoints: the issuer, without a path
-	PasswordsAtOnce int    `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // passwords that are hashed at once in this process, 64 MiB each; further ones wait
+	EncryptionKeys  string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	AuthURL         string `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // URL of the OAuth pages and endpoints as people and apps reach them, without a path; it is the issuer
+	PasswordsAtOnce int    `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // maximum number of passwords hashed in parallel in this process, with 64 MiB each; further ones wait
 }
 
-// defaults are those that differ from the ones of the shared settings.
+// defaults returns the defaults that differ from those of the shared settings.
 func defaults() Config { return Config{Platform: platform.Config{DatabaseMaxConns: 10}} }
 
-// mailer returns nil where no mail is set up.
+// mailer returns nil when mail is not configured.
 func mailer(c peers.MailAccess) (app.Mailer, error) {
 	m, err := peers.NewMailer(c)
 	if err != nil || m == nil {
@@ -39,23 +39,23 @@ func mailer(c peers.MailAccess) (app.Mailer, error) {
 	return m, nil
 }
 
-// toolConfig is what the command line needs. A setting that the environment lacks is taken from the .run/env of a
-// running platform, which is looked for from the working folder upwards.
+// toolConfig contains the settings of the command line. Missing settings are read from the .run/env of a running platform,
+// in the working folder or a folder above it.
 type toolConfig struct {
-	DatabaseURL        string `env:"DATABASE_URL"`                                // identity's own, or an administrator's
-	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                         // worker role
-	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                        // owner role
-	AppRole            string `env:"APP_ROLE"`                                    // role that serves
+	DatabaseURL        string `env:"DATABASE_URL"`                                // identity's own URL, or an administrator's
+	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                         // URL of the database in the worker role
+	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                        // URL of the database in the owner role
+	AppRole            string `env:"APP_ROLE"`                                    // role of the serving process
 	WorkerRole         string `env:"WORKER_ROLE"`                                 // role of background work
-	PostgresURL        string `env:"POSTGRES_URL"`                                // an administrator's
-	RedisURL           string `env:"REDIS_URL"`                                   // as identity has it
-	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"` // one-time links begin with it
+	PostgresURL        string `env:"POSTGRES_URL"`                                // an administrator's URL
+	RedisURL           string `env:"REDIS_URL"`                                   // the same as for identity
+	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"` // one-time links start with this URL
 	Mail               peers.MailAccess
 	Redis              redisx.Access
-	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of database and role names
+	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // prefix of database and role names
 }
 
-var errNoDatabase = errors.New("no database is named: set DATABASE_URL or POSTGRES_URL, or work in the folder of a running platform (its .run/env)")
+var errNoDatabase = errors.New("no database configured: set DATABASE_URL or POSTGRES_URL, or run the command in the folder of a running platform (with .run/env)")
 
 func loadTools() (toolConfig, error) {
 	var c toolConfig
@@ -81,12 +81,12 @@ func (c *toolConfig) ownDatabase() bool {
 	return c.DatabaseURL != "" && c.WorkerDatabaseURL != ""
 }
 
-// derive makes the three URLs out of an administrator's: the same login, in identity's database and its roles, so
-// that row-level security holds for it too.
+// derive builds the three URLs from an administrator's URL: the same login, in identity's database and its roles, so
+// row-level security applies to it too.
 func (c *toolConfig) derive(admin string) error {
 	u, err := url.Parse(admin)
 	if err != nil {
-		return errors.New("POSTGRES_URL or DATABASE_URL is no URL") // the text of err would show the password
+		return errors.New("POSTGRES_URL or DATABASE_URL is not a valid URL") // the text of err would show the password
 	}
 	name := c.Prefix + "identity"
 	u.Path = "/" + name

@@ -1,5 +1,5 @@
-// Command identity owns tenants, API keys and the audit log. It answers the gateway what a credential stands for, and
-// its command line manages tenants and keys.
+// Command identity owns tenants, API keys, operators, OAuth apps and the audit log. It looks up credentials for the gateway, and
+// its command line manages this data.
 package main
 
 import (

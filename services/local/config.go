@@ -41,13 +41,13 @@ func readConfig() (config, error) {
 	}
 	switch {
 	case !slices.Contains([]string{"auto", parts.Apache, parts.Embedded}, c.Kafka):
-		return c, fmt.Errorf("KAFKA is auto, apache or embedded, not %q", c.Kafka)
+		return c, fmt.Errorf("KAFKA must be auto, apache or embedded, not %q", c.Kafka)
 	case !slices.Contains([]string{"warn", "all"}, c.Logs):
-		return c, fmt.Errorf("LOG is warn or all, not %q", c.Logs)
+		return c, fmt.Errorf("LOG must be warn or all, not %q", c.Logs)
 	case c.GatewayPort < 0 || c.GatewayPort > 65535:
-		return c, fmt.Errorf("GATEWAY_PORT is a port number, not %d", c.GatewayPort)
+		return c, fmt.Errorf("GATEWAY_PORT must be a port number, not %d", c.GatewayPort)
 	case !prefixes.MatchString(c.Prefix):
-		return c, fmt.Errorf("HOLDFAST_PREFIX is 1 to 30 of letters, digits, and _ . - inside, not %q", c.Prefix)
+		return c, fmt.Errorf("HOLDFAST_PREFIX must be 1 to 30 letters, digits, _ . or -, starting with a letter or digit, not %q", c.Prefix)
 	}
 	return c, nil
 }

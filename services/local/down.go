@@ -18,7 +18,7 @@ const stopLimit = 2 * time.Minute
 func downCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Stop this checkout's platform and wait until nothing is left",
+		Short: "Stop the platform of this checkout and wait until all processes have ended",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return down(cmd.Context())
@@ -29,7 +29,7 @@ func downCommand() *cobra.Command {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "Stop this checkout's platform and remove its data, keys and logs",
+		Short: "Stop the platform of this checkout and delete its data, keys and logs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return clean(cmd.Context())

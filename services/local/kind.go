@@ -43,7 +43,7 @@ func kindCommand() *cobra.Command {
 	var datastores, tag string
 	var values []string
 	install := &cobra.Command{
-		Use: "install", Short: "Install or upgrade the datastores, the Secrets and the chart, and seed", Args: cobra.NoArgs,
+		Use: "install", Short: "Install or upgrade the datastores, the Secrets and the chart, and seed demo data", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := openKind(cmd.Context())
 			if err != nil {
@@ -54,9 +54,9 @@ func kindCommand() *cobra.Command {
 	}
 	install.Flags().StringVar(&datastores, "datastores", "k8s/datastores", "folder with the manifests of PostgreSQL, Redis and Kafka")
 	install.Flags().StringVar(&tag, "tag", "dev", "tag of the images")
-	install.Flags().StringArrayVar(&values, "values", nil, "files of values besides values-dev.yaml")
+	install.Flags().StringArrayVar(&values, "values", nil, "values files in addition to values-dev.yaml")
 	forward := &cobra.Command{
-		Use: "forward", Short: "Keep the datastores reachable from here until Ctrl-C, and write .run/kind/.run/env", Args: cobra.NoArgs,
+		Use: "forward", Short: "Forward the datastores to this machine until Ctrl-C, and write .run/kind/.run/env", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := openKind(cmd.Context())
 			if err != nil {
@@ -66,7 +66,7 @@ func kindCommand() *cobra.Command {
 		},
 	}
 	uninstall := &cobra.Command{
-		Use: "uninstall", Short: "Uninstall everything except the volumes and the keys to read them", Args: cobra.NoArgs,
+		Use: "uninstall", Short: "Uninstall everything except the volumes and their keys", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := openKind(cmd.Context())
 			if err != nil {
@@ -76,7 +76,7 @@ func kindCommand() *cobra.Command {
 		},
 	}
 	check := &cobra.Command{
-		Use: "check", Short: "Say what the cluster lacks for make kind-test", Args: cobra.NoArgs,
+		Use: "check", Short: "Check that the cluster meets the requirements of make kind-test", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := cluster.Open(cmd.Context(), release, func(string, ...any) {})
 			if err != nil {
@@ -243,7 +243,7 @@ func (k *kind) awaitGateway(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: map the gateway's node port as k8s/kind.yaml does, or set CLUSTER_URL (%w)", k.base, err)
+			return fmt.Errorf("%s does not respond: map the gateway's node port as k8s/kind.yaml does, or set CLUSTER_URL (%w)", k.base, err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // errRunning says that this checkout's stack already runs.
-var errRunning = errors.New("this checkout's stack is running already")
+var errRunning = errors.New("the platform of this checkout is already running")
 
 // lock takes the checkout's lock. The kernel releases it when this process ends.
 func lock(run string) (release func(), err error) {

@@ -1,5 +1,5 @@
-// Command local runs Holdfast on one machine: `up` starts the whole platform, `with` starts temporary parts around one
-// command, `kind` installs in a development cluster. It is not a part of production.
+// Command local runs Holdfast on one machine: `up` starts the whole platform, `with` runs a command with
+// temporary servers, and `kind` installs the platform in a development cluster. It is not used in production.
 package main
 
 import (
@@ -43,7 +43,7 @@ func command() *cobra.Command {
 
 func jarsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "jars", Short: "Download Kafka's jars with Maven when they are missing, and print their folder", Args: cobra.NoArgs,
+		Use: "jars", Short: "Download Kafka's jars with Maven if they are missing, and print their folder", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
 			if err == nil {

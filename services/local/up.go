@@ -170,7 +170,7 @@ func (p *platform) choosePorts() error {
 	public := proto.PublicService().Name
 	if wanted := p.config.GatewayPort; wanted != 0 {
 		if !p.ports.Take(wanted) {
-			return fmt.Errorf("GATEWAY_PORT=%d is taken by another program: choose another port, or leave it out", wanted)
+			return fmt.Errorf("GATEWAY_PORT=%d is in use by another program: choose another port, or unset it", wanted)
 		}
 		p.state.SetPort(public, wanted)
 	} else if err := p.takePort(public, defaultGatewayPort); err != nil {

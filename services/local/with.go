@@ -26,7 +26,7 @@ func withCommand() *cobra.Command {
 	var kafka string
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a command beside temporary PostgreSQL, Redis and Kafka (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
+		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return with(cmd.Context(), kafka, args)
@@ -79,7 +79,7 @@ func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, err
 		kinds = nil
 	case "auto", parts.Apache, parts.Embedded:
 	default:
-		return nil, fmt.Errorf("--kafka is auto, apache, embedded, both or none, not %q", kafka)
+		return nil, fmt.Errorf("--kafka must be auto, apache, embedded, both or none, not %q", kafka)
 	}
 	if err := s.startParts(ctx, wanted{kafka: kinds}); err != nil {
 		return nil, err

@@ -24,12 +24,12 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// toolSettings are the settings of the command, which are a part of Config.
+// toolSettings contains the settings of the gateway command, which are a part of Config.
 type toolSettings struct {
-	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // in the role <db>_app, under row-level security
-	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
-	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // of Stripe's API, without /v1
-	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // of one call
+	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // URL of the database in the role <db>_app, under row-level security
+	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
+	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
 }
 
 // rotationOverlap is how long webhooks may be signed with the secret before.
@@ -37,18 +37,18 @@ const rotationOverlap = 24 * time.Hour
 
 func gatewayCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "gateway", Short: "Connect operators' accounts at the payment gateway.",
-		Long: `Connect operators' accounts at the payment gateway, Stripe.
+		Use: "gateway", Short: "Connect operators' payment gateway accounts.",
+		Long: `Connect operators' accounts at Stripe, the payment gateway.
 
-Secrets are never arguments. They are read from the environment (STRIPE_SECRET_KEY,
-STRIPE_WEBHOOK_SECRET), from files (--secret-key-file, --webhook-secret-file), or asked for
-on the terminal.`,
+Secrets are never passed as arguments. They are read from the environment (STRIPE_SECRET_KEY,
+STRIPE_WEBHOOK_SECRET), from files (--secret-key-file, --webhook-secret-file), or from the
+terminal.`,
 	}
 	for _, sub := range []*cobra.Command{
-		gatewayVerb("connect", "Connect an account, or give the connected one new keys.", connect),
+		gatewayVerb("connect", "Connect an account, or replace the keys of the connected account.", connect),
 		gatewayVerb("show", "Show the connected account.", show),
-		gatewayVerb("rotate", "Give the connected account new keys; webhooks signed with the earlier secret are taken for a day.", rotate),
-		gatewayVerb("disconnect", "End the connection; payments that have begun are still followed.", disconnect),
+		gatewayVerb("rotate", "Replace the keys of the connected account; webhooks signed with the previous secret are accepted for a day.", rotate),
+		gatewayVerb("disconnect", "Disconnect the account; existing payments are still tracked.", disconnect),
 	} {
 		cmd.AddCommand(sub)
 	}
@@ -110,10 +110,10 @@ func gatewayVerb(use, short string, run func(ctx context.Context, g gateway) (do
 func asTenant(ctx context.Context, tenant, mode string) (context.Context, error) {
 	id, err := ids.Parse[ids.TenantPrefix](tenant)
 	if err != nil {
-		return nil, errors.New("--tenant: want the id of a tenant, tn_…; `identity tenant list` shows them")
+		return nil, errors.New("--tenant must be the id of a tenant, tn_…; `identity tenant list` shows the ids")
 	}
 	if mode != string(caller.Live) && mode != string(caller.Test) {
-		return nil, errors.New("--mode: want test or live")
+		return nil, errors.New("--mode must be test or live")
 	}
 	c := caller.Service("payments", id, caller.Mode(mode))
 	c.Credential = "cli"
@@ -187,7 +187,7 @@ func (g gateway) secret(flag, env, question string, required bool) (string, erro
 		if !required {
 			return "", nil
 		}
-		return "", fmt.Errorf("set %s, or give --%s: there is no terminal to ask on", env, flag)
+		return "", fmt.Errorf("set %s or pass --%s: there is no terminal for input", env, flag)
 	}
 	fmt.Fprint(g.cmd.ErrOrStderr(), question)
 	raw, err := term.ReadPassword(in)

@@ -13,20 +13,20 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// clientConfig contains the settings of the commands for developers of receivers. A setting that neither a flag nor the environment
-// has is read from the .run/env of a running platform, in the working folder or in one above it.
+// clientConfig contains the settings of the commands for developers of receivers. Settings that neither a flag nor the
+// environment provides are read from the .run/env of a running platform, in the working folder or a folder above it.
 type clientConfig struct {
-	BaseURL string `env:"BASE_URL"`                    // of the platform, with or without /api/v1
-	Key     string `env:"DEMO_TEST_KEY" secret:"true"` // an API key of test mode
+	BaseURL string `env:"BASE_URL"`                    // URL of the platform, with or without /api/v1
+	Key     string `env:"DEMO_TEST_KEY" secret:"true"` // API key of test mode
 }
 
 // livePrefix is the beginning of the API keys of live mode.
 const livePrefix = "svc_live_"
 
 var (
-	errNoBase = errors.New("no platform is named: give --base-url, set BASE_URL, or work in the folder of a running platform (its .run/env)")
-	errNoKey  = errors.New("no API key is named: give --key, set DEMO_TEST_KEY, or work in the folder of a running platform (its .run/env)")
-	errLive   = errors.New("this is a key of live mode, and the command is for test mode: give a key that begins with svc_test_")
+	errNoBase = errors.New("no platform configured: pass --base-url, set BASE_URL, or run the command in the folder of a running platform (with .run/env)")
+	errNoKey  = errors.New("no API key configured: pass --key, set DEMO_TEST_KEY, or run the command in the folder of a running platform (with .run/env)")
+	errLive   = errors.New("live mode keys are not allowed: use a key that starts with svc_test_")
 )
 
 func (c *clientConfig) flags(cmd *cobra.Command) {
@@ -70,5 +70,5 @@ func checkType(name string) error {
 		}
 		names[i] = t.Name
 	}
-	return fmt.Errorf("%q is no event type; there are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not an event type; the types are %s", name, strings.Join(names, ", "))
 }

@@ -93,7 +93,7 @@ func TestWhereCommandsFindThePlatform(t *testing.T) {
 	for _, make := range []func() *cobra.Command{listenCommand, func() *cobra.Command { return one(triggerCommand(), "booking.created") }} {
 		fails(t, make(), "set BASE_URL")
 		fails(t, make(), "set DEMO_TEST_KEY", "--base-url", "http://127.0.0.1:1/api/v1")
-		fails(t, make(), "key of live mode", "--base-url", "http://127.0.0.1:1/api/v1", "--key", "svc_live_x")
+		fails(t, make(), "live mode keys are not allowed", "--base-url", "http://127.0.0.1:1/api/v1", "--key", "svc_live_x")
 		fails(t, make(), "not an http or https URL", "--base-url", "127.0.0.1:1", "--key", "svc_test_x")
 	}
 	api := newAPI(t)
@@ -113,7 +113,7 @@ func TestWhereCommandsFindThePlatform(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("DEMO_TEST_KEY", "svc_live_x")
-	fails(t, triggerCommand(), "key of live mode", "customer.created")
+	fails(t, triggerCommand(), "live mode keys are not allowed", "customer.created")
 }
 
 // one adds a first argument before those of the test.

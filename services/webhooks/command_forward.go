@@ -19,7 +19,7 @@ import (
 // answerTimeout is the time that a receiver has for its answer, as for a delivery.
 const answerTimeout = 10 * time.Second
 
-var errLate = fmt.Errorf("no answer within %v", answerTimeout)
+var errLate = fmt.Errorf("no response within %v", answerTimeout)
 
 // receiver is the developer's own receiver, which gets events in the form of deliveries. It may have any address.
 type receiver struct {

@@ -16,16 +16,16 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-var errSecret = errors.New("--secret: want whsec_ and base64, as the platform makes them")
+var errSecret = errors.New("--secret must be whsec_ followed by base64, as created by the platform")
 
 func listenCommand() *cobra.Command {
 	var c clientConfig
 	var target, secret string
 	var types []string
 	cmd := &cobra.Command{
-		Use: "listen", Short: "Show the events of test mode as they happen, and hand each to a receiver on this machine.", Args: cobra.NoArgs,
-		Long: "Show the events of test mode as they happen, and POST each to a receiver, with the headers of a delivery.\n" +
-			"There is one attempt: a failure is shown, and the next event follows. Ctrl-C ends it.",
+		Use: "listen", Short: "Show test mode events as they happen and forward them to a receiver on this machine.", Args: cobra.NoArgs,
+		Long: "Show test mode events as they happen, and POST each one to a receiver with the headers of a delivery.\n" +
+			"Each event is sent once; failures are shown and not retried. Press Ctrl-C to stop.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := newListener(cmd, target, secret)
 			if err != nil {
@@ -44,9 +44,9 @@ func listenCommand() *cobra.Command {
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().StringVar(&target, "forward-to", "", "URL of the receiver; events are only shown without it")
-	cmd.Flags().StringVar(&secret, "secret", "", "signs what is forwarded (default a new one)")
-	cmd.Flags().StringSliceVar(&types, "events", nil, "comma list of event types (default all)")
+	cmd.Flags().StringVar(&target, "forward-to", "", "URL of the receiver (default: events are only shown)")
+	cmd.Flags().StringVar(&secret, "secret", "", "secret that signs forwarded events (default a new secret)")
+	cmd.Flags().StringSliceVar(&types, "events", nil, "comma-separated list of event types (default all)")
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func newListener(cmd *cobra.Command, target, secret string) (*listener, error) {
 		target = "http://" + target
 	}
 	if u, err := url.Parse(target); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("--forward-to: %q is no http or https URL", target)
+		return nil, fmt.Errorf("--forward-to must be an http or https URL, not %q", target)
 	}
 	l.to = newReceiver(target, secret)
 	return l, nil

@@ -198,13 +198,13 @@ func TestListenRefuses(t *testing.T) {
 	t.Parallel()
 	p := publictest.New(t)
 	for words, args := range map[string][]string{
-		"key of live mode":           {"--key", "svc_live_abc"},
-		"there are booking.created,": {"--events", "booking.created,booking.made"},
-		"--secret: want whsec_ and":  {"--forward-to", "http://127.0.0.1:1", "--secret", "whsec_"},
-		"--secret: want whsec_":      {"--forward-to", "http://127.0.0.1:1", "--secret", "whsec_#"},
-		"--secret: want":             {"--forward-to", "http://127.0.0.1:1", "--secret", "dGhpcw=="},
-		"--forward-to:":              {"--forward-to", "ftp://127.0.0.1:1"},
-		"The API key is not valid.":  {"--key", "svc_test_other"},
+		"live mode keys are not allowed":   {"--key", "svc_live_abc"},
+		"the types are booking.created,":   {"--events", "booking.created,booking.made"},
+		"--secret must be whsec_ followed": {"--forward-to", "http://127.0.0.1:1", "--secret", "whsec_"},
+		"--secret must be whsec_":          {"--forward-to", "http://127.0.0.1:1", "--secret", "whsec_#"},
+		"--secret must be":                 {"--forward-to", "http://127.0.0.1:1", "--secret", "dGhpcw=="},
+		"--forward-to must be":             {"--forward-to", "ftp://127.0.0.1:1"},
+		"The API key is not valid.":        {"--key", "svc_test_other"},
 	} {
 		fails(t, listenCommand(), words, append([]string{"--base-url", p.URL, "--key", publictest.Key}, args...)...)
 	}
@@ -223,7 +223,7 @@ func TestListenWaitsForAnAnswerOnlySoLong(t *testing.T) {
 	}
 	r.http.Timeout = 50 * time.Millisecond
 	_, took, err := r.deliver(t.Context(), public.Event{ID: "evt_1", Type: "booking.created", Body: []byte(`{}`)})
-	if err == nil || err.Error() != "no answer within 10s" || took < 50*time.Millisecond {
+	if err == nil || err.Error() != "no response within 10s" || took < 50*time.Millisecond {
 		t.Errorf("%v after %v", err, took)
 	}
 }

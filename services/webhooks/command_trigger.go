@@ -91,8 +91,8 @@ func triggerCommand() *cobra.Command {
 	var c clientConfig
 	can := strings.Join(slices.Sorted(maps.Keys(triggers)), ", ")
 	cmd := &cobra.Command{
-		Use: "trigger TYPE", Short: "Cause an event of test mode by making the real objects.", Args: cobra.ExactArgs(1),
-		Long: "Cause an event of test mode by making the real objects through the public API: " + can + ". Payments are confirmed at STRIPE_URL with STRIPE_PUBLISHABLE_KEY and a test card.",
+		Use: "trigger TYPE", Short: "Trigger a test mode event by creating real objects.", Args: cobra.ExactArgs(1),
+		Long: "Trigger a test mode event by creating real objects through the public API: " + can + ". Payments are confirmed at STRIPE_URL with STRIPE_PUBLISHABLE_KEY and a test card.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			steps, err := stepsTo(args[0])
 			if err != nil {

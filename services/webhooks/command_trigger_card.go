@@ -14,13 +14,13 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// cardConfig is where a payment intent is confirmed as a payer's browser does it.
+// cardConfig contains the settings to confirm a payment intent as a payer's browser does.
 type cardConfig struct {
-	URL string `env:"STRIPE_URL" envDefault:"https://api.stripe.com"` // of Stripe's API, without /v1
-	Key string `env:"STRIPE_PUBLISHABLE_KEY"`                         // of the operator's account, in test mode
+	URL string `env:"STRIPE_URL" envDefault:"https://api.stripe.com"` // URL of Stripe's API, without /v1
+	Key string `env:"STRIPE_PUBLISHABLE_KEY"`                         // publishable key of the operator's Stripe account, in test mode
 }
 
-// The test cards of Stripe by what becomes of the payment.
+// Stripe's test cards by the outcome of the payment.
 const (
 	goodCard     = "pm_card_visa"
 	declinedCard = "pm_card_chargeDeclined"
@@ -28,7 +28,7 @@ const (
 
 const confirmTimeout = 30 * time.Second
 
-var errNoCard = errors.New("no publishable key is named: set STRIPE_PUBLISHABLE_KEY to that of the operator's account in test mode, " +
+var errNoCard = errors.New("no publishable key configured: set STRIPE_PUBLISHABLE_KEY to the key of the operator's account in test mode, " +
 	"or work in the folder of a running platform (its .run/env)")
 
 // cards reads where payments are confirmed, for steps that pay by card.

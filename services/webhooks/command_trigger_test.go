@@ -154,8 +154,8 @@ func TestTriggerRefuses(t *testing.T) {
 			t.Errorf("%v does not name %s", err, e.Name)
 		}
 	}
-	fails(t, triggerCommand(), `"booking.made" is no event type`, append([]string{"booking.made"}, flags...)...)
-	fails(t, triggerCommand(), "key of live mode", "booking.created", "--base-url", a.url, "--key", "svc_live_abc")
+	fails(t, triggerCommand(), `"booking.made" is not an event type`, append([]string{"booking.made"}, flags...)...)
+	fails(t, triggerCommand(), "live mode keys are not allowed", "booking.created", "--base-url", a.url, "--key", "svc_live_abc")
 	fails(t, triggerCommand(), "accepts 1 arg", flags...)
 	a.deny = "/bookings"
 	fails(t, triggerCommand(), "POST /bookings: Too far.", append([]string{"booking.updated"}, flags...)...)

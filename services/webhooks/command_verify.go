@@ -15,13 +15,13 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-var errNewline = errors.New("the file ends with a newline that was not sent; without it the signature is valid")
+var errNewline = errors.New("the file ends with a newline that was not sent; without the newline, the signature is valid")
 
 func verifyCommand() *cobra.Command {
 	var secret, header, file string
 	var at int64
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check a Service-Signature against the bytes of a file.", Args: cobra.NoArgs,
+		Use: "verify", Short: "Verify a Service-Signature against the bytes of a file.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			body, err := readAll(file, cmd.InOrStdin())
 			if err != nil {
@@ -40,9 +40,9 @@ func verifyCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&secret, "secret", "", "the endpoint's secret, whsec_…")
-	f.StringVar(&header, "signature", "", "the value of Service-Signature")
-	f.StringVar(&file, "file", "", "the body, byte for byte; - is the standard input")
-	f.Int64Var(&at, "at", 0, "Unix time to check for (default now)")
+	f.StringVar(&header, "signature", "", "value of the Service-Signature header")
+	f.StringVar(&file, "file", "", "file with the exact bytes of the body; - is standard input")
+	f.Int64Var(&at, "at", 0, "Unix time of the verification (default now)")
 	for _, name := range []string{"secret", "signature", "file"} {
 		_ = cmd.MarkFlagRequired(name) // the flag exists
 	}

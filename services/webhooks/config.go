@@ -2,17 +2,17 @@ package main
 
 import "holdfast.dev/libs/platform"
 
-// Config is the service's own settings beside service.Common.
+// Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform       platform.Config
-	CursorKeys     string   `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…: the first signs
-	EncryptionKeys string   `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
-	AllowedCIDRs   []string `env:"WEBHOOK_ALLOWED_CIDRS"`                                   // ranges that receivers may be in beside public addresses
-	Breaker        bool     `env:"WEBHOOK_BREAKER" envDefault:"true"`                       // an endpoint that fails is given time
-	MaxConcurrency int      `env:"WEBHOOK_MAX_IN_FLIGHT" envDefault:"1024"`                 // the most attempts in flight, of all endpoints
-	MaxBytes       int      `env:"WEBHOOK_MAX_BYTES" envDefault:"67108864"`                 // the most bytes of the bodies in flight
-	Streams        int      `env:"STREAMS_PER_TENANT" envDefault:"100"`                     // open at once in this process, then 429
+	CursorKeys     string   `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…; the first key signs
+	EncryptionKeys string   `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	AllowedCIDRs   []string `env:"WEBHOOK_ALLOWED_CIDRS"`                                   // address ranges of receivers to allow in addition to public addresses
+	Breaker        bool     `env:"WEBHOOK_BREAKER" envDefault:"true"`                       // pause deliveries to endpoints that fail repeatedly
+	MaxConcurrency int      `env:"WEBHOOK_MAX_IN_FLIGHT" envDefault:"1024"`                 // maximum number of attempts in flight, over all endpoints
+	MaxBytes       int      `env:"WEBHOOK_MAX_BYTES" envDefault:"67108864"`                 // maximum size of the bodies in flight
+	Streams        int      `env:"STREAMS_PER_TENANT" envDefault:"100"`                     // maximum number of open streams of a tenant in this process; one more returns 429
 }
 
-// defaults are those that differ from the ones of the shared settings.
+// defaults returns the defaults that differ from those of the shared settings.
 func defaults() Config { return Config{Platform: platform.Config{WorkerDatabaseMaxConns: 16}} }

@@ -23,7 +23,7 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: append(platform.Commands("webhooks", migrate),
-			service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions),
+			service.Command("partitions", "Delete past weeks of the event log.", dropPartitions),
 			platform.ResealCommand(store.ResealSecrets), listenCommand(), triggerCommand(), verifyCommand()),
 	})
 }
@@ -38,7 +38,7 @@ func migrate(ctx context.Context, s pg.MigrateSettings) error {
 	return nil
 }
 
-// partitionPatience is how long a command waits for readers of a week that is to go, such as a dump.
+// partitionPatience is how long the command waits for readers of a partition before it drops it, such as a dump.
 const partitionPatience = 10 * time.Minute
 
 func dropPartitions(ctx context.Context, s pg.MigrateSettings) error {

@@ -12,20 +12,31 @@ const head = `<!-- Generated from the Config structs and their comments by make 
 
 # Settings
 
-Each process takes its settings from environment variables, reads them at its start only, and does not start when one is
-missing or wrong: the error names it. The first line of the log shows all values; secrets and passwords in URLs are masked there.
-URLs of PostgreSQL and Redis hold passwords: keep them as secret as what is marked so.
+Each process reads its settings from environment variables when it starts. When a setting is missing or invalid, the process
+does not start, and the error names the setting. The first line of the log shows all values, with secrets and passwords in URLs
+masked. The URLs of PostgreSQL and Redis contain passwords: protect them like the settings that are marked as secret.
 
-A duration is a number with a unit, such as ` + "`500ms`, `15s` or `1m30s`" + `. Sizes are in bytes. A list is separated by commas.
+A duration is a number with a unit, such as ` + "`500ms`, `15s` or `1m30s`" + `. Sizes are in bytes.
 
 `
+
+// commands introduces the settings of commands that do not read all settings of their service, by service and struct.
+var commands = map[string]string{
+	"identity.toolConfig": "The commands `tenant`, `key`, `operator`, `app`, `grant`, `audit` and `migrate` read these settings. Missing settings are read from the `.run/env` of a " +
+		"running platform, in the working folder or a folder above it.",
+	"bookings.SeedConfig":   "`bookings seed` reads this setting:",
+	"payments.toolSettings": "`payments gateway` reads these settings:",
+	"webhooks.cardConfig":   "`webhooks trigger` reads these settings to make card payments:",
+	"webhooks.clientConfig": "`webhooks listen` and `webhooks trigger` read these settings. Missing settings are read from the `.run/env` of a running " +
+		"platform, in the working folder or a folder above it.",
+}
 
 // page returns the text of docs/settings.md, made from the source below root.
 func page(root string) (string, error) {
 	s := newSource(root)
 	var b strings.Builder
 	b.WriteString(head)
-	for _, link := range append([]string{"Every process", "Services with a database", "The command migrate", "The command reseal"}, proto.ServiceNames()...) {
+	for _, link := range append([]string{"Every process", "Services with a database", "The migrate command", "The reseal command"}, proto.ServiceNames()...) {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", link, anchor(link))
 	}
 	common, err := s.read(module+"libs/service", "Common")
@@ -39,21 +50,21 @@ func page(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b.WriteString("\n## Services with a database\n\nThese are settings of " + owners() + ". The commands `topics` and `redrive` read those of Kafka, too.\n\n")
+	b.WriteString("\n## Services with a database\n\n" + owners() + " have these settings. The commands `topics` and `redrive` also read the Kafka settings.\n\n")
 	table(&b, shared.Settings)
 
 	migrate, err := s.read(module+"libs/pg", "MigrateSettings")
 	if err != nil {
 		return "", err
 	}
-	b.WriteString("\n## The command migrate\n\n`migrate` of each of these services, and the scheduled jobs beside it, read only these.\n\n")
+	b.WriteString("\n## The migrate command\n\nThe `migrate` command of each of these services and the scheduled jobs read only these settings.\n\n")
 	table(&b, migrate.Settings)
 
 	reseal, err := s.read(module+"libs/platform", "ResealSettings")
 	if err != nil {
 		return "", err
 	}
-	b.WriteString("\n## The command reseal\n\n`reseal` of the services that keep secrets reads only these.\n\n")
+	b.WriteString("\n## The reseal command\n\nThe `reseal` command of the services that store secrets reads only these settings.\n\n")
 	table(&b, reseal.Settings)
 
 	for _, name := range proto.ServiceNames() {
@@ -85,13 +96,19 @@ func (s *source) service(b *strings.Builder, name string, shared Struct) error {
 	fmt.Fprintf(b, "\n## %s\n\n", name)
 	for i, one := range structs {
 		switch {
+		case i > 0 && !one.own:
+			continue // its settings are those of another struct, which has a table
 		case i > 0:
-			fmt.Fprintf(b, "\n%s\n\n", sentence(one))
+			text, ok := commands[name+"."+one.Name]
+			if !ok {
+				return fmt.Errorf("%s.%s has settings: add a sentence about it to commands", name, one.Name)
+			}
+			fmt.Fprintf(b, "\n%s\n\n", text)
 		case one.Shared:
-			b.WriteString("Beside those of [every process](#every-process) and of [services with a database](#services-with-a-database)")
+			b.WriteString("In addition to the settings of [every process](#every-process) and of [services with a database](#services-with-a-database)")
 			b.WriteString(otherDefaults(shared, s.defaults[pkg]) + ":\n\n")
 		default:
-			b.WriteString("Beside those of [every process](#every-process):\n\n")
+			b.WriteString("In addition to the settings of [every process](#every-process):\n\n")
 		}
 		table(b, one.Settings)
 	}
@@ -109,20 +126,11 @@ func otherDefaults(shared Struct, values map[string]string) string {
 	if changed == nil {
 		return ""
 	}
-	return ", where the default of " + strings.Join(changed, ", of ")
-}
-
-// sentence returns the comment of a struct without the struct's name.
-func sentence(one Struct) string {
-	doc := strings.TrimPrefix(one.Doc, one.Name+" is ")
-	if doc == one.Doc || doc == "" {
-		return escape(one.Doc)
-	}
-	return escape(strings.ToUpper(doc[:1]) + doc[1:])
+	return " (the default of " + strings.Join(changed, ", of ") + ")"
 }
 
 func table(b *strings.Builder, settings []Setting) {
-	b.WriteString("| setting | type | default | required | secret | meaning |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| setting | type | default | required | secret | description |\n|---|---|---|---|---|---|\n")
 	for _, one := range settings {
 		value := ""
 		if one.Default != "" {

@@ -33,12 +33,12 @@ func TestRows(t *testing.T) {
 	}
 	for section, rows := range map[string][]string{
 		"Every process":            {"| `HTTP_READ_TIMEOUT` | duration | `30s` |  |  |"},
-		"Services with a database": {"| `CALLER_VERIFY_KEYS` | text |  | yes | yes |", "| `KAFKA_BROKERS` | list, by comma |  | yes |  |", "| `DATABASE_MAX_CONNS` | number | `16` |  |  |"},
-		"The command migrate":      {"| `APP_ROLE` | text |  | yes |  |"},
-		"The command reseal":       {"| `SERVICE_ENCRYPTION_KEYS` | text |  | yes | yes |"},
-		"identity":                 {"`DATABASE_MAX_CONNS` is 10:", "| `REDIS_TIMEOUT` | duration | `1s` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | text |  |  | yes |"},
-		"webhooks":                 {"`WORKER_DATABASE_MAX_CONNS` is 16:", `| \<kid>:\<hex>,…: the first signs |`},
-		"gateway":                  {"Beside those of [every process](#every-process):", "| `REDIS_TIMEOUT` | duration | `15ms` |  |  |"},
+		"Services with a database": {"| `CALLER_VERIFY_KEYS` | string |  | yes | yes |", "| `KAFKA_BROKERS` | comma-separated list |  | yes |  |", "| `DATABASE_MAX_CONNS` | number | `16` |  |  |"},
+		"The migrate command":      {"| `APP_ROLE` | string |  | yes |  |"},
+		"The reseal command":       {"| `SERVICE_ENCRYPTION_KEYS` | string |  | yes | yes |"},
+		"identity":                 {"(the default of `DATABASE_MAX_CONNS` is 10):", "| `REDIS_TIMEOUT` | duration | `1s` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | string |  |  | yes |"},
+		"webhooks":                 {"(the default of `WORKER_DATABASE_MAX_CONNS` is 16):", `| \<kid>:\<hex>,…; the first key signs |`},
+		"gateway":                  {"In addition to the settings of [every process](#every-process):", "| `REDIS_TIMEOUT` | duration | `15ms` |  |  |"},
 	} {
 		_, part, found := strings.Cut(text, "\n## "+section+"\n")
 		part, _, _ = strings.Cut(part, "\n## ")
@@ -50,7 +50,48 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A setting of a type that has no word, or without a comment, fails the generator.
+// No section has two tables with the same rows, and no text of the page is a comment of the code.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	text, err := page(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for section := range strings.SplitSeq(text, "\n## ") {
+		seen := map[string]bool{}
+		for _, part := range strings.Split(section, "|---|---|---|---|---|---|\n")[1:] {
+			rows, _, _ := strings.Cut(part, "\n\n")
+			if seen[strings.TrimSpace(rows)] {
+				t.Errorf("the same table twice:\n%s", rows)
+			}
+			seen[strings.TrimSpace(rows)] = true
+		}
+	}
+	for _, comment := range []string{"contains the settings", "One running command", "toolConfig", "clientConfig"} {
+		if strings.Contains(text, comment) {
+			t.Errorf("the page shows a comment of the code: %s", comment)
+		}
+	}
+}
+
+// A command whose settings are not introduced fails the generator.
+func TestSettingsOfAnUnknownCommand(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "services", "x")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code := "package main\n\ntype Config struct {\n\tA int `env:\"A\"` // one\n}\n\ntype other struct {\n\tB int `env:\"B\"` // two\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "config.go"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := newSource(root).service(&strings.Builder{}, "x", Struct{}); err == nil || !strings.Contains(err.Error(), "x.other has settings") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A setting of a type that has no name, or without a comment, fails the generator.
 func TestSettingsThatCannotBeShown(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

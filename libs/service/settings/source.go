@@ -23,9 +23,9 @@ type Setting struct {
 // Struct is a struct type with settings.
 type Struct struct {
 	Name     string
-	Doc      string // its comment
 	Settings []Setting
 	Shared   bool // it contains platform.Config, whose settings are not in Settings
+	own      bool // it declares a setting itself, not only by a struct inside it
 }
 
 const (
@@ -42,7 +42,6 @@ type source struct {
 }
 
 type declared struct {
-	doc  string
 	node *ast.StructType
 	file *ast.File
 }
@@ -86,14 +85,14 @@ func (s *source) read(pkg, name string) (Struct, error) {
 	if !ok {
 		return Struct{}, fmt.Errorf("%s has no struct %s", pkg, name)
 	}
-	out := Struct{Name: name, Doc: t.doc}
+	out := Struct{Name: name}
 	for _, f := range t.node.Fields.List {
 		setting, ok, err := s.setting(f)
 		if err != nil {
 			return Struct{}, fmt.Errorf("%s.%s: %w", pkg, name, err)
 		}
 		if ok {
-			out.Settings = append(out.Settings, setting)
+			out.Settings, out.own = append(out.Settings, setting), true
 			continue
 		}
 		inner, innerName := typeOf(f.Type, pkg, t.file)
@@ -132,11 +131,11 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	}
 	kind := kinds[typeText(f.Type)]
 	if kind == "" {
-		return Setting{}, false, fmt.Errorf("%s has the type %s: add a word for it to kinds", name, typeText(f.Type))
+		return Setting{}, false, fmt.Errorf("%s has the type %s: add a name for it to kinds", name, typeText(f.Type))
 	}
 	meaning := comment(f)
 	if meaning == "" {
-		return Setting{}, false, fmt.Errorf("%s has no comment, which docs/settings.md shows as its meaning", name)
+		return Setting{}, false, fmt.Errorf("%s has no comment, which docs/settings.md shows as its description", name)
 	}
 	return Setting{
 		Name: name, Type: kind, Default: tag.Get("envDefault"), Meaning: meaning, field: f.Names[0].Name,
@@ -144,9 +143,9 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	}, true, nil
 }
 
-// kinds maps Go types to the words of the page.
+// kinds maps Go types to the names of types on the page.
 var kinds = map[string]string{
-	"string": "text", "[]string": "list, by comma", "bool": "true or false", "time.Duration": "duration",
+	"string": "string", "[]string": "comma-separated list", "bool": "boolean", "time.Duration": "duration",
 	"int": "number", "int32": "number", "int64": "number", "float64": "number", "peer.Addresses": "URL",
 }
 
@@ -228,7 +227,7 @@ func (s *source) declarations(pkg string, file *ast.File, types map[string]decla
 					continue
 				}
 				if node, ok := t.Type.(*ast.StructType); ok {
-					types[t.Name.Name] = declared{doc: strings.Join(strings.Fields(d.Doc.Text()), " "), node: node, file: file}
+					types[t.Name.Name] = declared{node: node, file: file}
 				}
 			}
 		}

@@ -24,8 +24,8 @@ var commit string
 
 func main() {
 	port := flag.Int("port", 0, "loopback port to listen on")
-	data := flag.String("data", "", "folder that keeps topics, offsets and groups")
-	version := flag.Bool("version", false, "print the build")
+	data := flag.String("data", "", "folder that stores topics, offsets and groups")
+	version := flag.Bool("version", false, "print the version")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: local-kafka -port PORT -data FOLDER: an embedded Kafka-protocol broker for development")
 		flag.PrintDefaults()
@@ -51,7 +51,7 @@ func main() {
 // retention.
 func run(ctx context.Context, port int, data string, trimEvery time.Duration) error {
 	if port == 0 || data == "" {
-		return fmt.Errorf("-port and -data are both needed")
+		return fmt.Errorf("-port and -data are required")
 	}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),

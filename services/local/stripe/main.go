@@ -17,9 +17,9 @@ import (
 var commit string
 
 func main() {
-	version := flag.Bool("version", false, "print the build")
+	version := flag.Bool("version", false, "print the version")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: local-stripe serve: a stand-in for Stripe's API, for development; its settings are environment variables (README.md)")
+		fmt.Fprintln(os.Stderr, "usage: local-stripe serve: runs a Stripe stand-in for development; settings are environment variables (see README.md)")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

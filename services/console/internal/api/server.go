@@ -25,7 +25,7 @@ type Options struct {
 	Operations domain.Operations
 	Words      *words.Words
 	Live       *app.Live
-	LiveTime   time.Duration // after which a page asks for its updates again
+	LiveTime   time.Duration // how long a page receives updates before it must reconnect
 	Beat       time.Duration // how often a live page looks at its session; 0: 20 s
 	PublicURL  string        // where browsers reach the gateway
 	Now        func() time.Time

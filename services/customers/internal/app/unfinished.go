@@ -14,10 +14,10 @@ import (
 // NewUnfinished makes the metrics of accepts and conversions that wait for a completer, and registers them.
 func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *operation.Meter {
 	count := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "chain_unfinished", Help: "Accepts of quotes and conversions of leads whose first process has left them, by resource.",
+		Name: "chain_unfinished", Help: "Quote acceptances and lead conversions that their first process did not complete, by resource.",
 	}, []string{"resource"})
 	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "chain_unfinished_oldest_seconds", Help: "Age of the oldest of chain_unfinished, from its first attempt; 0 when there is none.",
+		Name: "chain_unfinished_oldest_seconds", Help: "Age of the oldest item of chain_unfinished since its first attempt; 0 when there is none.",
 	}, []string{"resource"})
 	reg.MustRegister(count, age)
 	return &operation.Meter{Worker: worker, Now: now, Backlogs: []operation.Backlog{

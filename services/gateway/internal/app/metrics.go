@@ -22,25 +22,25 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "gateway_limiter_fallback_total", Help: "Requests limited in this process because Redis was down.",
 		}),
 		Principals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gateway_principal_lookups_total", Help: "Credentials looked up, by result in the local cache.",
+			Name: "gateway_principal_lookups_total", Help: "Credential lookups, by result in the local cache.",
 		}, []string{"result"}),
 		Replays: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_idempotency_lookups_total", Help: "Writes with an Idempotency-Key, by result in Redis.",
 		}, []string{"result"}),
 		Dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_idempotency_dropped_total", Help: "Finished answers that were not cached in Redis.",
+			Name: "gateway_idempotency_dropped_total", Help: "Completed responses that were not cached in Redis.",
 		}),
 		RedisDown: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_redis_away", Help: "1 while Redis is marked as down.",
 		}),
 		Limited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_rate_limited_total", Help: "Requests refused with 429.",
+			Name: "gateway_rate_limited_total", Help: "Requests rejected with 429.",
 		}),
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_streams_open", Help: "Open streams.",
 		}),
 		BodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gateway_body_bytes", Help: "Bytes of the bodies of requests under way.",
+			Name: "gateway_body_bytes", Help: "Bytes of the bodies of requests in progress.",
 		}),
 		Breaker: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "gateway_breaker_state", Help: "Circuit breaker by upstream: 0 closed, 1 half open, 2 open.",

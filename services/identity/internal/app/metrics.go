@@ -26,10 +26,10 @@ const (
 func NewMetrics(reg prometheus.Registerer, passwords *Passwords) *Metrics {
 	m := &Metrics{
 		signIns: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sign_ins_total", Help: "Attempts to sign in with a password or a second factor, by outcome: ok, wrong, delayed or failed.",
+			Name: "sign_ins_total", Help: "Sign-in attempts with a password or a second factor, by outcome: ok, wrong, delayed or failed.",
 		}, []string{"outcome"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "oauth_grants_ended_total", Help: "Grants of apps that were ended, by reason.",
+			Name: "oauth_grants_ended_total", Help: "Ended grants of apps, by reason.",
 		}, []string{"reason"}),
 	}
 	for _, outcome := range []string{signInOK, signInWrong, signInDelayed, signInFailed} {
@@ -39,7 +39,7 @@ func NewMetrics(reg prometheus.Registerer, passwords *Passwords) *Metrics {
 		m.ended.WithLabelValues(string(reason))
 	}
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "passwords_waiting", Help: "Passwords that wait for a place to be hashed.",
+		Name: "passwords_waiting", Help: "Passwords waiting to be hashed.",
 	}, func() float64 { return float64(passwords.waiting.Load()) })
 	reg.MustRegister(m.signIns, m.ended, waiting)
 	return m

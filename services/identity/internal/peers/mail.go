@@ -31,7 +31,7 @@ type Mailer struct {
 
 // MailAccess says where messages go and from whom they are.
 type MailAccess struct {
-	URL  string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://…, or file:///folder; empty: links are shown to who asks for them
+	URL  string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://… or file:///folder; empty: links are returned to the inviter
 	From string `env:"MAIL_FROM" envDefault:"Holdfast <noreply@localhost>"` // sender of messages
 }
 

@@ -30,10 +30,10 @@ func Open(ctx context.Context, namespace string, say func(format string, args ..
 		context: "kind-" + cmp.Or(os.Getenv("KIND_CLUSTER"), "holdfast"), helm: cmp.Or(os.Getenv("HELM"), "helm"),
 	}
 	if _, err := exec.LookPath("kubectl"); err != nil {
-		return nil, errors.New("kubectl is missing: install it, or put it into PATH")
+		return nil, errors.New("kubectl not found: install it, or add it to PATH")
 	}
 	if _, err := c.Kubectl(ctx, nil, "version", "--request-timeout=10s"); err != nil {
-		return nil, fmt.Errorf("no cluster answers: run `make kind-up`, or set KIND_CLUSTER and KUBECONFIG (%w)", err)
+		return nil, fmt.Errorf("no cluster responds: run `make kind-up`, or set KIND_CLUSTER and KUBECONFIG (%w)", err)
 	}
 	return c, nil
 }

@@ -58,7 +58,7 @@ func TestOnlyTheNamedClusterIsTouched(t *testing.T) {
 
 func TestAMissingProgramIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Open(t.Context(), "holdfast", t.Logf); err == nil || !strings.Contains(err.Error(), "kubectl is missing: install it") {
+	if _, err := Open(t.Context(), "holdfast", t.Logf); err == nil || !strings.Contains(err.Error(), "kubectl not found: install it") {
 		t.Error(err)
 	}
 }

@@ -19,7 +19,7 @@ func (c *Cluster) Forward(ctx context.Context, pod string, local, port int) erro
 		for ctx.Err() == nil {
 			err := c.forward(ctx, pod, local, port, func() { offer(first, nil) })
 			if strings.Contains(fmt.Sprint(err), "address already in use") {
-				offer(first, fmt.Errorf("port %d of this machine is taken: free it, another `local kind forward` may hold it", local))
+				offer(first, fmt.Errorf("port %d of this machine is in use, possibly by another `local kind forward`: release it", local))
 			}
 			select {
 			case <-ctx.Done():

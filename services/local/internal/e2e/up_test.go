@@ -332,9 +332,9 @@ func TestRefusedStarts(t *testing.T) {
 	_, taken, _ := net.SplitHostPort(l.Addr().String())
 	closedPort := "127.0.0.1:1"
 	for setting, want := range map[string]string{
-		"GATEWAY_PORT=" + taken:                     "GATEWAY_PORT=" + taken + " is taken",
-		"GATEWAY_PORT=70000":                        "GATEWAY_PORT is a port number",
-		"KAFKA=other":                               "KAFKA is auto, apache or embedded",
+		"GATEWAY_PORT=" + taken:                     "GATEWAY_PORT=" + taken + " is in use",
+		"GATEWAY_PORT=70000":                        "GATEWAY_PORT must be a port number",
+		"KAFKA=other":                               "KAFKA must be auto, apache or embedded",
 		"HOLDFAST_PREFIX=a b":                       "HOLDFAST_PREFIX",
 		"DATABASE_URL=postgres://a:b@" + closedPort: "DATABASE_URL",
 		"REDIS_URL=redis://" + closedPort:           "REDIS_URL",

@@ -83,8 +83,8 @@ func TestDisputes(t *testing.T) {
 			if got := w.disputed(p.ID); !slices.Equal(got, c.shown) {
 				t.Errorf("%v", got)
 			}
-			want := "# HELP payment_disputes_opened_total Disputes that payers have begun.\n# TYPE payment_disputes_opened_total counter\npayment_disputes_opened_total 1\n" +
-				"# HELP payment_disputes_closed_total Disputes that have ended, by outcome: won, lost or withdrawn.\n# TYPE payment_disputes_closed_total counter\n"
+			want := "# HELP payment_disputes_opened_total Disputes opened by payers.\n# TYPE payment_disputes_opened_total counter\npayment_disputes_opened_total 1\n" +
+				"# HELP payment_disputes_closed_total Closed disputes, by outcome: won, lost or withdrawn.\n# TYPE payment_disputes_closed_total counter\n"
 			for _, one := range domain.DisputeOutcomes {
 				n := 0
 				if one == domain.DisputeStatus(outcome).Outcome() {

@@ -66,7 +66,7 @@ func TestEventsAreGivenUp(t *testing.T) {
 			if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 0 {
 				t.Errorf("%d events are due", n)
 			}
-			want := "# HELP gateway_events_given_up_total Events of the gateway that were not worked off within three days.\n" +
+			want := "# HELP gateway_events_given_up_total Payment gateway events that were not processed within three days.\n" +
 				"# TYPE gateway_events_given_up_total counter\ngateway_events_given_up_total 1\n"
 			if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "gateway_events_given_up_total"); err != nil {
 				t.Error(err)

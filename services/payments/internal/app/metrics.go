@@ -26,18 +26,18 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them. Each series begins at 0, so that its first increase is seen.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "payment_disputes_opened_total", Help: "Disputes that payers have begun."}),
+		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "payment_disputes_opened_total", Help: "Disputes opened by payers."}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "payment_disputes_closed_total", Help: "Disputes that have ended, by outcome: won, lost or withdrawn.",
+			Name: "payment_disputes_closed_total", Help: "Closed disputes, by outcome: won, lost or withdrawn.",
 		}, []string{"outcome"}),
 		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_events_given_up_total", Help: "Events of the gateway that were not worked off within three days.",
+			Name: "gateway_events_given_up_total", Help: "Payment gateway events that were not processed within three days.",
 		}),
 		differed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "payment_reconciler_differences_total", Help: "Differences between the gateway and this platform that the reconciler has found, by kind.",
+			Name: "payment_reconciler_differences_total", Help: "Differences between the payment gateway and this platform found by the reconciler, by kind.",
 		}, []string{"kind"}),
 		late: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "payment_late_total", Help: "Card payments that were counted when their booking was cancelled or had expired.",
+			Name: "payment_late_total", Help: "Card payments that arrived after their booking was cancelled or had expired.",
 		}),
 	}
 	for _, outcome := range domain.DisputeOutcomes {
@@ -95,20 +95,20 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 		return g
 	}
 	silent := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_accounts_without_events", Help: "Connected accounts at the payment gateway whose events do not arrive, by state (missing: no signing secret, late) and mode.",
+		Name: "payment_accounts_without_events", Help: "Connected payment gateway accounts whose events do not arrive, by state (missing: no signing secret, late) and mode.",
 	}, []string{"state", "mode"})
 	reg.MustRegister(silent)
 	work := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel, payments to settle or a refund to make, by kind.",
+		Name: "payment_work", Help: "Refunds with an unknown outcome, and cancelled or expired bookings with intents to cancel, payments to settle or refunds to create, by kind.",
 	}, []string{"kind"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_work_oldest_seconds", Help: "Age of the oldest of payment_work, by kind; 0 when there is none.",
+		Name: "payment_work_oldest_seconds", Help: "Age of the oldest item of payment_work, by kind; 0 when there is none.",
 	}, []string{"kind"})
 	owed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_refunds_owed", Help: "Refunds that booking policies owe and that could not be made, by reason: failed, or nothing_left to refund by card.",
+		Name: "payment_refunds_owed", Help: "Refunds owed under booking policies that could not be created, by reason: failed, or nothing_left to refund by card.",
 	}, []string{"reason"})
 	owedFor := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_refunds_owed_oldest_seconds", Help: "How long ago the oldest of payment_refunds_owed failed first, by reason; 0 when there is none.",
+		Name: "payment_refunds_owed_oldest_seconds", Help: "Time since the first failure of the oldest item of payment_refunds_owed, by reason; 0 when there is none.",
 	}, []string{"reason"})
 	reg.MustRegister(work, oldest, owed, owedFor)
 	of := func(kind string, measure operation.Measure) operation.Backlog {
@@ -116,18 +116,18 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 	}
 	return &Unfinished{silent: silent, Meter: operation.Meter{Worker: worker, Now: now, Backlogs: []operation.Backlog{
 		{
-			Count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
-			Age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
+			Count:   gauge("payment_intents_creating", "Payment intents whose call to the payment gateway is in progress or has an unknown outcome."),
+			Age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest item of payment_intents_creating since its first call; 0 when there is none."),
 			Measure: store.UnfinishedIntents,
 		},
 		{
-			Count:   gauge("gateway_events_waiting", "Events of the gateway that are not worked off."),
-			Age:     gauge("gateway_events_oldest_seconds", "Age of the oldest of gateway_events_waiting, from its receipt; 0 when there is none."),
+			Count:   gauge("gateway_events_waiting", "Payment gateway events that have not been processed."),
+			Age:     gauge("gateway_events_oldest_seconds", "Age of the oldest item of gateway_events_waiting since it was received; 0 when there is none."),
 			Measure: store.UnfinishedEvents,
 		},
 		{
-			Count:   gauge("payment_reconciler_accounts", "Accounts at the payment gateway that are compared with it."),
-			Age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
+			Count:   gauge("payment_reconciler_accounts", "Payment gateway accounts that the reconciler compares."),
+			Age:     gauge("payment_reconciler_oldest_seconds", "Longest time since the last completed comparison of an account; 0 when there is none."),
 			Measure: store.OldestReconciliation,
 		},
 		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements), of("owed", store.OwedNew),

@@ -22,22 +22,22 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "webhook_attempts_total", Help: "Attempts by result: ok (a 2xx), refused (another status) or unanswered.",
+			Name: "webhook_attempts_total", Help: "Delivery attempts, by result: ok (2xx), refused (another status) or unanswered.",
 		}, []string{"result"}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "webhook_first_attempt_seconds", Help: "Time from a change to the first attempt to deliver its event.",
+			Name: "webhook_first_attempt_seconds", Help: "Time from a change to the first delivery attempt of its event.",
 			Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "webhook_attempt_seconds", Help: "Time from the start of an attempt to its answer.",
+			Name: "webhook_attempt_seconds", Help: "Time from the start of an attempt to the response.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 		claims: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "webhook_claim_seconds", Help: "Time of a transaction that claimed deliveries.",
+			Name: "webhook_claim_seconds", Help: "Duration of transactions that claim deliveries.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 		}),
 		unsigned: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "webhook_unsigned_total", Help: "Deliveries that wait because the service has no key for the endpoint's secrets.",
+			Name: "webhook_unsigned_total", Help: "Deliveries that are waiting because the service has no encryption key for the endpoint's secrets.",
 		}),
 	}
 	if reg != nil {
