@@ -38,6 +38,13 @@ func TestTheWholeContractIsFresh(t *testing.T) {
 	if err != nil || string(types) != string(written) {
 		t.Errorf("eventtypes.gen.go is stale: run make gen (%v)", err)
 	}
+	names, err := fields(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written, err = os.ReadFile("../fields.gen.go"); err != nil || string(names) != string(written) {
+		t.Errorf("fields.gen.go is stale: run make gen (%v)", err)
+	}
 }
 
 const small = `# A comment.
