@@ -127,7 +127,7 @@ func expanded(t *testing.T, source string, examples map[string]example) tree {
 func TestAnIDWithoutACode(t *testing.T) {
 	t.Parallel()
 	source := strings.ReplaceAll(small, "UnitId", "ThingId") + "  parameters:\n    ThingId: { name: id, in: path, required: true }\n"
-	if _, err := expand([]byte(source), nil); err == nil || !strings.Contains(err.Error(), "updateThing: the parameter ThingId has no code") {
+	if _, err := expand([]byte(source), nil); err == nil || !strings.Contains(err.Error(), "updateThing: the parameter ThingId has no code: add thing_not_found") {
 		t.Errorf("got %v", err)
 	}
 }
