@@ -34,17 +34,17 @@ type Resource struct {
 
 // Resources are the resources of the API, in the order of the navigation, with all fields of the public contract: one that the table does
 // not name is at the end of the first section and of the forms.
-var Resources = completed(resourceTable)
+var Resources = completed(resourceTable, proto.OperationFields)
 
 // everywhere are the fields of each answer that pages show in another form.
 var everywhere = []string{"id", "object", "mode", "version"}
 
-func completed(table []Resource) []Resource {
+func completed(table []Resource, of map[string]proto.Fields) []Resource {
 	out := slices.Clone(table)
 	for i := range out {
 		r := &out[i]
-		r.New = r.with(r.New, r.New, proto.OperationFields[r.Create].Body)
-		r.Edit = r.with(r.Edit, r.Edit, proto.OperationFields[r.Update].Body)
+		r.New = r.with(r.New, r.New, of[r.Create].Body)
+		r.Edit = r.with(r.Edit, r.Edit, of[r.Update].Body)
 		if len(r.Sections) == 0 {
 			continue
 		}
@@ -53,7 +53,7 @@ func completed(table []Resource) []Resource {
 			shown = append(shown, s.Fields...)
 		}
 		r.Sections = slices.Clone(r.Sections)
-		r.Sections[0].Fields = r.with(r.Sections[0].Fields, shown, proto.OperationFields[r.Get].Answer)
+		r.Sections[0].Fields = r.with(r.Sections[0].Fields, shown, of[r.Get].Answer)
 	}
 	return out
 }

@@ -10,11 +10,15 @@ import (
 // A field of the contract that the table does not name is on the page and in both forms.
 func TestFieldsOfTheContractAppear(t *testing.T) {
 	t.Parallel()
+	body := []string{"name", "description", "service_ids", "status", "capacity", "opening_hours"}
+	contract := map[string]proto.Fields{
+		"get": {Answer: slices.Concat([]string{"id", "object"}, body, []string{"mode", "version", "created_at", "updated_at"})}, "create": {Body: body}, "update": {Body: body},
+	}
 	r := completed([]Resource{{
-		Get: "getUnit", Create: "createUnit", Update: "updateUnit", Except: []string{"status", "opening_hours"},
+		Get: "get", Create: "create", Update: "update", Except: []string{"status", "opening_hours"},
 		Sections: []Section{{"unit", []string{"capacity", "name"}}, {"services", []string{"service_ids"}}, times},
 		New:      []string{"service_ids"}, Edit: []string{"status", "name"},
-	}})[0]
+	}}, contract)[0]
 	for what, fields := range map[string][2][]string{
 		"page":     {r.Sections[0].Fields, {"capacity", "name", "description"}},
 		"new":      {r.New, {"service_ids", "name", "description", "capacity"}},
@@ -25,7 +29,7 @@ func TestFieldsOfTheContractAppear(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	if r = completed([]Resource{{Get: "getUnit", Create: "createUnit"}})[0]; r.New != nil || r.Edit != nil || r.Sections != nil {
+	if r = completed([]Resource{{Get: "get", Create: "create"}}, contract)[0]; r.New != nil || r.Edit != nil || r.Sections != nil {
 		t.Errorf("without forms: %+v", r)
 	}
 }
