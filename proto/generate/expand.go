@@ -28,6 +28,9 @@ func expand(source []byte, examples map[string]example) ([]byte, error) {
 	doc := top.Content[0]
 	doc.Content[0].HeadComment = "" // it describes openapi.yaml only
 	expandEventTypes(doc)
+	if err := requireProperties(get(doc, "components", "schemas")); err != nil {
+		return nil, err
+	}
 	for path, item := range pairs(get(doc, "paths")) {
 		for method, node := range pairs(item) {
 			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
