@@ -20,8 +20,7 @@ func Written[B any](t *testing.T, sent string, answer []byte, except ...string) 
 	if err := json.Unmarshal(answer, &got); err != nil {
 		t.Fatal(err)
 	}
-	for field := range reflect.TypeFor[B]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	for _, name := range names[B]() {
 		value, given := want[name]
 		switch {
 		case slices.Contains(except, name):
@@ -31,4 +30,22 @@ func Written[B any](t *testing.T, sent string, answer []byte, except ...string) 
 			t.Errorf("%s: sent %v, the answer has %v", name, value, got[name])
 		}
 	}
+}
+
+// SameFields checks that the generated bodies A and B have the same fields, for a service that converts both as B. A field that only B
+// has would be written by a request of A, whose contract does not have it.
+func SameFields[A, B any](t *testing.T) {
+	t.Helper()
+	if a, b := names[A](), names[B](); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+		t.Errorf("%T has the fields %v, %T has %v", *new(A), a, *new(B), b)
+	}
+}
+
+// names returns the JSON names of the fields of a generated body.
+func names[B any]() (out []string) {
+	for field := range reflect.TypeFor[B]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		out = append(out, name)
+	}
+	return out
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"os"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -40,6 +43,18 @@ func expandEventTypes(doc *yaml.Node) {
 	all.Content = append(all.Content, meanings.Content...)
 	set(write, "enum", list(append([]string{"*"}, names...)))
 	set(write, "x-enumDescriptions", all)
+	boundEventTypes(doc, len(names))
+}
+
+// boundEventTypes allows a list of event types to name each of the n types, and puts n in place of {event types} in descriptions.
+func boundEventTypes(node *yaml.Node, n int) {
+	if item := referred(get(node, "items")); item == "EventType" || item == "EventTypeWrite" {
+		set(node, "maxItems", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)})
+	}
+	node.Value = strings.ReplaceAll(node.Value, "{event types}", strconv.Itoa(n))
+	for _, child := range node.Content {
+		boundEventTypes(child, n)
+	}
 }
 
 // eventTypes returns the Go source of the catalogue.
@@ -61,4 +76,40 @@ func eventTypes(source []byte) ([]byte, error) {
 		return nil, fmt.Errorf("format: %w", err)
 	}
 	return formatted, nil
+}
+
+// eventPage is the page of the documentation that lists the event types.
+const eventPage = "../docs/webhooks.md"
+
+// eventTable begins the table of event types on the page.
+const eventTable = "| type | scope to read it | sent when |\n|---|---|---|\n"
+
+// documentEventTypes returns the page with the rows of the table replaced by the types of the contract.
+func documentEventTypes(page, source []byte) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(source, &doc); err != nil {
+		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+	}
+	before, rest, found := strings.Cut(string(page), eventTable)
+	_, after, ends := strings.Cut(rest, "\n\n")
+	if !found || !ends {
+		return nil, fmt.Errorf("%s has no table that begins with %q", eventPage, eventTable)
+	}
+	var rows strings.Builder
+	for _, t := range declared(doc.Content[0]) {
+		fmt.Fprintf(&rows, "| `%s` | `%s` | %s |\n", t.Name, t.Scope, t.Description)
+	}
+	return []byte(before + eventTable + rows.String() + "\n" + after), nil
+}
+
+// writeEventTypes writes the table of event types into the page.
+func writeEventTypes(source []byte) error {
+	page, err := os.ReadFile(eventPage)
+	if err != nil {
+		return fmt.Errorf("read the page of events: %w", err)
+	}
+	if page, err = documentEventTypes(page, source); err != nil {
+		return err
+	}
+	return os.WriteFile(eventPage, page, 0o644) //nolint:gosec // anybody may read it
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func expand(source []byte, examples map[string]example) ([]byte, error) {
 	doc := top.Content[0]
 	doc.Content[0].HeadComment = "" // it describes openapi.yaml only
 	expandEventTypes(doc)
+	if err := requireProperties(get(doc, "components", "schemas")); err != nil {
+		return nil, err
+	}
 	for path, item := range pairs(get(doc, "paths")) {
 		for method, node := range pairs(item) {
 			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
@@ -254,14 +258,18 @@ func errorList(codes []proto.ErrorCode) string {
 	return proto.ErrorsHead + own.String() + "- As of any request: " + strings.TrimPrefix(others.String(), "; ") + "."
 }
 
-// notFound are the codes for ids in paths.
-var notFound = map[string]string{
-	"CustomerId": "customer_not_found", "BookingId": "booking_not_found", "ServiceId": "service_not_found", "UnitId": "unit_not_found",
-	"PackageId": "package_not_found", "HolidayRuleId": "holiday_rule_not_found", "EndpointId": "webhook_endpoint_not_found",
-	"DeliveryId": "delivery_not_found", "EventId": "event_not_found",
-	"CalendarFeedId": "calendar_feed_not_found", "CalendarToken": "calendar_feed_not_found",
-	"LeadId": "lead_not_found", "QuoteId": "quote_not_found", "InvoiceId": "invoice_not_found", "InvoicePaymentId": "invoice_payment_not_found",
-	"PaymentIntentId": "payment_intent_not_found", "RefundId": "refund_not_found",
+// notFound are the codes for parameters of paths that are not called as the resource.
+var notFound = map[string]string{"EndpointId": "webhook_endpoint_not_found", "CalendarToken": "calendar_feed_not_found"}
+
+var capital = regexp.MustCompile(`[A-Z]`)
+
+// notFoundCode returns the code for an unknown id in a path: holiday_rule_not_found of HolidayRuleId.
+func notFoundCode(parameter string) string {
+	if code := notFound[parameter]; code != "" {
+		return code
+	}
+	noun := capital.ReplaceAllStringFunc(strings.TrimSuffix(parameter, "Id"), func(s string) string { return "_" + strings.ToLower(s) })
+	return strings.TrimPrefix(noun, "_") + "_not_found"
 }
 
 // codes returns the operation's own codes and those that follow from its parameters and answer, in the order of the
@@ -274,14 +282,14 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 		has = append(has, "missing_credential", "invalid_credential", "revoked_credential", "expired_credential", "insufficient_scope")
 	}
 	for _, p := range op.parameters() {
-		code, ok := notFound[p]
+		code := notFoundCode(p)
 		switch {
-		case ok:
+		case slices.ContainsFunc(proto.ErrorCodes, func(c proto.ErrorCode) bool { return c.Code == code }):
 			if has = append(has, code); !op.public() {
 				has = append(has, "mode_mismatch")
 			}
 		case text(get(op.doc, "components", "parameters", p), "in") == "path":
-			return nil, fmt.Errorf("the parameter %s has no code: add it to notFound in proto/generate/expand.go", p)
+			return nil, fmt.Errorf("the parameter %s has no code: add %s to proto/errorcodes.go", p, code)
 		}
 	}
 	for parameter, codes := range map[string][]string{

@@ -38,6 +38,13 @@ func TestTheWholeContractIsFresh(t *testing.T) {
 	if err != nil || string(types) != string(written) {
 		t.Errorf("eventtypes.gen.go is stale: run make gen (%v)", err)
 	}
+	names, err := fields(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written, err = os.ReadFile("../fields.gen.go"); err != nil || string(names) != string(written) {
+		t.Errorf("fields.gen.go is stale: run make gen (%v)", err)
+	}
 }
 
 const small = `# A comment.
@@ -120,7 +127,7 @@ func expanded(t *testing.T, source string, examples map[string]example) tree {
 func TestAnIDWithoutACode(t *testing.T) {
 	t.Parallel()
 	source := strings.ReplaceAll(small, "UnitId", "ThingId") + "  parameters:\n    ThingId: { name: id, in: path, required: true }\n"
-	if _, err := expand([]byte(source), nil); err == nil || !strings.Contains(err.Error(), "updateThing: the parameter ThingId has no code") {
+	if _, err := expand([]byte(source), nil); err == nil || !strings.Contains(err.Error(), "updateThing: the parameter ThingId has no code: add thing_not_found") {
 		t.Errorf("got %v", err)
 	}
 }

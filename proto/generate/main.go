@@ -1,5 +1,5 @@
 // Command generate writes what is derived from the public contract: api/openapi.yaml, the whole document that is served
-// and that other tools read, and eventtypes.gen.go. `make gen` runs it in the folder proto.
+// and that other tools read, eventtypes.gen.go, fields.gen.go and the event types of docs/webhooks.md. `make gen` runs it in the folder proto.
 package main
 
 import (
@@ -32,9 +32,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	names, err := fields(source)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		os.WriteFile("api/openapi.yaml", whole, 0o644),  //nolint:gosec // anybody may read it
 		os.WriteFile("eventtypes.gen.go", types, 0o644), //nolint:gosec // anybody may read it
+		os.WriteFile("fields.gen.go", names, 0o644),     //nolint:gosec // anybody may read it
 		writeOrdered(whole),
+		writeEventTypes(source),
 	)
 }

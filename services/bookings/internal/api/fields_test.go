@@ -36,6 +36,15 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 		service), apitest.Written[publicapi.HolidayRuleUpdate])
 }
 
+// One function converts the bodies of creates and updates.
+func TestACreateHasTheFieldsOfAnUpdate(t *testing.T) {
+	t.Parallel()
+	apitest.SameFields[publicapi.ServiceCreate, publicapi.ServiceUpdate](t)
+	apitest.SameFields[publicapi.UnitCreate, publicapi.UnitUpdate](t)
+	apitest.SameFields[publicapi.PackageCreate, publicapi.PackageUpdate](t)
+	apitest.SameFields[publicapi.HolidayRuleCreate, publicapi.HolidayRuleUpdate](t)
+}
+
 func TestEachFieldOfABookingIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

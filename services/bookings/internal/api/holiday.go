@@ -30,11 +30,11 @@ func (a *API) holidayRules() rest.Collection[ids.ID[domain.HolidayPrefix], domai
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {
-	return rest.Create(c, a.holidayRules(), fromHolidayRuleCreate, rest.None, a.Catalogue.CreateHolidayRule)
+	return rest.Create(c, a.holidayRules(), fromHolidayRule, rest.None, a.Catalogue.CreateHolidayRule)
 }
 
 func (a *API) updateHolidayRule(c *gin.Context) error {
-	return rest.Update(c, a.holidayRules(), fromHolidayRuleUpdate, rest.None, a.Catalogue.UpdateHolidayRule)
+	return rest.Update(c, a.holidayRules(), fromHolidayRule, rest.None, a.Catalogue.UpdateHolidayRule)
 }
 
 func (a *API) getHolidayRule(c *gin.Context) error { return rest.Get(c, a.holidayRules()) }
@@ -49,14 +49,8 @@ func (a *API) listHolidayRules(c *gin.Context) error {
 	}, view.HolidayRule)
 }
 
-func fromHolidayRuleCreate(b api.HolidayRuleCreate) domain.HolidayRulePatch {
-	return fromHolidayRuleUpdate(api.HolidayRuleUpdate{
-		Name: &b.Name, DateFrom: &b.DateFrom, DateTo: &b.DateTo, Recurrence: b.Recurrence, MultiplierBps: &b.MultiplierBps,
-		AppliesTo: b.AppliesTo, Priority: b.Priority, Stackable: b.Stackable, Active: b.Active,
-	})
-}
-
-func fromHolidayRuleUpdate(b api.HolidayRuleUpdate) domain.HolidayRulePatch {
+// fromHolidayRule also converts the body of a create, which has the same fields; the contract checks those that it requires.
+func fromHolidayRule(b api.HolidayRuleUpdate) domain.HolidayRulePatch {
 	return domain.HolidayRulePatch{
 		Name: patch.FromPointer(b.Name), From: patch.FromPointer(b.DateFrom), To: patch.FromPointer(b.DateTo),
 		Recurrence:    patch.FromPointer((*domain.Recurrence)(b.Recurrence)),

@@ -35,11 +35,11 @@ func (a *API) packages() rest.Collection[ids.ID[domain.PackagePrefix], domain.Pa
 }
 
 func (a *API) createPackage(c *gin.Context) error {
-	return rest.Create(c, a.packages(), fromPackageCreate, rest.None, a.Catalogue.CreatePackage)
+	return rest.Create(c, a.packages(), fromPackage, rest.None, a.Catalogue.CreatePackage)
 }
 
 func (a *API) updatePackage(c *gin.Context) error {
-	return rest.Update(c, a.packages(), fromPackageUpdate, rest.None, a.Catalogue.UpdatePackage)
+	return rest.Update(c, a.packages(), fromPackage, rest.None, a.Catalogue.UpdatePackage)
 }
 
 func (a *API) getPackage(c *gin.Context) error { return rest.Get(c, a.packages()) }
@@ -85,14 +85,8 @@ func (a *API) listPackagePrices(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-func fromPackageCreate(b api.PackageCreate) domain.PackagePatch {
-	return fromPackageUpdate(api.PackageUpdate{
-		ServiceId: &b.ServiceId, Name: &b.Name, Description: b.Description, BasePrice: &b.BasePrice, DepositType: b.DepositType,
-		DepositValue: b.DepositValue, DurationMinutes: b.DurationMinutes, UnitIds: b.UnitIds, Visible: b.Visible, Active: b.Active,
-	})
-}
-
-func fromPackageUpdate(b api.PackageUpdate) domain.PackagePatch {
+// fromPackage also converts the body of a create, which has the same fields; the contract checks those that it requires.
+func fromPackage(b api.PackageUpdate) domain.PackagePatch {
 	p := domain.PackagePatch{
 		ServiceID: patch.FromPointer(b.ServiceId), Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
 		DepositType: patch.FromPointer((*domain.DepositType)(b.DepositType)), DepositValue: patch.FromPointer(b.DepositValue),

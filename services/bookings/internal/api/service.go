@@ -30,11 +30,11 @@ func (a *API) services() rest.Collection[ids.ID[domain.ServicePrefix], domain.Se
 }
 
 func (a *API) createService(c *gin.Context) error {
-	return rest.Create(c, a.services(), fromServiceCreate, rest.None, a.Catalogue.CreateService)
+	return rest.Create(c, a.services(), fromService, rest.None, a.Catalogue.CreateService)
 }
 
 func (a *API) updateService(c *gin.Context) error {
-	return rest.Update(c, a.services(), fromServiceUpdate, rest.None, a.Catalogue.UpdateService)
+	return rest.Update(c, a.services(), fromService, rest.None, a.Catalogue.UpdateService)
 }
 
 func (a *API) getService(c *gin.Context) error { return rest.Get(c, a.services()) }
@@ -53,14 +53,8 @@ func (a *API) listServices(c *gin.Context) error {
 	}, view.Service)
 }
 
-func fromServiceCreate(b api.ServiceCreate) domain.ServicePatch {
-	return fromServiceUpdate(api.ServiceUpdate{
-		Name: &b.Name, Description: b.Description, DurationMinutes: b.DurationMinutes, SlotStepMinutes: b.SlotStepMinutes,
-		BufferBeforeMinutes: b.BufferBeforeMinutes, BufferAfterMinutes: b.BufferAfterMinutes, Active: b.Active, UnitIds: b.UnitIds,
-	})
-}
-
-func fromServiceUpdate(b api.ServiceUpdate) domain.ServicePatch {
+// fromService also converts the body of a create, which has the same fields; the contract checks those that it requires.
+func fromService(b api.ServiceUpdate) domain.ServicePatch {
 	return domain.ServicePatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
 		DurationMinutes: patch.FromNullable(b.DurationMinutes), SlotStepMinutes: patch.FromNullable(b.SlotStepMinutes),

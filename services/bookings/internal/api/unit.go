@@ -31,11 +31,11 @@ func (a *API) units() rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit] {
 }
 
 func (a *API) createUnit(c *gin.Context) error {
-	return rest.Create(c, a.units(), fromUnitCreate, rest.None, a.Catalogue.CreateUnit)
+	return rest.Create(c, a.units(), fromUnit, rest.None, a.Catalogue.CreateUnit)
 }
 
 func (a *API) updateUnit(c *gin.Context) error {
-	return rest.Update(c, a.units(), fromUnitUpdate, rest.None, a.Catalogue.UpdateUnit)
+	return rest.Update(c, a.units(), fromUnit, rest.None, a.Catalogue.UpdateUnit)
 }
 
 func (a *API) getUnit(c *gin.Context) error { return rest.Get(c, a.units()) }
@@ -54,14 +54,8 @@ func (a *API) listUnits(c *gin.Context) error {
 	}, view.Unit)
 }
 
-func fromUnitCreate(b api.UnitCreate) domain.UnitPatch {
-	return fromUnitUpdate(api.UnitUpdate{
-		Name: &b.Name, Description: b.Description, ServiceIds: b.ServiceIds, Status: b.Status, Capacity: b.Capacity,
-		OpeningHours: b.OpeningHours,
-	})
-}
-
-func fromUnitUpdate(b api.UnitUpdate) domain.UnitPatch {
+// fromUnit also converts the body of a create, which has the same fields; the contract checks those that it requires.
+func fromUnit(b api.UnitUpdate) domain.UnitPatch {
 	return domain.UnitPatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
 		Status: patch.FromPointer((*domain.UnitStatus)(b.Status)), Capacity: patch.FromNullable(b.Capacity),

@@ -29,24 +29,24 @@ func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (made Catalogue
 	const fresh = ` on conflict do nothing returning created_at, updated_at`
 	b := &pgx.Batch{}
 	for _, s := range c.Services {
-		b.Queue(insertService+fresh, serviceArgs(s)).Query(stampedBy(&made.Services, s, func(s *domain.Service, at stamp) {
+		b.Queue(insertService+fresh, serviceRow(s)).Query(stampedBy(&made.Services, s, func(s *domain.Service, at stamp) {
 			s.Version, s.CreatedAt, s.UpdatedAt, s.UnitIDs = 1, at.CreatedAt, at.UpdatedAt, c.unitsOf(s.ID)
 		}))
 	}
 	for _, u := range c.Units {
-		b.Queue(insertUnit+fresh, unitArgs(u)).Query(stampedBy(&made.Units, u, func(u *domain.Unit, at stamp) {
+		b.Queue(insertUnit+fresh, unitRow(u)).Query(stampedBy(&made.Units, u, func(u *domain.Unit, at stamp) {
 			u.Version, u.CreatedAt, u.UpdatedAt, u.ServiceIDs = 1, at.CreatedAt, at.UpdatedAt, inOrder(u.ServiceIDs)
 		}))
-		b.Queue(linkUnit, unitArgs(u))
+		b.Queue(linkUnit, unitLinks(u))
 	}
 	for _, p := range c.Packages {
-		b.Queue(insertPackage+fresh, packageArgs(p)).Query(stampedBy(&made.Packages, p, func(p *domain.Package, at stamp) {
+		b.Queue(insertPackage+fresh, packageRow(p)).Query(stampedBy(&made.Packages, p, func(p *domain.Package, at stamp) {
 			p.Version, p.CreatedAt, p.UpdatedAt, p.UnitIDs = 1, at.CreatedAt, at.UpdatedAt, inOrder(p.UnitIDs)
 		}))
-		b.Queue(linkPackage, packageArgs(p))
+		b.Queue(linkPackage, packageLinks(p))
 	}
 	for _, r := range c.Rules {
-		b.Queue(insertHoliday+fresh, holidayArgs(r)).Query(stampedBy(&made.Rules, r, func(r *domain.HolidayRule, at stamp) {
+		b.Queue(insertHoliday+fresh, holidayRow(r)).Query(stampedBy(&made.Rules, r, func(r *domain.HolidayRule, at stamp) {
 			r.Version, r.CreatedAt, r.UpdatedAt = 1, at.CreatedAt, at.UpdatedAt
 		}))
 	}
@@ -125,134 +125,9 @@ func count(ctx context.Context, tx pg.Tx, table, active string) (limit.Count, er
 	return n, nil
 }
 
-// A row of the catalogue is written by one statement: one that is there already gets the next version.
-const (
-	insertService = `
-		insert into services as s (tenant_id, livemode, id, name, description, duration_minutes, slot_step_minutes, buffer_before_minutes,
-			buffer_after_minutes, active)
-		values (@tenant, @live, @id, @name, @description, @duration_minutes, @slot_step_minutes, @buffer_before_minutes, @buffer_after_minutes, @active)`
-	insertUnit = `
-		insert into units as u (tenant_id, livemode, id, name, description, status, capacity, opening_hours)
-		values (@tenant, @live, @id, @name, @description, @status, @capacity, @opening_hours)`
-	insertPackage = `
-		insert into packages as p (tenant_id, livemode, id, service_id, name, description, currency, base_price, deposit_type, deposit_value,
-			duration_minutes, visible, active)
-		values (@tenant, @live, @id, @service_id, @name, @description, @currency, @base_price, @deposit_type, @deposit_value,
-			@duration_minutes, @visible, @active)`
-	insertHoliday = `
-		insert into holiday_rules as r (tenant_id, livemode, id, name, date_from, date_to, recurrence, multiplier_bps, service_ids, package_ids,
-			priority, stackable, active)
-		values (@tenant, @live, @id, @name, @date_from, @date_to, @recurrence, @multiplier_bps, coalesce(@service_ids, '{}'::uuid[]),
-			coalesce(@package_ids, '{}'::uuid[]), @priority, @stackable, @active)`
-	linkUnit = `
-		insert into unit_services (tenant_id, livemode, unit_id, service_id)
-		select @tenant, @live, @id, unnest(@service_ids::uuid[]) on conflict do nothing`
-	linkPackage = `
-		insert into package_units (tenant_id, livemode, package_id, unit_id)
-		select @tenant, @live, @id, unnest(@unit_ids::uuid[]) on conflict do nothing`
-)
-
-func serviceArgs(s domain.Service) pg.Args {
-	return pg.Args{
-		"id": s.ID, "name": s.Name, "description": s.Description, "duration_minutes": s.DurationMinutes,
-		"slot_step_minutes": s.SlotStepMinutes, "buffer_before_minutes": s.BufferBeforeMinutes,
-		"buffer_after_minutes": s.BufferAfterMinutes, "active": s.Active, "unit_ids": s.UnitIDs,
-	}
-}
-
-func unitArgs(u domain.Unit) pg.Args {
-	return pg.Args{
-		"id": u.ID, "name": u.Name, "description": u.Description, "status": u.Status, "capacity": u.Capacity,
-		"opening_hours": u.OpeningHours, "service_ids": u.ServiceIDs,
-	}
-}
-
-func packageArgs(p domain.Package) pg.Args {
-	return pg.Args{
-		"id": p.ID, "service_id": p.ServiceID, "name": p.Name, "description": p.Description, "currency": p.BasePrice.Currency,
-		"base_price": p.BasePrice.Minor, "deposit_type": p.DepositType, "deposit_value": p.DepositValue,
-		"duration_minutes": p.DurationMinutes, "visible": p.Visible, "active": p.Active, "unit_ids": p.UnitIDs,
-	}
-}
-
-func holidayArgs(r domain.HolidayRule) pg.Args {
-	return pg.Args{
-		"id": r.ID, "name": r.Name, "date_from": r.From.UTC(), "date_to": r.To.UTC(), "recurrence": r.Recurrence,
-		"multiplier_bps": r.MultiplierBps, "service_ids": r.ServiceIDs, "package_ids": r.PackageIDs,
-		"priority": r.Priority, "stackable": r.Stackable, "active": r.Active,
-	}
-}
-
-// PutService writes a service and its links. One that is there already gets the next version, as does each
-// unit whose links change: these are returned.
-func PutService(ctx context.Context, tx pg.Tx, s domain.Service) (linked []domain.UnitID, err error) {
-	args := serviceArgs(s)
-	b := &pgx.Batch{}
-	b.Queue(insertService+`
-		on conflict (tenant_id, livemode, id) do update set name = excluded.name, description = excluded.description,
-			duration_minutes = excluded.duration_minutes, slot_step_minutes = excluded.slot_step_minutes,
-			buffer_before_minutes = excluded.buffer_before_minutes, buffer_after_minutes = excluded.buffer_after_minutes,
-			active = excluded.active, version = s.version + 1, updated_at = clock_timestamp()`, args)
-	// Bookings lock units by ascending id too.
-	b.Queue(`
-		select from units u where u.tenant_id = @tenant and u.livemode = @live and (u.id = any(@unit_ids::uuid[])
-			or u.id in (select us.unit_id from unit_services us where us.tenant_id = @tenant and us.livemode = @live and us.service_id = @id))
-		order by u.id for no key update`, args)
-	b.Queue(`
-		with gone as (delete from unit_services where tenant_id = @tenant and livemode = @live and service_id = @id
-			and unit_id <> all(@unit_ids::uuid[]) returning unit_id),
-		fresh as (insert into unit_services (tenant_id, livemode, service_id, unit_id)
-			select @tenant, @live, @id, unnest(@unit_ids::uuid[]) on conflict do nothing returning unit_id)
-		update units u set version = u.version + 1, updated_at = clock_timestamp()
-		where u.tenant_id = @tenant and u.livemode = @live and u.id in (select unit_id from gone union all select unit_id from fresh)
-		returning u.id`, args).Query(collectInto(&linked))
-	return linked, send(ctx, tx, b, "put service")
-}
-
-// PutUnit writes a unit and its links. One that is there already gets the next version, as does each service
-// whose links change: these are returned.
-func PutUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (linked []domain.ServiceID, err error) {
-	args := unitArgs(u)
-	b := &pgx.Batch{}
-	b.Queue(insertUnit+`
-		on conflict (tenant_id, livemode, id) do update set name = excluded.name, description = excluded.description,
-			status = excluded.status, capacity = excluded.capacity, opening_hours = excluded.opening_hours,
-			version = u.version + 1, updated_at = clock_timestamp()`, args)
-	b.Queue(`
-		with gone as (delete from unit_services where tenant_id = @tenant and livemode = @live and unit_id = @id
-			and service_id <> all(@service_ids::uuid[]) returning service_id),
-		fresh as (`+linkUnit+` returning service_id)
-		update services s set version = s.version + 1, updated_at = clock_timestamp()
-		where s.tenant_id = @tenant and s.livemode = @live and s.id in (select service_id from gone union all select service_id from fresh)
-		returning s.id`, args).Query(collectInto(&linked))
-	return linked, send(ctx, tx, b, "put unit")
-}
-
-// PutPackage writes a package and its units; one that is there already gets the next version.
-func PutPackage(ctx context.Context, tx pg.Tx, p domain.Package) error {
-	args := packageArgs(p)
-	b := &pgx.Batch{}
-	b.Queue(insertPackage+`
-		on conflict (tenant_id, livemode, id) do update set service_id = excluded.service_id, name = excluded.name,
-			description = excluded.description, currency = excluded.currency, base_price = excluded.base_price,
-			deposit_type = excluded.deposit_type, deposit_value = excluded.deposit_value,
-			duration_minutes = excluded.duration_minutes, visible = excluded.visible, active = excluded.active,
-			version = p.version + 1, updated_at = clock_timestamp()`, args)
-	b.Queue(`delete from package_units where tenant_id = @tenant and livemode = @live and package_id = @id
-		and unit_id <> all(@unit_ids::uuid[])`, args)
-	b.Queue(linkPackage, args)
-	return send(ctx, tx, b, "put package")
-}
-
-// PutHoliday writes a holiday rule; one that is there already gets the next version.
-func PutHoliday(ctx context.Context, tx pg.Tx, r domain.HolidayRule) error {
-	b := &pgx.Batch{}
-	b.Queue(insertHoliday+`
-		on conflict (tenant_id, livemode, id) do update set name = excluded.name, date_from = excluded.date_from,
-			date_to = excluded.date_to, recurrence = excluded.recurrence, multiplier_bps = excluded.multiplier_bps,
-			service_ids = excluded.service_ids, package_ids = excluded.package_ids, priority = excluded.priority,
-			stackable = excluded.stackable, active = excluded.active, version = r.version + 1, updated_at = clock_timestamp()`, holidayArgs(r))
-	return send(ctx, tx, b, "put holiday rule")
+// replace follows an insert: a row that is there already takes the values of the insert and gets the next version.
+func replace(c pg.Columns, alias string) string {
+	return ` on conflict (tenant_id, livemode, id) do update set ` + c.Replace() + `, version = ` + alias + `.version + 1, updated_at = clock_timestamp()`
 }
 
 // collectInto reads the ids that a statement of a batch returns.

@@ -11,8 +11,21 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const ruleColumns = `r.id, r.name, r.date_from, r.date_to, r.recurrence, r.multiplier_bps, r.service_ids, r.package_ids,
-	r.priority, r.stackable, r.active, r.version, r.created_at, r.updated_at`
+// holidayRow returns the columns that are written, by name. Empty lists are empty arrays and not null.
+func holidayRow(r domain.HolidayRule) pg.Args {
+	return pg.Args{
+		"id": r.ID, "name": r.Name, "date_from": r.From.UTC(), "date_to": r.To.UTC(), "recurrence": r.Recurrence,
+		"multiplier_bps": r.MultiplierBps, "service_ids": append([]domain.ServiceID{}, r.ServiceIDs...),
+		"package_ids": append([]domain.PackageID{}, r.PackageIDs...), "priority": r.Priority, "stackable": r.Stackable, "active": r.Active,
+	}
+}
+
+var (
+	holidayTable  = holidayRow(domain.HolidayRule{}).Columns()
+	ruleColumns   = holidayTable.Of("r") + `, r.version, r.created_at, r.updated_at`
+	insertHoliday = holidayTable.Insert("holiday_rules", "r")
+	putHoliday    = insertHoliday + replace(holidayTable, "r")
+)
 
 // HolidayFilter narrows a list; nil fields do not.
 type HolidayFilter struct{ Active *bool }
@@ -32,4 +45,11 @@ func Holidays(ctx context.Context, q pg.Q, f HolidayFilter, r page.Request) (pag
 	}
 	tail, args := w.Page(r, "r")
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.HolidayRule], `select `+ruleColumns+` from holiday_rules r `+tail, args...)
+}
+
+// PutHoliday writes a holiday rule; one that is there already gets the next version.
+func PutHoliday(ctx context.Context, tx pg.Tx, r domain.HolidayRule) error {
+	b := &pgx.Batch{}
+	b.Queue(putHoliday, holidayRow(r))
+	return send(ctx, tx, b, "put holiday rule")
 }

@@ -26,6 +26,28 @@ func scanPackage(row pgx.CollectableRow) (domain.Package, error) {
 	return p, nil
 }
 
+// packageRow returns the columns that are written, by name.
+func packageRow(p domain.Package) pg.Args {
+	return pg.Args{
+		"id": p.ID, "service_id": p.ServiceID, "name": p.Name, "description": p.Description, "currency": p.BasePrice.Currency,
+		"base_price": p.BasePrice.Minor, "deposit_type": p.DepositType, "deposit_value": p.DepositValue,
+		"duration_minutes": p.DurationMinutes, "visible": p.Visible, "active": p.Active,
+	}
+}
+
+// packageLinks returns the package's links to units.
+func packageLinks(p domain.Package) pg.Args { return pg.Args{"id": p.ID, "unit_ids": p.UnitIDs} }
+
+var (
+	packageTable  = packageRow(domain.Package{}).Columns()
+	insertPackage = packageTable.Insert("packages", "p")
+	putPackage    = insertPackage + replace(packageTable, "p")
+)
+
+const linkPackage = `
+	insert into package_units (tenant_id, livemode, package_id, unit_id)
+	select @tenant, @live, @id, unnest(@unit_ids::uuid[]) on conflict do nothing`
+
 // PackageFilter narrows a list; nil fields do not.
 type PackageFilter struct {
 	Active  *bool
@@ -69,4 +91,15 @@ func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) (pag
 	}
 	tail, args := w.Page(r, "p")
 	return page.Read(ctx, q, r, scanPackage, `select `+packageColumns+` from packages p `+tail, args...)
+}
+
+// PutPackage writes a package and its units; one that is there already gets the next version.
+func PutPackage(ctx context.Context, tx pg.Tx, p domain.Package) error {
+	links := packageLinks(p)
+	b := &pgx.Batch{}
+	b.Queue(putPackage, packageRow(p))
+	b.Queue(`delete from package_units where tenant_id = @tenant and livemode = @live and package_id = @id
+		and unit_id <> all(@unit_ids::uuid[])`, links)
+	b.Queue(linkPackage, links)
+	return send(ctx, tx, b, "put package")
 }

@@ -11,9 +11,22 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const serviceColumns = `s.id, s.name, s.description, s.duration_minutes, s.slot_step_minutes, s.buffer_before_minutes,
-	s.buffer_after_minutes, s.active, s.version, s.created_at, s.updated_at,
+// serviceRow returns the columns that are written, by name.
+func serviceRow(s domain.Service) pg.Args {
+	return pg.Args{
+		"id": s.ID, "name": s.Name, "description": s.Description, "duration_minutes": s.DurationMinutes,
+		"slot_step_minutes": s.SlotStepMinutes, "buffer_before_minutes": s.BufferBeforeMinutes,
+		"buffer_after_minutes": s.BufferAfterMinutes, "active": s.Active,
+	}
+}
+
+var (
+	serviceTable   = serviceRow(domain.Service{}).Columns()
+	serviceColumns = serviceTable.Of("s") + `, s.version, s.created_at, s.updated_at,
 	array(select us.unit_id from unit_services us where us.tenant_id = s.tenant_id and us.livemode = s.livemode and us.service_id = s.id order by us.unit_id) as unit_ids`
+	insertService = serviceTable.Insert("services", "s")
+	putService    = insertService + replace(serviceTable, "s")
+)
 
 // ServiceFilter narrows a list; nil fields do not.
 type ServiceFilter struct {
@@ -45,4 +58,26 @@ func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) (pag
 	}
 	tail, args := w.Page(r, "s")
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Service], `select `+serviceColumns+` from services s `+tail, args...)
+}
+
+// PutService writes a service and its links. One that is there already gets the next version, as does each
+// unit whose links change: these are returned.
+func PutService(ctx context.Context, tx pg.Tx, s domain.Service) (linked []domain.UnitID, err error) {
+	links := pg.Args{"id": s.ID, "unit_ids": s.UnitIDs}
+	b := &pgx.Batch{}
+	b.Queue(putService, serviceRow(s))
+	// Bookings lock units by ascending id too.
+	b.Queue(`
+		select from units u where u.tenant_id = @tenant and u.livemode = @live and (u.id = any(@unit_ids::uuid[])
+			or u.id in (select us.unit_id from unit_services us where us.tenant_id = @tenant and us.livemode = @live and us.service_id = @id))
+		order by u.id for no key update`, links)
+	b.Queue(`
+		with gone as (delete from unit_services where tenant_id = @tenant and livemode = @live and service_id = @id
+			and unit_id <> all(@unit_ids::uuid[]) returning unit_id),
+		fresh as (insert into unit_services (tenant_id, livemode, service_id, unit_id)
+			select @tenant, @live, @id, unnest(@unit_ids::uuid[]) on conflict do nothing returning unit_id)
+		update units u set version = u.version + 1, updated_at = clock_timestamp()
+		where u.tenant_id = @tenant and u.livemode = @live and u.id in (select unit_id from gone union all select unit_id from fresh)
+		returning u.id`, links).Query(collectInto(&linked))
+	return linked, send(ctx, tx, b, "put service")
 }

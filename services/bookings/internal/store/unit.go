@@ -12,8 +12,28 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const unitColumns = `u.id, u.name, u.description, u.status, u.capacity, u.opening_hours, u.version, u.created_at, u.updated_at,
+// unitRow returns the columns that are written, by name.
+func unitRow(u domain.Unit) pg.Args {
+	return pg.Args{
+		"id": u.ID, "name": u.Name, "description": u.Description, "status": u.Status, "capacity": u.Capacity,
+		"opening_hours": u.OpeningHours,
+	}
+}
+
+// unitLinks returns the unit's links to services.
+func unitLinks(u domain.Unit) pg.Args { return pg.Args{"id": u.ID, "service_ids": u.ServiceIDs} }
+
+var (
+	unitTable   = unitRow(domain.Unit{}).Columns()
+	unitColumns = unitTable.Of("u") + `, u.version, u.created_at, u.updated_at,
 	array(select us.service_id from unit_services us where us.tenant_id = u.tenant_id and us.livemode = u.livemode and us.unit_id = u.id order by us.service_id) as service_ids`
+	insertUnit = unitTable.Insert("units", "u")
+	putUnit    = insertUnit + replace(unitTable, "u")
+)
+
+const linkUnit = `
+	insert into unit_services (tenant_id, livemode, unit_id, service_id)
+	select @tenant, @live, @id, unnest(@service_ids::uuid[]) on conflict do nothing`
 
 // UnitFilter narrows a list; nil fields do not. Active means the status active.
 type UnitFilter struct {
@@ -65,4 +85,19 @@ func LockUnits(ctx context.Context, tx pg.Tx, booking domain.BookingID, to domai
 		return nil, fmt.Errorf("lock units: %w", err)
 	}
 	return locked, nil
+}
+
+// PutUnit writes a unit and its links. One that is there already gets the next version, as does each service
+// whose links change: these are returned.
+func PutUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (linked []domain.ServiceID, err error) {
+	b := &pgx.Batch{}
+	b.Queue(putUnit, unitRow(u))
+	b.Queue(`
+		with gone as (delete from unit_services where tenant_id = @tenant and livemode = @live and unit_id = @id
+			and service_id <> all(@service_ids::uuid[]) returning service_id),
+		fresh as (`+linkUnit+` returning service_id)
+		update services s set version = s.version + 1, updated_at = clock_timestamp()
+		where s.tenant_id = @tenant and s.livemode = @live and s.id in (select service_id from gone union all select service_id from fresh)
+		returning s.id`, unitLinks(u)).Query(collectInto(&linked))
+	return linked, send(ctx, tx, b, "put unit")
 }

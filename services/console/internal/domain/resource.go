@@ -3,6 +3,8 @@ package domain
 import (
 	"slices"
 	"strings"
+
+	"holdfast.dev/proto"
 )
 
 // Resource says what the pages show of a kind of resource and what they offer. Types and bounds of its fields are the contract's.
@@ -22,11 +24,52 @@ type Resource struct {
 	Edit     []string // fields of the form that changes one
 	Actions  []Action
 	Related  []Related
-	Events   bool // it has events
+	Except   []string // fields of the contract that are shown and asked for only where the lists above name them
+	Events   bool     // it has events
 	PDF      string
 	Whole    bool   // its list is whole, and a resource is found there: there is no call for one
 	Fresh    bool   // making or changing one asks for the password again
 	Needs    string // the permission to see its list; "" where the call says what it takes
+}
+
+// Resources are the resources of the API, in the order of the navigation, with all fields of the public contract: one that the table does
+// not name is at the end of the first section and of the forms.
+var Resources = completed(resourceTable, proto.OperationFields)
+
+// everywhere are the fields of each answer that pages show in another form.
+var everywhere = []string{"id", "object", "mode", "version"}
+
+func completed(table []Resource, of map[string]proto.Fields) []Resource {
+	out := slices.Clone(table)
+	for i := range out {
+		r := &out[i]
+		r.New = r.with(r.New, r.New, of[r.Create].Body)
+		r.Edit = r.with(r.Edit, r.Edit, of[r.Update].Body)
+		if len(r.Sections) == 0 {
+			continue
+		}
+		var shown []string
+		for _, s := range r.Sections {
+			shown = append(shown, s.Fields...)
+		}
+		r.Sections = slices.Clone(r.Sections)
+		r.Sections[0].Fields = r.with(r.Sections[0].Fields, shown, of[r.Get].Answer)
+	}
+	return out
+}
+
+// with returns a list and those of the contract's fields that are neither named nor excepted. A resource without a form has none.
+func (r *Resource) with(list, named, fields []string) []string {
+	if list == nil {
+		return nil
+	}
+	out := slices.Clone(list)
+	for _, name := range fields {
+		if !slices.Contains(named, name) && !slices.Contains(r.Except, name) && !slices.Contains(everywhere, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Section is a group of fields on the page of a resource.

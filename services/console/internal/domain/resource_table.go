@@ -13,8 +13,8 @@ const customerOf = "customer_id"
 // times are at the end of each page of a resource.
 var times = Section{"times", []string{"created_at", "updated_at", "id"}}
 
-// Resources are the resources of the API, in the order of the navigation.
-var Resources = []Resource{
+// resourceTable has the resources of the API in the order of the navigation, with the fields that have a place of their own.
+var resourceTable = []Resource{
 	{
 		Name: "bookings", Prefix: "bk", Group: Business, Events: true,
 		List: "listBookings", Get: "getBooking", Create: "createBooking", Update: "updateBooking", ListQuery: map[string]string{"expand": "customer"},
@@ -41,6 +41,7 @@ var Resources = []Resource{
 			{Name: "cancel", Operation: "cancelBooking", From: []string{"pending", "confirmed"}, Fields: []string{"reason"}, Danger: true},
 		},
 		Related: []Related{{"invoices", "booking_id", ""}, {"quotes", "booking_id", ""}, {"payments", "booking_id", ""}, {"refunds", "booking_id", ""}},
+		Except:  []string{"starts_at", "ends_at", "hold_minutes", "metadata", "status", "package_id", "number", "customer", "package_snapshot", "event_date", "timezone"},
 	},
 	{
 		Name: "customers", Prefix: "cu", Group: Business, Events: true,
@@ -55,6 +56,7 @@ var Resources = []Resource{
 			{Name: "erase", Operation: "deleteCustomer", Danger: true, Fresh: true},
 		},
 		Related: []Related{{"bookings", customerOf, ""}, {"leads", customerOf, ""}, {"quotes", customerOf, ""}, {"invoices", customerOf, ""}},
+		Except:  []string{"metadata", "name"},
 	},
 	{
 		Name: "leads", Prefix: "ld", Group: Business, Events: true,
@@ -78,6 +80,7 @@ var Resources = []Resource{
 			{Name: "lose", Operation: "updateLead", From: []string{"new", "contacted", "qualified", "quoted"}, Fixed: map[string]string{"status": "lost"}, Fields: []string{"lost_reason"}, Danger: true},
 		},
 		Related: []Related{{"quotes", "lead_id", ""}},
+		Except:  []string{"unit_id", "metadata", "status", "lost_reason", "event_date", "customer", "converted_at"},
 	},
 	{
 		Name: "quotes", Prefix: "qt", Group: Business, Events: true, PDF: "getQuotePdf",
@@ -100,6 +103,7 @@ var Resources = []Resource{
 			{Name: "decline", Operation: "declineQuote", From: []string{"sent"}, Fields: []string{"reason"}, Danger: true},
 			{Name: "cancel", Operation: "cancelQuote", From: []string{"draft", "sent"}, Danger: true},
 		},
+		Except: []string{"service_id", "metadata", "lead_id", "number", "customer", "lead", "event_date", "booking_status", "updated_at"},
 	},
 	{
 		Name: "invoices", Prefix: "inv", Group: Business, Events: true, PDF: "getInvoicePdf",
@@ -123,6 +127,7 @@ var Resources = []Resource{
 			{Name: "uncollectible", Operation: "markInvoiceUncollectible", From: []string{"open", "partially_paid"}, Danger: true},
 			{Name: "void", Operation: "voidInvoice", From: []string{"open", "uncollectible"}, Danger: true},
 		},
+		Except: []string{"metadata", customerOf, "booking_id", "kind", "number", "customer", "booking_status", "billing", "updated_at"},
 	},
 	{
 		Name: "payments", Prefix: "pi", Group: Business, Events: true,
@@ -140,6 +145,7 @@ var Resources = []Resource{
 			{Name: "cancel", Operation: "cancelPaymentIntent", From: []string{"requires_payment_method", "requires_confirmation", "requires_action", "requires_capture"}, Danger: true},
 		},
 		Related: []Related{{"refunds", "payment_intent_id", ""}},
+		Except:  []string{"currency", "booking_status", "client_secret"},
 	},
 	{
 		Name: "refunds", Prefix: "rf", Group: Business,
@@ -147,6 +153,7 @@ var Resources = []Resource{
 		Title: []string{"id"}, Columns: []string{"id", "status", "amount", "reason", "booking_id", "payment_intent_id", "created_at"}, Filters: []string{"status", "booking_id"},
 		Sections: []Section{{"refund", []string{"status", "amount", "reason", "booking_id", "payment_intent_id"}}, {"allocations", []string{"allocations"}}, {"metadata", []string{"metadata"}}, times},
 		New:      []string{"booking_id", "payment_intent_id", "amount_minor", "reason"},
+		Except:   []string{"metadata", "currency"},
 	},
 	{
 		Name: "owed-refunds", Prefix: "rfo",
@@ -180,6 +187,7 @@ var Resources = []Resource{
 		New:      []string{"name", "description", "service_ids", "capacity", "opening_hours"},
 		Edit:     []string{"name", "description", "status", "service_ids", "capacity", "opening_hours"},
 		Related:  []Related{{"bookings", "unit_id", ""}},
+		Except:   []string{"status"},
 	},
 	{
 		Name: "packages", Prefix: "pkg", Group: Catalogue, Events: true,
@@ -218,12 +226,14 @@ var Resources = []Resource{
 			{Name: "disable", Operation: "updateWebhookEndpoint", From: []string{"enabled"}, Fixed: map[string]string{"status": "disabled"}, Danger: true, Fresh: true},
 			{Name: "delete", Operation: "deleteWebhookEndpoint", Danger: true, Fresh: true},
 		},
+		Except: []string{"status"},
 	},
 	{
 		Name: "events", Prefix: "evt", Group: Developers,
 		List: "listEvents", Get: "getEvent",
 		Title: []string{"type"}, Columns: []string{"type", "object", "id", "created_at"}, Filters: []string{"type", "object_id", "created_after", "created_before"},
 		Sections: []Section{{"event", []string{"type", "created_at", "request", "resource_version", "id"}}, {"data", []string{"data"}}},
+		Except:   []string{"api_version"},
 	},
 	{
 		Name: "feeds", Prefix: "cf", Group: Developers, Fresh: true,

@@ -31,11 +31,11 @@ func (a *API) customers() rest.Collection[ids.ID[ids.CustomerPrefix], domain.Cus
 }
 
 func (a *API) createCustomer(c *gin.Context) error {
-	return rest.Create(c, a.customers(), fromCustomerCreate, rest.None, a.Customers.Create)
+	return rest.Create(c, a.customers(), fromCustomer, rest.None, a.Customers.Create)
 }
 
 func (a *API) updateCustomer(c *gin.Context) error {
-	return rest.Update(c, a.customers(), fromCustomerUpdate, rest.None, a.Customers.Update)
+	return rest.Update(c, a.customers(), fromCustomer, rest.None, a.Customers.Update)
 }
 
 func (a *API) deleteCustomer(c *gin.Context) error {
@@ -71,13 +71,8 @@ func (a *API) listCustomers(c *gin.Context) error {
 	}, view.Customer)
 }
 
-func fromCustomerCreate(b api.CustomerCreate) domain.CustomerPatch {
-	return fromCustomerUpdate(api.CustomerUpdate{
-		FirstName: &b.FirstName, LastName: b.LastName, Email: &b.Email, Phone: b.Phone, Company: b.Company, Metadata: b.Metadata,
-	})
-}
-
-func fromCustomerUpdate(b api.CustomerUpdate) domain.CustomerPatch {
+// fromCustomer also converts the body of a create, which has the same fields; the contract checks those that it requires.
+func fromCustomer(b api.CustomerUpdate) domain.CustomerPatch {
 	return domain.CustomerPatch{
 		FirstName: patch.FromPointer(b.FirstName), LastName: patch.FromNullable(b.LastName), Email: patch.FromPointer(b.Email),
 		Phone: patch.FromNullable(b.Phone), Company: patch.FromNullable(b.Company), Metadata: patch.FromNullable(b.Metadata),

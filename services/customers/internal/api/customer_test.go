@@ -326,4 +326,5 @@ func TestEachFieldIsWritten(t *testing.T) {
 	created := w.do(ctx, "POST", "/customers", all).is(201)
 	apitest.Written[publicapi.CustomerCreate](t, all, created.Body)
 	apitest.Written[publicapi.CustomerCreate](t, all, w.do(ctx, "GET", "/customers/"+created.customer().ID, "").is(200).Body)
+	apitest.SameFields[publicapi.CustomerCreate, publicapi.CustomerUpdate](t) // one function converts both
 }

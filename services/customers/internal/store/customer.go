@@ -16,10 +16,42 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-const customerColumns = `c.id, c.first_name, c.last_name, c.email, c.phone, c.company, c.metadata, c.version, c.created_at, c.updated_at`
+// customerRow returns the columns that a client sets, and the id, by name.
+func customerRow(c domain.Customer) pg.Args {
+	return pg.Args{
+		"id": c.ID, "first_name": c.FirstName, "last_name": c.LastName, "email": c.Email, "phone": c.Phone, "company": c.Company,
+		"metadata": pg.JSONText(c.Metadata),
+	}
+}
 
-const oneCustomer = `select ` + customerColumns + ` from customers c
+// customerArgs are the columns of customerRow and the address by which a customer is found in any case.
+func customerArgs(c domain.Customer) pg.Args {
+	args := customerRow(c)
+	args["email_lower"] = domain.Fold(c.Email)
+	return args
+}
+
+// customerChanged ends an update.
+const customerChanged = `, version = c.version + 1, search_version = c.version + 1, updated_at = clock_timestamp()
+	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
+	returning c.version, c.created_at, c.updated_at`
+
+var (
+	customerColumns = customerRow(domain.Customer{}).Columns().Of("c") + `, c.version, c.created_at, c.updated_at`
+	customerWrites  = customerArgs(domain.Customer{}).Columns()
+
+	oneCustomer = `select ` + customerColumns + ` from customers c
 	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.erased_at is null`
+
+	insertCustomer = `
+		with stamp as materialized (select clock_timestamp() as at)
+		insert into customers as c (tenant_id, livemode, ` + customerWrites.Names() + `, search_version, created_at, updated_at)
+		select @tenant, @live, ` + customerWrites.Values() + `, 1, at, at from stamp
+		returning c.version, c.created_at, c.updated_at`
+
+	updateCustomer = `update customers c set ` + customerWrites.Set() + customerChanged
+	eraseCustomer  = `update customers c set ` + customerWrites.Set() + `, erased_at = clock_timestamp()` + customerChanged
+)
 
 // customerWords is the table of the words by which q finds a customer.
 var customerWords = wordTable{name: "customer_words", owner: "customer_id"}
@@ -61,49 +93,26 @@ func CustomersByEmail(ctx context.Context, q pg.Q, email string, limit int) ([]d
 // InsertCustomer writes a new customer and returns it with version and times.
 func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
-	b.Queue(`
-		with stamp as materialized (select clock_timestamp() as at)
-		insert into customers as c (tenant_id, livemode, id, first_name, last_name, email, email_lower, phone, company, metadata,
-			search_version, created_at, updated_at)
-		select @tenant, @live, @id, @first_name, @last_name, @email, @email_lower, @phone, @company, @metadata, 1, at, at from stamp
-		returning c.version, c.created_at, c.updated_at`, fields(c))
+	b.Queue(insertCustomer, customerArgs(c))
 	queueIndexes(b, c)
 	return stamped(ctx, tx, b, c)
-}
-
-// fields returns the columns that a client sets, and the id.
-func fields(c domain.Customer) pg.Args {
-	return pg.Args{
-		"id": c.ID, "first_name": c.FirstName, "last_name": c.LastName, "email": c.Email, "email_lower": domain.Fold(c.Email),
-		"phone": c.Phone, "company": c.Company, "metadata": pg.JSONText(c.Metadata),
-	}
 }
 
 // UpdateCustomer writes all fields of a customer that the transaction has locked, increments its version and returns it
 // with the new version and time.
 func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
-	b.Queue(`
-		update customers c set first_name = @first_name, last_name = @last_name, email = @email, email_lower = @email_lower,
-		       phone = @phone, company = @company, metadata = @metadata, version = c.version + 1, search_version = c.version + 1,
-		       updated_at = clock_timestamp()
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
-		returning c.version, c.created_at, c.updated_at`, fields(c))
+	b.Queue(updateCustomer, customerArgs(c))
 	dropIndexes(b, c.ID)
 	queueIndexes(b, c)
 	return stamped(ctx, tx, b, c)
 }
 
-// EraseCustomer clears the personal data of a customer that the transaction has locked. It leaves a row without data,
-// and returns the version of the erasure.
+// EraseCustomer clears every column that a client sets of a customer that the transaction has locked, and returns the version of the
+// erasure. The row stays.
 func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, error) {
 	b := &pgx.Batch{}
-	b.Queue(`
-		update customers c set first_name = '', last_name = null, email = '', email_lower = '', phone = null, company = null,
-		       metadata = null, version = c.version + 1, search_version = c.version + 1, updated_at = clock_timestamp(),
-		       erased_at = clock_timestamp()
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
-		returning c.version, c.created_at, c.updated_at`, pg.Args{"id": id})
+	b.Queue(eraseCustomer, customerArgs(domain.Customer{ID: id}))
 	dropIndexes(b, id)
 	c, err := stamped(ctx, tx, b, domain.Customer{ID: id})
 	return c.Version, err

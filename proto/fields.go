@@ -1,0 +1,7 @@
+package proto
+
+// Fields are the names of the fields of an operation of the contract, in the contract's order.
+type Fields struct {
+	Body   []string // of its request
+	Answer []string // of its response, when it is an object
+}

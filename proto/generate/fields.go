@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// fields returns the Go source of the fields of each operation.
+func fields(source []byte) ([]byte, error) {
+	var top yaml.Node
+	if err := yaml.Unmarshal(source, &top); err != nil {
+		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+	}
+	doc := top.Content[0]
+	var out bytes.Buffer
+	out.WriteString("// Code generated from openapi.yaml by make gen. DO NOT EDIT.\n\npackage proto\n\n" +
+		"// OperationFields are the fields of each operation by operationId.\nvar OperationFields = map[string]Fields{\n")
+	for path, item := range pairs(get(doc, "paths")) {
+		for method, node := range pairs(item) {
+			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
+			_, answer := op.success()
+			fmt.Fprintf(&out, "%q: {%s},\n", op.id, strings.Join(slices.Concat(
+				member("Body", propertyNames(doc, get(node, "requestBody"))), member("Answer", propertyNames(doc, answer))), ", "))
+		}
+	}
+	out.WriteString("}\n")
+	formatted, err := format.Source(out.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("format: %w", err)
+	}
+	return formatted, nil
+}
+
+// propertyNames returns the names of the properties of a JSON body, nil when it has none of its own.
+func propertyNames(doc, body *yaml.Node) (names []string) {
+	schema := get(body, "content", "application/json", "schema")
+	if name := referred(schema); name != "" {
+		schema = get(doc, "components", "schemas", name)
+	}
+	for name := range pairs(get(schema, "properties")) {
+		names = append(names, name)
+	}
+	return names
+}
+
+// member is the Go source of a member with a list of names, none without names.
+func member(name string, names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %#v", name, names)}
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// requireProperties adds `required` to the schemas of answers, which have an object of a fixed name: all properties except those that
+// x-optional marks.
+func requireProperties(schemas *yaml.Node) error {
+	for name, schema := range pairs(schemas) {
+		properties := get(schema, "properties")
+		if get(properties, "object", "const") == nil {
+			continue
+		}
+		if get(schema, "required") != nil {
+			return fmt.Errorf("%s has required: leave it out, and mark what an answer may lack with x-optional", name)
+		}
+		var names []string
+		for name, property := range pairs(properties) {
+			if get(property, "x-optional") == nil {
+				names = append(names, name)
+			}
+			remove(property, "x-optional")
+		}
+		before := slices.IndexFunc(schema.Content, func(n *yaml.Node) bool { return n.Value == "properties" })
+		schema.Content = slices.Insert(schema.Content, before, scalar("required"), list(names))
+	}
+	return nil
+}
