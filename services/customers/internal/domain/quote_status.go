@@ -56,7 +56,7 @@ func (s QuoteStatus) actions() string {
 		}
 	}
 	if len(out) == 0 {
-		return "nothing"
+		return "none"
 	}
 	return strings.Join(out, ", ")
 }
