@@ -34,7 +34,7 @@ func (w *Env) OneLine(ctx context.Context, engine http.Handler) (texts int) {
 			}
 			texts++
 			for bad, want := range map[string]string{
-				" \u3164\u200b": "Must have a visible character.",
+				" \u3164\u200b": "Must contain a visible character.",
 				"Ana\nMaria":    "Must not contain a line break.",
 				"Ana\u2029":     "Must not contain a line break.",
 				"\u202eanA":     "Must not contain a bidirectional control character.",

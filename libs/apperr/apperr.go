@@ -154,9 +154,9 @@ func As(err error) *Error {
 var (
 	ErrInternal    = New(Internal, "internal_error", "Something went wrong on our side. It is safe to retry with backoff.")
 	ErrUnavailable = New(Unavailable, "unavailable", "The service is temporarily unavailable. Retry shortly.").WithRetryAfter(time.Second)
-	ErrTimeout     = New(Timeout, "upstream_timeout", "The service took too long to answer. Retry with the same Idempotency-Key.")
-	ErrMode        = New(Forbidden, "mode_mismatch", "The resource belongs to the other mode; use a key of that mode.")
-	ErrVersion     = New(PreconditionFailed, "version_mismatch", "The resource has changed since the version named in If-Match.")
+	ErrTimeout     = New(Timeout, "upstream_timeout", "The service took too long to respond. Retry with the same Idempotency-Key.")
+	ErrMode        = New(Forbidden, "mode_mismatch", "The resource belongs to the other mode. Use a key of that mode.")
+	ErrVersion     = New(PreconditionFailed, "version_mismatch", "The resource has changed since the version in If-Match.")
 	ErrMismatch    = New(Invalid, "idempotency_mismatch", "This Idempotency-Key was already used with a different request.").WithField("Idempotency-Key")
 	ErrInProgress  = New(Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running. Retry shortly.").WithRetryAfter(time.Second)
 	ErrCursor      = New(BadRequest, "invalid_cursor", "The cursor is not valid for this list. Start again without it.")

@@ -22,8 +22,8 @@ type Date struct {
 var (
 	ErrDateFormat = errors.New("Must be an RFC 3339 datetime with an offset, or a date YYYY-MM-DD.") //nolint:staticcheck // shown as it stands
 	ErrDateRange  = errors.New("Must be between 1900-01-01 and 2199-12-31.")                         //nolint:staticcheck // shown as it stands
-	ErrNoSuchDay  = errors.New("This date does not exist in the operator's timezone.")               //nolint:staticcheck // shown as it stands
-	ErrNoSuchTime = errors.New("This time does not exist on that day in the operator's timezone.")   //nolint:staticcheck // shown as it stands
+	ErrNoSuchDay  = errors.New("This date does not exist in the operator's time zone.")              //nolint:staticcheck // shown as it stands
+	ErrNoSuchTime = errors.New("This time does not exist on that day in the operator's time zone.")  //nolint:staticcheck // shown as it stands
 )
 
 const (

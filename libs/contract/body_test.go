@@ -48,7 +48,7 @@ func TestValidateBody(t *testing.T) {
 		{`{}`, "title: Is required.\nbuyer: Is required."},
 		// Unknown fields are ignored, whatever they hold, and names are exact.
 		{with(`"other":{"deep":[1.5,null]},"Note":7`), ""},
-		{with(`"exact":{"a":"x","b":1}`), "exact.b: Is not a known field."},
+		{with(`"exact":{"a":"x","b":1}`), "exact.b: Unknown field."},
 		// Types.
 		{`{"title":1,"buyer":true}`, "title: Must be a string.\nbuyer: Must be a string."},
 		{`{"title":null,"buyer":"a@b.co"}`, "title: Must be a string."},
@@ -110,7 +110,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"metadata":{"a":"x","":2}`), "metadata.: The key: must not be empty.\nmetadata.: Must be a string."},
 		// A text of one line.
 		{`{"title":"a\nb","buyer":"a@b.co"}`, "title: Must not contain a line break."},
-		{`{"title":" \u200b","buyer":"a@b.co"}`, "title: Must have a visible character."},
+		{`{"title":" \u200b","buyer":"a@b.co"}`, "title: Must contain a visible character."},
 		{`{"title":"a\u202e","buyer":"a@b.co"}`, "title: Must not contain a bidirectional control character."},
 		{with(`"metadata":{"a\u2028":"x"}`), "metadata.a\u2028: The key: must not contain a line break."},
 		{with(`"metadata":{"a":"\n\n"}`), ""},

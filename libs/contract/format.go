@@ -38,9 +38,9 @@ var formats = []*jsonschema.Format{
 
 var formatMessages = map[string]string{
 	"date-time":         "Must be an RFC 3339 date and time with an offset, such as 2026-05-10T15:04:05Z.",
-	"date":              "Must be a date that exists, as YYYY-MM-DD.",
+	"date":              "Must be a valid date in the format YYYY-MM-DD.",
 	"holdfast-datetime": "Must be an RFC 3339 date and time with an offset, such as 2026-05-10T15:04:05Z, or a date as YYYY-MM-DD.",
-	"email":             "Must be an e-mail address.",
+	"email":             "Must be an email address.",
 	"uuid":              "Must be a UUID.",
 	"uri":               "Must be an absolute URL.",
 }

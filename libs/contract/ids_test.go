@@ -49,7 +49,7 @@ func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 			if p.Items != nil {
 				p = *p.Items
 			}
-			if prefix := strings.TrimPrefix(p.Pattern, "^"); prefix == "" || !strings.HasSuffix(p.Message, "id, which begins with "+prefix+".") {
+			if prefix := strings.TrimPrefix(p.Pattern, "^"); prefix == "" || !strings.HasSuffix(p.Message, "ID that starts with "+prefix+".") {
 				t.Errorf("%s.%s: pattern %q, x-message %q", name, field, p.Pattern, p.Message)
 			}
 		}
@@ -62,10 +62,10 @@ func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ op, body, want string }{
-		{"createBooking", `{"unit_id":"srv_01h455vb4pex5vsknk084sn02q"}`, "unit_id: Must be a unit's id, which begins with un_."},
-		{"createBooking", `{"unit_id":""}`, "unit_id: Must be a unit's id, which begins with un_."},
+		{"createBooking", `{"unit_id":"srv_01h455vb4pex5vsknk084sn02q"}`, "unit_id: Must be a unit ID that starts with un_."},
+		{"createBooking", `{"unit_id":""}`, "unit_id: Must be a unit ID that starts with un_."},
 		{"createBooking", `{"unit_id":null,"customer_id":"cu_x"}`, ""},
-		{"createService", `{"name":"Hall","unit_ids":["un_x","unx"]}`, "unit_ids.1: Must be a unit's id, which begins with un_."},
+		{"createService", `{"name":"Hall","unit_ids":["un_x","unx"]}`, "unit_ids.1: Must be a unit ID that starts with un_."},
 	} {
 		op := c.Operation(tc.op)
 		if got := messages(op.ValidateBody(parse(t, op, tc.body), false)); !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "_id") {

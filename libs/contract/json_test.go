@@ -18,7 +18,7 @@ import (
 // The two readers of a body, the gateway's and the services', accept and refuse the same bodies with the same messages.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	const general = "The body must be one JSON object, in UTF-8."
+	const general = "The body must be a single JSON object in UTF-8."
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + "{}" + strings.Repeat("}", n-1) }
 	list := func(n int) string { return `{"a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}" }
 	const nested = "The body must not be nested more than 64 levels deep."
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 		{`true`, general},
 		{"\ufeff{}", general},
 		{`x`, general},
-		{`{}{}`, "The body must be one JSON object; more follows it at line 1, column 4."},
+		{`{}{}`, "The body must be a single JSON object; there is more data at line 1, column 4."},
 		{`{} x`, "The body is not valid JSON at line 1, column 4: invalid character 'x' at start of value."},
 		// Not JSON; the place counts lines and characters.
 		{`{`, "The body is not valid JSON at line 1, column 2: it ends too early."},
@@ -64,11 +64,11 @@ func TestParse(t *testing.T) {
 		{`{"a":"\ude00"}`, "The body is not valid JSON at line 1, column 7: invalid surrogate pair in string."},
 		{`{"a":"\ud83d\ud83d"}`, "The body is not valid JSON at line 1, column 7: invalid surrogate pair in string."},
 		{`{"\ud83d":1}`, "The body is not valid JSON at line 1, column 3: invalid surrogate pair in string."},
-		{`{"a":1,"a":2}`, "a is given more than once, again at line 1, column 8."},
-		{`{"a":1,"\u0061":2}`, "a is given more than once, again at line 1, column 8."},
-		{`{"":1,"":2}`, `"" is given more than once, again at line 1, column 7.`},
-		{"{\"metadata\":{\"x\":\"1\",\n\"b/~c\":\"\",\n \"b/~c\":\"\"}}", "metadata.b/~c is given more than once, again at line 3, column 2."},
-		{`{"lines":[{"a":1},{"b":{"a":1,"c":2,"a":3}}]}`, "lines.1.b.a is given more than once, again at line 1, column 37."},
+		{`{"a":1,"a":2}`, "a appears more than once, again at line 1, column 8."},
+		{`{"a":1,"\u0061":2}`, "a appears more than once, again at line 1, column 8."},
+		{`{"":1,"":2}`, `"" appears more than once, again at line 1, column 7.`},
+		{"{\"metadata\":{\"x\":\"1\",\n\"b/~c\":\"\",\n \"b/~c\":\"\"}}", "metadata.b/~c appears more than once, again at line 3, column 2."},
+		{`{"lines":[{"a":1},{"b":{"a":1,"c":2,"a":3}}]}`, "lines.1.b.a appears more than once, again at line 1, column 37."},
 		{`{"a":{"a":1},"b":[{"a":1},{"a":1}]}`, ""},
 	} {
 		_, parsed := op.Parse([]byte(tc.body))

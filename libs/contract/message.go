@@ -32,7 +32,7 @@ func failures(e *jsonschema.ValidationError, out []failure) []failure {
 		return out
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			out = append(out, failure{join(at, name), "Is not a known field."})
+			out = append(out, failure{join(at, name), "Unknown field."})
 		}
 		return out
 	case *kind.PropertyNames:
@@ -72,7 +72,7 @@ func alternatives(e *jsonschema.ValidationError, out []failure) []failure {
 		types = append(types, want...)
 	}
 	if len(types) == 0 {
-		return append(out, failure{e.InstanceLocation, "Fits more than one of the allowed forms."})
+		return append(out, failure{e.InstanceLocation, "Matches more than one of the allowed forms."})
 	}
 	return append(out, failure{e.InstanceLocation, wants(types)})
 }
@@ -157,7 +157,7 @@ func bound(k jsonschema.ErrorKind) string {
 	case *kind.MaxItems:
 		return "Must have at most " + count(k.Want, "item") + "."
 	case *kind.UniqueItems:
-		return "Must not repeat an item."
+		return "Must not contain duplicate items."
 	case *kind.MinProperties:
 		return "Must have at least " + count(k.Want, "key") + "."
 	case *kind.MaxProperties:

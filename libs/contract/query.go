@@ -156,14 +156,14 @@ func (q *Query) take(part string, fail func(name, msg string)) {
 	case strings.IndexByte(value, 0) >= 0:
 		fail(label, "Must not contain the NUL character.")
 	case p.kind == "object" && (!deep || key == ""):
-		fail(label, fmt.Sprintf("Must be given as %s[key]=value.", p.name))
+		fail(label, fmt.Sprintf("Must have the form %s[key]=value.", p.name))
 	default:
 		q.put(p, label, key, value, fail)
 	}
 }
 
 func (q *Query) put(p *parameter, label, key, value string, fail func(name, msg string)) {
-	const twice = "Must be given once."
+	const twice = "Must be sent only once."
 	if p.kind == "object" {
 		m, _ := q.values[p.name].(map[string]string)
 		if m == nil {
@@ -205,7 +205,7 @@ func (op *Operation) parameter(name string) *parameter {
 
 func (op *Operation) unknown() string {
 	if len(op.params) == 0 {
-		return "Is not a known parameter. This operation takes none."
+		return "Unknown parameter. This operation has no parameters."
 	}
 	names := make([]string, len(op.params))
 	for i, p := range op.params {
@@ -213,7 +213,7 @@ func (op *Operation) unknown() string {
 			names[i] += "[key]"
 		}
 	}
-	return "Is not a known parameter. Allowed: " + strings.Join(names, ", ") + "."
+	return "Unknown parameter. Allowed: " + strings.Join(names, ", ") + "."
 }
 
 func (p *parameter) validate(v any, fail func(name, msg string)) {

@@ -11,7 +11,7 @@ import (
 func TestParseQuery(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("listOrders")
-	const allowed = "Is not a known parameter. Allowed: tag, limit, status, open, since, day, metadata[key], sort."
+	const allowed = "Unknown parameter. Allowed: tag, limit, status, open, since, day, metadata[key], sort."
 	for _, tc := range []struct{ raw, want string }{
 		{"", ""},
 		{"limit=1", ""},
@@ -25,8 +25,8 @@ func TestParseQuery(t *testing.T) {
 		{"limit=", "limit: Must be a whole number."},
 		{"limit", "limit: Must be a whole number."},
 		{"limit=99999999999999999999999999999999999999999999999999", "limit: Must be at most 100."},
-		{"limit=1&limit=1", "limit: Must be given once."},
-		{"limit=1&limit=1&limit=1", "limit: Must be given once."},
+		{"limit=1&limit=1", "limit: Must be sent only once."},
+		{"limit=1&limit=1&limit=1", "limit: Must be sent only once."},
 		{"Limit=1", "Limit: " + allowed},
 		{"X-Other=1", "X-Other: " + allowed},
 		{"nope=1&nope=2", "nope: " + allowed},
@@ -44,8 +44,8 @@ func TestParseQuery(t *testing.T) {
 		{"status=open&status=shut", "status: Must be one of: open, closed."},
 		{"status=open&status=", "status: Must be one of: open, closed."},
 		{"status[]=open", "status[]: " + allowed},
-		{"since=2026-05-10T15:04:05Z&since=2026-05-10T15:04:05Z", "since: Must be given once."},
-		{"open=true&open=true", "open: Must be given once."},
+		{"since=2026-05-10T15:04:05Z&since=2026-05-10T15:04:05Z", "since: Must be sent only once."},
+		{"open=true&open=true", "open: Must be sent only once."},
 		{"sort=name", "sort: Must be one of: created_at, updated_at."},
 		{"since=2026-05-10T15:04:05Z", ""},
 		{"since=2026-05-10T15:04:05%2B02:00", ""},
@@ -55,11 +55,11 @@ func TestParseQuery(t *testing.T) {
 		{"day=2026-05-10", ""},
 		{"metadata[a]=1&metadata[b]=2", ""},
 		{"metadata%5Ba%5D=1", ""},
-		{"metadata[a]=1&metadata[a]=2", "metadata.a: Must be given once."},
+		{"metadata[a]=1&metadata[a]=2", "metadata.a: Must be sent only once."},
 		{"metadata[a]=123456", "metadata.a: Must be at most 5 characters."},
 		{"metadata[a]=&metadata[b]=&metadata[c]=", "metadata: Must have at most 2 keys."},
-		{"metadata=x", "metadata: Must be given as metadata[key]=value."},
-		{"metadata[]=x", "metadata.: Must be given as metadata[key]=value."},
+		{"metadata=x", "metadata: Must have the form metadata[key]=value."},
+		{"metadata[]=x", "metadata.: Must have the form metadata[key]=value."},
 		{"metadata[a=x", "metadata[a: " + allowed},
 		{"tag=%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9", ""},
 		{"tag=%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9x", "tag: Must be at most 5 characters."},
@@ -76,7 +76,7 @@ func TestParseQuery(t *testing.T) {
 		}
 	}
 	c := load(t)
-	if got := messages(second(c.Operation("getLatestOrder").ParseQuery("a=1"))); got != "a: Is not a known parameter. This operation takes none." {
+	if got := messages(second(c.Operation("getLatestOrder").ParseQuery("a=1"))); got != "a: Unknown parameter. This operation has no parameters." {
 		t.Error(got)
 	}
 	if got := messages(second(c.Operation("getOrder").ParseQuery(""))); got != "view: Is required." {

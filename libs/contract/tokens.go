@@ -18,7 +18,7 @@ import (
 const maxDepth = 64
 
 // ErrMalformed is the 400 of a body that is not one I-JSON object (RFC 7493).
-var ErrMalformed = apperr.New(apperr.BadRequest, "malformed_json", "The body must be one JSON object, in UTF-8.")
+var ErrMalformed = apperr.New(apperr.BadRequest, "malformed_json", "The body must be a single JSON object in UTF-8.")
 
 const (
 	objectKind = jsontext.KindBeginObject
@@ -93,7 +93,7 @@ func (t *tokens) end() error {
 	case err != nil:
 		return t.malformed(err)
 	default:
-		return ErrMalformed.WithMessage("The body must be one JSON object; more follows it at %s.", t.place(t.dec.InputOffset()))
+		return ErrMalformed.WithMessage("The body must be a single JSON object; there is more data at %s.", t.place(t.dec.InputOffset()))
 	}
 }
 
@@ -105,7 +105,7 @@ func (t *tokens) malformed(err error) error {
 	}
 	at := t.place(wrong.ByteOffset)
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return ErrMalformed.WithMessage("%s is given more than once, again at %s.", dotted(slices.Collect(wrong.JSONPointer.Tokens())), at)
+		return ErrMalformed.WithMessage("%s appears more than once, again at %s.", dotted(slices.Collect(wrong.JSONPointer.Tokens())), at)
 	}
 	reason := wrong.Err.Error()
 	switch {

@@ -57,7 +57,7 @@ func (s *shape) unknown(n *node, path []string, out []unknownField) []unknownFie
 // message names the nearest known field.
 func (u unknownField) message() string {
 	if len(u.known) == 0 {
-		return "Is not a known field; there are none here."
+		return "Unknown field. This object has no fields."
 	}
 	nearest, least := "", maxNameLength+1
 	for _, name := range u.known {
@@ -65,7 +65,7 @@ func (u unknownField) message() string {
 			nearest, least = name, d
 		}
 	}
-	return "Is not a known field; the nearest is " + nearest + "."
+	return "Unknown field. The closest match is " + nearest + "."
 }
 
 // maxNameLength bounds the characters that distance compares.

@@ -9,7 +9,7 @@ func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
 	with := func(field string) string { return `{"title":"t",` + field + `,"buyer":"a@b.co"}` }
-	const nearest = ": Is not a known field; the nearest is "
+	const nearest = ": Unknown field. The closest match is "
 	for _, tc := range []struct{ body, ignored, strict string }{
 		{with(`"note":null`), "", ""},
 		{with(`"metadata":{"any":"x"},"exact":{"a":"x"}`), "", ""},
@@ -28,7 +28,7 @@ func TestUnknownFields(t *testing.T) {
 			"linez" + nearest + "lines.\nlines.0.qty" + nearest + "quantity.\nlines.1.price.cents" + nearest + "amount.",
 		},
 		// A rule of the contract names these itself.
-		{with(`"exact":{"b":1}`), "", "exact.b: Is not a known field."},
+		{with(`"exact":{"b":1}`), "", "exact.b: Unknown field."},
 		// After the known ones.
 		{
 			`{"zzz":"\u0000","lines":[{"qty":1}]}`, "zzz lines.0.qty",
@@ -49,7 +49,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 	// One action takes no fields, and one operation has no body.
 	shut, none := load(t).Operation("closeOrder"), load(t).Operation("listOrders")
-	if got := messages(shut.ValidateBody(parse(t, shut, `{"x":1}`), true)); got != "x: Is not a known field; there are none here." {
+	if got := messages(shut.ValidateBody(parse(t, shut, `{"x":1}`), true)); got != "x: Unknown field. This object has no fields." {
 		t.Error(got)
 	}
 	if b := parse(t, none, `{"x":1}`); none.ValidateBody(b, true) != nil || none.Ignored(b) != nil {

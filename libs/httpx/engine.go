@@ -16,10 +16,10 @@ import (
 
 // Errors that every HTTP server answers.
 var (
-	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
-	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "This path does not exist.")
+	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not support this method. The Allow header lists the supported methods.")
 	ErrTooLarge  = apperr.New(apperr.TooLarge, "request_too_large", "The body must be at most 1 MiB.")
-	ErrMediaType = apperr.New(apperr.BadRequest, "missing_content_type", "A request with a body needs Content-Type: application/json.")
+	ErrMediaType = apperr.New(apperr.BadRequest, "missing_content_type", "A request with a body requires Content-Type: application/json.")
 	ErrCaller    = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 

@@ -44,7 +44,7 @@ func TestWriteError(t *testing.T) {
 		body   string
 	}{
 		{errors.New("a <cause>"), 500, `{"error":{"type":"api_error","code":"internal_error","message":"Something went wrong on our side. It is safe to retry with backoff.","doc_url":"https://booking.test/docs/errors#internal_error","request_id":"req_1"}}`},
-		{fmt.Errorf("wrapped: %w", httpx.ErrNotFound), 404, `{"error":{"type":"invalid_request_error","code":"not_found","message":"There is nothing at this path.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`},
+		{fmt.Errorf("wrapped: %w", httpx.ErrNotFound), 404, `{"error":{"type":"invalid_request_error","code":"not_found","message":"This path does not exist.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`},
 		{fields(1), 422, `{"message":"z<b>: First.","errors":{"z<b>":["First."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"req_1"}}`},
 		{fields(2), 422, `{"message":"z<b>: First. (and 1 more error)","errors":{"z<b>":["First."],"a1":["M1."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"req_1"}}`},
 		{fields(4), 422, `{"message":"z<b>: First. (and 3 more errors)","errors":{"z<b>":["First."],"a1":["M1.","M3."],"a0":["M2."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"req_1"}}`},

@@ -68,7 +68,7 @@ func TestMountInternal(t *testing.T) {
 		{"console", both, query, `{"count":3,"count":4}`, 400, "malformed_json"},
 		{"console", both, "", body, 422, `{"from":["Is required."]}`},
 		{"console", both, "?from=May", body, 422, `{"from":[`},
-		{"console", both, query + "&to=2030-05-01", body, 422, `{"to":["Is not a known parameter.`},
+		{"console", both, query + "&to=2030-05-01", body, 422, `{"to":["Unknown parameter.`},
 		{"console", both, query, `{"count":null}`, 422, `{"count":["Must be a whole number."]}`},
 		{"console", both, query, `{}`, 422, `{"count":["Is required."]}`},
 		{"console", both, query, `{"count":0,"note":7}`, 422, `{"count":["Must be at least 1."],"note":["Must be a string."]}`},

@@ -136,7 +136,7 @@ func readError(err error) error {
 	case errors.As(err, &answer):
 		return answer
 	default:
-		return contract.ErrMalformed.WithMessage("The body could not be read to its end.").WithCause(err)
+		return contract.ErrMalformed.WithMessage("The body could not be read completely.").WithCause(err)
 	}
 }
 
@@ -163,9 +163,9 @@ func CheckMediaType(contentType string) error {
 	case t == want:
 		return nil
 	case t == "application/x-www-form-urlencoded" || strings.HasPrefix(t, "multipart/"):
-		return ErrMediaType.WithMessage("The body must be JSON, sent with Content-Type: application/json; it came as a form (%.50s).", t)
+		return ErrMediaType.WithMessage("The body must be JSON with Content-Type: application/json, not a form (%.50s).", t)
 	default:
-		return ErrMediaType.WithMessage("The body must be JSON, sent with Content-Type: application/json; it came as %.50q.", t)
+		return ErrMediaType.WithMessage("The body must be JSON with Content-Type: application/json, not %.50q.", t)
 	}
 }
 
@@ -213,7 +213,7 @@ func IdempotencyKey(h http.Header) (string, error) {
 		return "", nil
 	}
 	if len(values) > 1 {
-		return "", apperr.Field(name, "Must be given once.")
+		return "", apperr.Field(name, "Must be sent only once.")
 	}
 	key := values[0]
 	if n := utf8.RuneCountInString(key); n < 1 || n > maxKey || !utf8.ValidString(key) {

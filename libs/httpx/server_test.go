@@ -241,12 +241,12 @@ func TestFingerprint(t *testing.T) {
 // A body that is not JSON is refused with a message for its media type: none, a form, another type.
 func TestMediaType(t *testing.T) {
 	t.Parallel()
-	const json = "The body must be JSON, sent with Content-Type: application/json; it came as "
+	const json = "The body must be JSON with Content-Type: application/json, not "
 	for contentType, want := range map[string]string{
 		"application/json":                  "",
 		"application/json; charset=utf-8":   "",
-		"":                                  "A request with a body needs Content-Type: application/json.",
-		";":                                 "A request with a body needs Content-Type: application/json.",
+		"":                                  "A request with a body requires Content-Type: application/json.",
+		";":                                 "A request with a body requires Content-Type: application/json.",
 		"application/x-www-form-urlencoded": json + "a form (application/x-www-form-urlencoded).",
 		"Multipart/Form-Data; boundary=x":   json + "a form (multipart/form-data).",
 		"text/json":                         json + `"text/json".`,

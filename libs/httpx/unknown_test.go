@@ -61,10 +61,10 @@ func TestStrictSaysTheNearestField(t *testing.T) {
 	if e.Message != "first_name: Is required. (and 3 more errors)" || e.Error.Message != "first_name: Is required." || e.Error.Param != "first_name" {
 		t.Errorf("%+v", e)
 	}
-	if got := e.Errors["fristname"]; len(got) != 1 || got[0] != "Is not a known field; the nearest is first_name." {
+	if got := e.Errors["fristname"]; len(got) != 1 || got[0] != "Unknown field. The closest match is first_name." {
 		t.Errorf("fristname: %q", got)
 	}
-	if got := e.Errors["mail"]; len(got) != 1 || got[0] != "Is not a known field; the nearest is email." {
+	if got := e.Errors["mail"]; len(got) != 1 || got[0] != "Unknown field. The closest match is email." {
 		t.Errorf("mail: %q", got)
 	}
 	if got := verdict(t, d.call("PATCH", httpx.Base+"/customers/"+missing, `{"mail":1}`, "Prefer", "handling=strict")); got != "404 customer_not_found" {

@@ -27,7 +27,7 @@ func refusePaging(q contract.Query) error {
 	var fields []apperr.FieldError
 	for _, name := range []string{"limit", "cursor"} {
 		if q.Has(name) {
-			fields = append(fields, apperr.FieldError{Field: name, Message: "Not taken with text/csv: it has all rows of the list."})
+			fields = append(fields, apperr.FieldError{Field: name, Message: "Not allowed with text/csv, which returns all rows of the list."})
 		}
 	}
 	if len(fields) > 0 {
@@ -66,7 +66,7 @@ func checkCount[T any](ctx context.Context, r Request, op *contract.Operation, r
 	if err != nil || n <= MaxCSVRows {
 		return err
 	}
-	return apperr.Field("created_after", "More than 100,000 rows match, and text/csv has at most 100,000. Narrow the list with: %s.",
+	return apperr.Field("created_after", "More than 100,000 rows match, but text/csv returns at most 100,000. Narrow the list with: %s.",
 		strings.Join(op.Filters(), ", "))
 }
 

@@ -24,7 +24,7 @@ func ParsePosition(cursor string) (*Position, error) {
 	raw, wrong := hex.DecodeString(id)
 	p := Position{At: time.UnixMicro(micro).UTC()}
 	if err != nil || wrong != nil || copy(p.ID[:], raw) != len(p.ID) || len(raw) != len(p.ID) {
-		return nil, apperr.Field("cursor", "Must be the next of an answer.")
+		return nil, apperr.Field("cursor", "Must be the next of a previous response.")
 	}
 	return &p, nil
 }

@@ -25,7 +25,7 @@ const (
 
 // ErrTooBroad says that a deep search did not end within the statement time-out.
 var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
-	"The search takes too long. Narrow it: by longer words, or by a filter that fewer rows fulfil.").WithRetryAfter(time.Second)
+	"The search takes too long. Use longer words, or a filter that matches fewer rows.").WithRetryAfter(time.Second)
 
 // Condition is what a row of a list must have in an index table. Each "?" is one of Args.
 type Condition struct {

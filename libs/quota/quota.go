@@ -4,7 +4,7 @@ package quota
 import "holdfast.dev/libs/apperr"
 
 // ErrReached is the 422 when a cap allows no more rows. Cap.Room sets its field and message.
-var ErrReached = apperr.New(apperr.Invalid, "limit_reached", "There are as many as a tenant may have.").WithField("name")
+var ErrReached = apperr.New(apperr.Invalid, "limit_reached", "The tenant has reached the limit.").WithField("name")
 
 // Cap is the largest number of rows of one kind that a tenant may have in one mode.
 type Cap struct {

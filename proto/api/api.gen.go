@@ -1717,10 +1717,10 @@ func (e ListDeliveriesParamsSort) Valid() bool {
 	}
 }
 
-// AppliesToWrite What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
+// AppliesToWrite What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
 type AppliesToWrite = json.RawMessage
 
-// AvailabilityDay What can be booked on a day.
+// AvailabilityDay Availability on a day.
 type AvailabilityDay struct {
 	// Object Always `availability_day`.
 	Object AvailabilityDayObject `json:"object"`
@@ -1728,34 +1728,34 @@ type AvailabilityDay struct {
 	// Date Day in the operator's time zone.
 	Date string `json:"date"`
 
-	// Status Summary of the slots of the day.
+	// Status Summary of the day's slots.
 	Status AvailabilityDayStatus `json:"status"`
 
 	// Timezone IANA name of the operator's time zone.
 	Timezone string `json:"timezone"`
 
-	// PriceFrom Price of the cheapest visible, active package on that day, holiday rules applied; null when there is no such package.
+	// PriceFrom Price of the cheapest visible, active package on that day, including holiday rules. Null if there is no such package.
 	PriceFrom nullable.Nullable[Money] `json:"price_from"`
 
-	// Holiday Rule that decided price_from. Of several stacked rules it is the first by priority, with the combined factor. Null when no rule applied.
+	// Holiday The rule that determines price_from. If several stackable rules apply, the one with the highest priority and the combined factor. Null if no rule applies.
 	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
 
-	// Units Units and their slots, by id.
+	// Units Units and their slots, sorted by ID.
 	Units []AvailabilityUnit `json:"units"`
 }
 
 // AvailabilityDayObject Always `availability_day`.
 type AvailabilityDayObject string
 
-// AvailabilityDayStatus Summary of the slots of the day.
+// AvailabilityDayStatus Summary of the day's slots.
 type AvailabilityDayStatus string
 
-// AvailabilityExplanation Whether a slot can be booked, and why not.
+// AvailabilityExplanation Whether a slot can be booked, and if not, the reason.
 type AvailabilityExplanation struct {
-	// Available Whether a booking of the unit at that time would be taken.
+	// Available Whether a booking of the unit at that time would be accepted.
 	Available bool `json:"available"`
 
-	// Reason First reason against it; null when there is none.
+	// Reason First reason why it cannot be booked, or null.
 	Reason nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
 }
 
@@ -1764,25 +1764,25 @@ type AvailabilityExplanationReason string
 
 // AvailabilityList Days of a range.
 type AvailabilityList struct {
-	// Data Days of the range, the first day first, 62 at most.
+	// Data Days of the range, in order, at most 62.
 	Data []AvailabilityDay `json:"data"`
 
-	// HasMore Always false: one answer holds the whole range.
+	// HasMore Always false: one response contains the whole range.
 	HasMore AvailabilityListHasMore `json:"has_more"`
 
-	// NextCursor Always null: one answer holds the whole range.
+	// NextCursor Always null: one response contains the whole range.
 	NextCursor nullable.Nullable[any] `json:"next_cursor"`
 }
 
-// AvailabilityListHasMore Always false: one answer holds the whole range.
+// AvailabilityListHasMore Always false: one response contains the whole range.
 type AvailabilityListHasMore bool
 
-// AvailabilitySlot A time at which a unit is offered.
+// AvailabilitySlot A time at which a unit can be booked.
 type AvailabilitySlot struct {
 	// StartsAt Start of the slot, in UTC.
 	StartsAt time.Time `json:"starts_at"`
 
-	// EndsAt End of the slot, in UTC. The slot does not include it.
+	// EndsAt End of the slot, in UTC, exclusive.
 	EndsAt time.Time `json:"ends_at"`
 
 	// Status Whether the slot can be booked.
@@ -1792,108 +1792,108 @@ type AvailabilitySlot struct {
 // AvailabilitySlotStatus Whether the slot can be booked.
 type AvailabilitySlotStatus string
 
-// AvailabilityUnit What can be booked of a unit on a day.
+// AvailabilityUnit Availability of a unit on a day.
 type AvailabilityUnit struct {
-	// UnitId Id of the unit, `un_…`.
+	// UnitId ID of the unit, `un_…`.
 	UnitId string `json:"unit_id"`
 
 	// Name Name of the unit.
 	Name string `json:"name"`
 
-	// Status Summary of the slots of the unit.
+	// Status Summary of the unit's slots.
 	Status AvailabilityUnitStatus `json:"status"`
 
-	// Slots Slots of the day, in order of time.
+	// Slots Slots of the day, sorted by time.
 	Slots []AvailabilitySlot `json:"slots"`
 }
 
-// AvailabilityUnitStatus Summary of the slots of the unit.
+// AvailabilityUnitStatus Summary of the unit's slots.
 type AvailabilityUnitStatus string
 
-// Billing Whom an invoice was made out to when it was opened. The law asks to keep it, so it stays when the customer is erased.
+// Billing The recipient of an invoice when it was opened. Because the law requires it, this data stays when the customer is erased.
 type Billing struct {
 	// Name Name of the customer.
 	Name string `json:"name"`
 
-	// Company Company of the customer; null when there was none.
+	// Company Company of the customer, or null.
 	Company nullable.Nullable[string] `json:"company"`
 
-	// Email E-mail address of the customer; null when there was none.
+	// Email Email address of the customer, or null.
 	Email nullable.Nullable[string] `json:"email"`
 
-	// Address Address of the customer; null when there was none.
+	// Address Address of the customer, or null.
 	Address nullable.Nullable[string] `json:"address"`
 }
 
 // Booking A unit, a time and a customer, held or confirmed.
 type Booking struct {
-	// Id Id of the booking, `bk_…`. Do not parse what follows the prefix.
+	// Id ID of the booking, `bk_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `booking`.
 	Object BookingObject `json:"object"`
 
-	// Number Number for people, such as `B-000001`: unique per tenant and mode, numbers may be skipped.
+	// Number Readable number, such as `B-000001`. It is unique per tenant and mode; numbers can be skipped.
 	Number string `json:"number"`
 
-	// Status State of a booking; `cancelled` and `expired` are final.
+	// Status Status of a booking. `cancelled` and `expired` are final.
 	Status BookingStatus `json:"status"`
 
-	// PaymentStatus State of a booking's payments.
+	// PaymentStatus Payment status of a booking.
 	PaymentStatus PaymentStatus `json:"payment_status"`
 
-	// CustomerId Id of the customer, `cu_…`; null when none is set.
+	// CustomerId ID of the customer, `cu_…`, or null if not set.
 	CustomerId nullable.Nullable[string] `json:"customer_id"`
 
-	// Customer The customer; only with `expand=customer`. Null when none is set or the customer was erased.
+	// Customer The customer, only with `expand=customer`. Null if not set or if the customer was erased.
 	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
-	// LeadId Id of the lead that the booking came from; null when there is none.
+	// LeadId ID of the lead that led to the booking, or null.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
 
-	// QuoteId Id of the quote that made the booking; null when there is none.
+	// QuoteId ID of the quote that created the booking, or null.
 	QuoteId nullable.Nullable[string] `json:"quote_id"`
 
-	// ServiceId Id of the service, `srv_…`; null when none is set.
+	// ServiceId ID of the service, `srv_…`, or null if not set.
 	ServiceId nullable.Nullable[string] `json:"service_id"`
 
-	// UnitId Id of the unit that the booking takes, `un_…`; null when it takes none.
+	// UnitId ID of the booked unit, `un_…`, or null.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// PackageId Id of the package, `pkg_…`; null when none is set.
+	// PackageId ID of the package, `pkg_…`, or null if not set.
 	PackageId nullable.Nullable[string] `json:"package_id"`
 
-	// PackageSnapshot Terms of the package when the booking was priced; null without a package.
+	// PackageSnapshot Terms of the package when the price was calculated, or null without a package.
 	PackageSnapshot nullable.Nullable[PackageSnapshot] `json:"package_snapshot"`
 
-	// EventType Kind of event in your own words; null when none is set.
+	// EventType Type of event in your own words, or null if not set.
 	EventType nullable.Nullable[string] `json:"event_type"`
 
-	// EventDate Instant that was given for the day. Of a bare date it is the first instant of that day, and with starts_at it is that instant. Only event_local_date decides the day.
+	// EventDate The day as a point in time. For a date it is the start of that day; with starts_at it is that time. Only event_local_date determines the day.
 	EventDate time.Time `json:"event_date"`
 
 	// EventLocalDate Day of the booking in the operator's time zone.
 	EventLocalDate string `json:"event_local_date"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone; null when the booking takes the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone, or null for a whole-day booking.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
 
-	// EventEndTime End as HH:MM in the operator's time zone; null when the booking takes the whole day.
+	// EventEndTime End as HH:MM in the operator's time zone, or null for a whole-day booking.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
 
-	// StartsAt Start, in UTC; null when the booking takes the whole day.
+	// StartsAt Start, in UTC, or null for a whole-day booking.
 	StartsAt nullable.Nullable[time.Time] `json:"starts_at"`
 
-	// EndsAt End, in UTC; null when the booking takes the whole day.
+	// EndsAt End, in UTC, or null for a whole-day booking.
 	EndsAt nullable.Nullable[time.Time] `json:"ends_at"`
 
 	// Timezone IANA name of the time zone of the local date and times.
 	Timezone string `json:"timezone"`
 
-	// GuestCount Number of guests; null when unknown.
+	// GuestCount Number of guests, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count"`
 
-	// Notes Notes for the operator; null when there are none.
+	// Notes Notes for the operator, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
 	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
@@ -1911,124 +1911,124 @@ type Booking struct {
 	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
 	AmountDue Money `json:"amount_due"`
 
-	// Disputed Whether the payer disputes a card payment of the booking and the bank has not decided for the operator.
+	// Disputed Whether the payer has disputed a card payment of the booking and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// HoldExpiresAt Instant at which the pending booking expires; null when it does not.
+	// HoldExpiresAt Time at which the pending booking expires, or null if it does not expire.
 	HoldExpiresAt nullable.Nullable[time.Time] `json:"hold_expires_at"`
 
-	// Cancellation How the booking was cancelled; null when it was not.
+	// Cancellation Details of the cancellation, or null if the booking is not cancelled.
 	Cancellation nullable.Nullable[Cancellation] `json:"cancellation"`
 
-	// InvoiceIds Ids of the invoices of the booking, the oldest first, 100 at most.
+	// InvoiceIds IDs of the booking's invoices, oldest first, at most 100.
 	InvoiceIds []string `json:"invoice_ids"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// ConfirmedAt Instant of the confirmation; null before it.
+	// ConfirmedAt Time of the confirmation; null until then.
 	ConfirmedAt nullable.Nullable[time.Time] `json:"confirmed_at"`
 
-	// CancelledAt Instant of the cancellation; null before it.
+	// CancelledAt Time of the cancellation; null until then.
 	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
 
-	// CompletedAt Instant at which the booking became `completed`; null before it.
+	// CompletedAt Time at which the booking became `completed`; null until then.
 	CompletedAt nullable.Nullable[time.Time] `json:"completed_at"`
 
-	// CreatedAt Instant at which the booking was created, in UTC.
+	// CreatedAt Time at which the booking was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // BookingObject Always `booking`.
 type BookingObject string
 
-// BookingCancel How a booking is cancelled.
+// BookingCancel Options for the cancellation.
 type BookingCancel struct {
-	// Reason Why the booking is cancelled, at most 5,000 characters; null for no reason.
+	// Reason Reason for the cancellation, at most 5,000 characters, or null.
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
 
-// BookingCreate A booking to be created. It names its time by event_date, with event_start_time and event_end_time for a part of the day, or by starts_at and ends_at. The end may be left out when the package or the service has a duration.
+// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. You can leave out the end if the package or the service has a duration.
 type BookingCreate struct {
-	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
 	EventDate *string `json:"event_date,omitempty"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
-	// StartsAt Start as an instant: RFC 3339 with any offset. It takes the place of event_date and the two times.
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it instead of event_date, event_start_time and event_end_time.
 	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
 
-	// EndsAt End as an instant. It may be left out when the package or service has a duration.
+	// EndsAt End as a point in time. You can leave it out if the package or service has a duration.
 	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
-	// Status Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+	// Status Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
 	Status *BookingCreateStatus `json:"status,omitempty"`
 
-	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
+	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days). Null means the value of the booking policy.
 	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
 
-	// CustomerId Id of the customer who books; null for none.
+	// CustomerId ID of the customer, or null.
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 
-	// ServiceId Id of the service; null: the service of the package, or none.
+	// ServiceId ID of the service. Null means the service of the package, or none.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit that the booking takes; null: none is taken.
+	// UnitId ID of the unit to book. Null means none.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package that prices the booking; null: the total is 0.
+	// PackageId ID of the package that sets the price. Null means a total of 0.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// BookingCreateStatus Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+// BookingCreateStatus Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
 type BookingCreateStatus string
 
 // BookingList A page of bookings.
 type BookingList struct {
-	// Data Bookings of this page, 100 at most.
+	// Data Bookings on this page, at most 100.
 	Data []Booking `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// BookingPayment Money that was paid for a booking.
+// BookingPayment A payment for a booking.
 type BookingPayment struct {
-	// Id Id of the payment: `pay_…` of one that was recorded on an invoice, `pi_…` of a card payment, which is the id of its payment intent.
+	// Id ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`.
 	Id string `json:"id"`
 
 	// Object Always `booking_payment`.
 	Object BookingPaymentObject `json:"object"`
 
-	// Source Where the payment comes from.
+	// Source Source of the payment.
 	Source BookingPaymentSource `json:"source"`
 
 	// Amount An amount in the smallest unit of an ISO 4217 currency.
@@ -2037,115 +2037,115 @@ type BookingPayment struct {
 	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// Disputed Whether the payer disputes the payment and the bank has not decided for the operator.
+	// Disputed Whether the payer has disputed the payment and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// InvoiceId Id of the invoice that it was recorded on, or that the payment intent named, `inv_…`; null when there is none.
+	// InvoiceId ID of the invoice that the payment was recorded on or that the payment intent named, `inv_…`, or null.
 	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
 
-	// PaidAt Instant of the payment, in UTC; null when it is not known.
+	// PaidAt Time of the payment, in UTC, or null if unknown.
 	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
 
-	// ReversedAt Instant at which the payment was reversed; null when it counts.
+	// ReversedAt Time at which the payment was reversed, or null if it was not reversed.
 	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
 
-	// CreatedAt Instant at which the booking took note of the payment, in UTC. The list is ordered by it.
+	// CreatedAt Time at which the payment was added to the booking, in UTC. The list is sorted by it.
 	CreatedAt time.Time `json:"created_at"`
 }
 
 // BookingPaymentObject Always `booking_payment`.
 type BookingPaymentObject string
 
-// BookingPaymentSource Where the payment comes from.
+// BookingPaymentSource Source of the payment.
 type BookingPaymentSource string
 
 // BookingPaymentList A page of payments of a booking.
 type BookingPaymentList struct {
-	// Data Payments of this page, 100 at most.
+	// Data Payments on this page, at most 100.
 	Data []BookingPayment `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// BookingPolicy Rules that bookings of the operator must keep.
+// BookingPolicy Rules that the operator's bookings must follow.
 type BookingPolicy struct {
-	// AutoConfirm Whether a new booking that names no status is confirmed at once instead of pending.
+	// AutoConfirm Whether a new booking without a status is confirmed immediately instead of pending.
 	AutoConfirm bool `json:"auto_confirm"`
 
-	// HoldTtlMinutes Minutes for which a pending booking holds its unit; null: until it is confirmed or cancelled.
+	// HoldTtlMinutes Minutes for which a pending booking holds its unit. Null means until it is confirmed or cancelled.
 	HoldTtlMinutes nullable.Nullable[int] `json:"hold_ttl_minutes"`
 
-	// MinNoticeMinutes Shortest time between now and the start of a booking, in minutes; 0 refuses the past, null checks nothing.
+	// MinNoticeMinutes Minimum time between now and the start of a booking, in minutes. 0 rejects bookings in the past; null disables the check.
 	MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
 
-	// MaxAdvanceDays Longest time between today and the day of a booking, in days; null checks nothing.
+	// MaxAdvanceDays Maximum time between today and the day of a booking, in days. Null disables the check.
 	MaxAdvanceDays nullable.Nullable[int] `json:"max_advance_days"`
 
-	// ConfirmOnDeposit Whether a paid deposit confirms a pending booking.
+	// ConfirmOnDeposit Whether a pending booking is confirmed when its deposit is paid.
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
 
-	// RefundRules What of the money that was paid goes back after a cancellation, by how long before the start it comes: the first rule whose `hours_before` has not been reached yet decides, and where none is left nothing goes back. Null: nothing is said.
+	// RefundRules Rules for how much of the amount paid is refunded after a cancellation. The first rule applies for which at least `hours_before` remain before the start. If no rule applies, nothing is refunded. Null means that the policy does not specify refunds.
 	RefundRules nullable.Nullable[[]RefundRule] `json:"refund_rules"`
 
-	// AutoRefund Whether the share that `refund_rules` give is refunded to the cards automatically when a booking is cancelled.
+	// AutoRefund Whether a cancellation automatically refunds the share from `refund_rules` to the cards.
 	AutoRefund bool `json:"auto_refund"`
 
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
 
-// BookingStatus State of a booking; `cancelled` and `expired` are final.
+// BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
 
-// BookingUpdate Fields of a booking to be changed. A field that is left out stays as it is.
+// BookingUpdate Fields of a booking to update. Fields that you leave out stay unchanged.
 type BookingUpdate struct {
-	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
 	EventDate *string `json:"event_date,omitempty"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
-	// Status Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
+	// Status New status of the booking. `canceled` means `cancelled`. You cannot set `expired`.
 	Status *BookingUpdateStatus `json:"status,omitempty"`
 
-	// CustomerId Id of the customer who books; null for none.
+	// CustomerId ID of the customer, or null.
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 
-	// ServiceId Id of the service; null: the service of the package, or none.
+	// ServiceId ID of the service. Null means the service of the package, or none.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit that the booking takes; null: none is taken.
+	// UnitId ID of the unit to book. Null means none.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package. Another package prices the booking anew.
+	// PackageId ID of the package. Another package recalculates the price.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// BookingUpdateStatus Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
+// BookingUpdateStatus New status of the booking. `canceled` means `cancelled`. You cannot set `expired`.
 type BookingUpdateStatus string
 
-// CalendarFeed An address at which calendar programs read the bookings.
+// CalendarFeed A URL where calendar programs read bookings.
 type CalendarFeed struct {
-	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
+	// Id ID of the feed, `cf_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `calendar_feed`.
@@ -2154,58 +2154,58 @@ type CalendarFeed struct {
 	// Name Name of the calendar.
 	Name string `json:"name"`
 
-	// UnitId Unit whose bookings the calendar holds; null for the bookings of all units.
+	// UnitId ID of the unit whose bookings the calendar contains. Null means the bookings of all units.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// IncludeDetails Whether events hold the customer's name and the booking's notes.
+	// IncludeDetails Whether events contain the customer's name and the booking's notes.
 	IncludeDetails bool `json:"include_details"`
 
-	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
+	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for an older feed whose creator was not stored. Such a feed does not end: delete it and create a new one.
 	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, always 1: a feed is not changed. The header ETag holds the same number.
+	// Version Version number, always 1 because feeds do not change. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the feed was created, in UTC.
+	// CreatedAt Time at which the feed was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt The same instant as `created_at`.
+	// UpdatedAt The same time as `created_at`.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // CalendarFeedObject Always `calendar_feed`.
 type CalendarFeedObject string
 
-// CalendarFeedCreate A calendar feed to be created.
+// CalendarFeedCreate A calendar feed to create.
 type CalendarFeedCreate struct {
-	// Name Name of the calendar, which calendar programs show, 1 to 200 characters.
+	// Name Name of the calendar as shown in calendar programs, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// UnitId Id of the unit whose bookings the calendar holds; null for the bookings of all units.
+	// UnitId ID of the unit whose bookings the calendar contains. Null means the bookings of all units.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// IncludeDetails Whether events hold the customer's name and the booking's notes: all who know the address can read them.
+	// IncludeDetails Whether events contain the customer's name and the booking's notes. Anyone who knows the URL can read them.
 	IncludeDetails *bool `json:"include_details,omitempty"`
 }
 
 // CalendarFeedList A page of calendar feeds.
 type CalendarFeedList struct {
-	// Data Calendar feeds of this page, 100 at most.
+	// Data Calendar feeds on this page, at most 100.
 	Data []CalendarFeed `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// CalendarFeedWithUrl A calendar feed with its address.
+// CalendarFeedWithUrl A calendar feed with its URL.
 type CalendarFeedWithUrl struct {
-	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
+	// Id ID of the feed, `cf_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `calendar_feed`.
@@ -2214,55 +2214,55 @@ type CalendarFeedWithUrl struct {
 	// Name Name of the calendar.
 	Name string `json:"name"`
 
-	// UnitId Unit whose bookings the calendar holds; null for the bookings of all units.
+	// UnitId ID of the unit whose bookings the calendar contains. Null means the bookings of all units.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// IncludeDetails Whether events hold the customer's name and the booking's notes.
+	// IncludeDetails Whether events contain the customer's name and the booking's notes.
 	IncludeDetails bool `json:"include_details"`
 
-	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
+	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for an older feed whose creator was not stored. Such a feed does not end: delete it and create a new one.
 	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
-	// Url Address of the calendar. All who know it can read the calendar: it is shown once.
+	// Url URL of the calendar. It is returned only once. Anyone who knows it can read the calendar.
 	Url string `json:"url"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, always 1: a feed is not changed. The header ETag holds the same number.
+	// Version Version number, always 1 because feeds do not change. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the feed was created, in UTC.
+	// CreatedAt Time at which the feed was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt The same instant as `created_at`.
+	// UpdatedAt The same time as `created_at`.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // CalendarFeedWithUrlObject Always `calendar_feed`.
 type CalendarFeedWithUrlObject string
 
-// Cancellation How a booking was cancelled.
+// Cancellation Details of a cancellation.
 type Cancellation struct {
-	// Reason Reason that was given; null when none was.
+	// Reason Reason for the cancellation, or null if none was given.
 	Reason nullable.Nullable[string] `json:"reason"`
 
-	// CancelledAt Instant of the cancellation, in UTC.
+	// CancelledAt Time of the cancellation, in UTC.
 	CancelledAt time.Time `json:"cancelled_at"`
 
-	// RefundAmountDue What is to be refunded by `refund_rules` of the policy: the share of what was paid and not refunded when the booking was cancelled, rounded down to the smallest unit of the currency, or to ten of them where the currency has three decimals. It does not change afterwards. Null where the policy says nothing.
+	// RefundAmountDue Amount to refund according to the policy's `refund_rules`: the share of what was paid and not refunded at the time of the cancellation. It is rounded down to the smallest unit of the currency, or to ten of them in currencies with three decimals. It does not change later. Null if the policy does not specify refunds.
 	RefundAmountDue nullable.Nullable[Money] `json:"refund_amount_due"`
 
-	// Policy Booking policy when the booking was made; null when it was not kept.
+	// Policy Booking policy when the booking was created, or null if it was not stored.
 	Policy nullable.Nullable[BookingPolicy] `json:"policy"`
 }
 
-// CaptureMethod When the money of a payment intent is taken.
+// CaptureMethod When the money of a payment intent is captured.
 type CaptureMethod string
 
 // Customer A person or company that books.
 type Customer struct {
-	// Id Id of the customer, `cu_…`. Do not parse what follows the prefix.
+	// Id ID of the customer, `cu_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `customer`.
@@ -2274,59 +2274,59 @@ type Customer struct {
 	// FirstName First name.
 	FirstName string `json:"first_name"`
 
-	// LastName Last name; null when there is none.
+	// LastName Last name, or null.
 	LastName nullable.Nullable[string] `json:"last_name"`
 
-	// Email E-mail address.
+	// Email Email address.
 	Email string `json:"email"`
 
-	// Phone Phone number; null when there is none.
+	// Phone Phone number, or null.
 	Phone nullable.Nullable[string] `json:"phone"`
 
-	// Company Company; null when there is none.
+	// Company Company, or null.
 	Company nullable.Nullable[string] `json:"company"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the customer was created, in UTC.
+	// CreatedAt Time at which the customer was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // CustomerObject Always `customer`.
 type CustomerObject string
 
-// CustomerCreate A customer to be created.
+// CustomerCreate A customer to create.
 type CustomerCreate struct {
 	// FirstName First name, 1 to 100 characters.
 	FirstName string `json:"first_name"`
 
-	// LastName Last name, at most 100 characters; null for none.
+	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email E-mail address, at most 255 characters. Several customers may have the same one.
+	// Email Email address, at most 255 characters. Several customers can have the same address.
 	Email string `json:"email"`
 
-	// Phone Phone number as text, at most 50 characters; null for none.
+	// Phone Phone number as text, at most 50 characters, or null.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
-	// Company Company, at most 200 characters; null for none.
+	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// CustomerExport Everything that the platform holds of a customer.
+// CustomerExport All data that the platform stores about a customer.
 type CustomerExport struct {
 	// Object Always `customer_export`.
 	Object CustomerExportObject `json:"object"`
@@ -2337,7 +2337,7 @@ type CustomerExport struct {
 	// Bookings Bookings of the customer, newest first.
 	Bookings []Booking `json:"bookings"`
 
-	// Leads Leads that name the customer, also those which were converted, newest first.
+	// Leads Leads that name the customer, including converted ones, newest first.
 	Leads []Lead `json:"leads"`
 
 	// Quotes Quotes for the customer, newest first.
@@ -2346,13 +2346,13 @@ type CustomerExport struct {
 	// Invoices Invoices of the customer with their payments, newest first.
 	Invoices []Invoice `json:"invoices"`
 
-	// PaymentIntents Card payments of bookings of the customer, newest first.
+	// PaymentIntents Card payments for the customer's bookings, newest first.
 	PaymentIntents []PaymentIntent `json:"payment_intents"`
 
 	// Refunds Refunds of these card payments, newest first.
 	Refunds []Refund `json:"refunds"`
 
-	// Events Events of the last 30 days about the customer and each of the others, one object after the other, its oldest event first.
+	// Events Events of the last 30 days about the customer and each of the other objects, grouped by object, oldest first.
 	Events []Event `json:"events"`
 }
 
@@ -2361,192 +2361,192 @@ type CustomerExportObject string
 
 // CustomerList A page of customers.
 type CustomerList struct {
-	// Data Customers of this page, 100 at most.
+	// Data Customers on this page, at most 100.
 	Data []Customer `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// CustomerUpdate Fields of a customer to be changed. A field that is left out stays as it is.
+// CustomerUpdate Fields of a customer to update. Fields that you leave out stay unchanged.
 type CustomerUpdate struct {
 	// FirstName First name, 1 to 100 characters.
 	FirstName *string `json:"first_name,omitempty"`
 
-	// LastName Last name, at most 100 characters; null for none.
+	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email E-mail address, at most 255 characters. Several customers may have the same one.
+	// Email Email address, at most 255 characters. Several customers can have the same address.
 	Email *string `json:"email,omitempty"`
 
-	// Phone Phone number as text, at most 50 characters; null for none.
+	// Phone Phone number as text, at most 50 characters, or null.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
-	// Company Company, at most 200 characters; null for none.
+	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// Delivery An event on its way to an endpoint.
+// Delivery The delivery of an event to an endpoint.
 type Delivery struct {
-	// Id Id of the delivery, `whd_…`. Do not parse what follows the prefix.
+	// Id ID of the delivery, `whd_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `delivery`.
 	Object DeliveryObject `json:"object"`
 
-	// Status State of a delivery.
+	// Status Status of a delivery.
 	Status DeliveryStatus `json:"status"`
 
-	// FailureReason Why a failed delivery is not attempted again; null while it is not failed.
+	// FailureReason Why a failed delivery is not attempted again, or null if it has not failed.
 	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
 
-	// EndpointId Id of the endpoint, `we_…`.
+	// EndpointId ID of the endpoint, `we_…`.
 	EndpointId string `json:"endpoint_id"`
 
-	// EventId Id of the event, `evt_…`.
+	// EventId ID of the event, `evt_…`.
 	EventId string `json:"event_id"`
 
 	// EventType Type of the event, such as `booking.created`.
 	EventType string `json:"event_type"`
 
-	// Attempts Attempts until now, the first one first, 20 at most.
+	// Attempts Attempts so far, in order, at most 20.
 	Attempts []DeliveryAttempt `json:"attempts"`
 
-	// NextAttemptAt Instant of the next attempt; null when there is none.
+	// NextAttemptAt Time of the next attempt, or null if there is none.
 	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// CreatedAt Instant at which the delivery was created, in UTC.
+	// CreatedAt Time at which the delivery was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // DeliveryObject Always `delivery`.
 type DeliveryObject string
 
-// DeliveryFailureReason Why a failed delivery is not attempted again; null while it is not failed.
+// DeliveryFailureReason Why a failed delivery is not attempted again, or null if it has not failed.
 type DeliveryFailureReason string
 
-// DeliveryAttempt One attempt of a delivery.
+// DeliveryAttempt One attempt to deliver an event.
 type DeliveryAttempt struct {
 	// Number Number of the attempt, from 1.
 	Number int `json:"number"`
 
-	// At Instant at which the attempt began, in UTC.
+	// At Time at which the attempt started, in UTC.
 	At time.Time `json:"at"`
 
-	// StatusCode HTTP status that the receiver answered; null when it answered nothing.
+	// StatusCode HTTP status that the receiver returned, or null if it did not respond.
 	StatusCode nullable.Nullable[int] `json:"status_code"`
 
-	// DurationMs Length of the attempt in milliseconds.
+	// DurationMs Duration of the attempt in milliseconds.
 	DurationMs int `json:"duration_ms"`
 
-	// Error Why the attempt failed; null when it succeeded.
+	// Error Why the attempt failed, or null if it succeeded.
 	Error nullable.Nullable[string] `json:"error"`
 
-	// ResponseBody First 4 KiB of the answer; null when there was none.
+	// ResponseBody First 4 KiB of the response, or null if there was none.
 	ResponseBody nullable.Nullable[string] `json:"response_body"`
 }
 
 // DeliveryList A page of deliveries.
 type DeliveryList struct {
-	// Data Deliveries of this page, 100 at most.
+	// Data Deliveries on this page, at most 100.
 	Data []Delivery `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// DeliveryRetry An object without fields.
+// DeliveryRetry An empty object.
 type DeliveryRetry = map[string]interface{}
 
-// DeliveryStatus State of a delivery.
+// DeliveryStatus Status of a delivery.
 type DeliveryStatus string
 
-// DepositType How the deposit of a package follows from its price.
+// DepositType How the deposit of a package is calculated from its price.
 type DepositType string
 
-// Error Answer to a request that failed.
+// Error Response to a failed request.
 type Error struct {
-	// Error What went wrong, for programs and for people.
+	// Error The error, for programs and for people.
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody What went wrong, for programs and for people.
+// ErrorBody The error, for programs and for people.
 type ErrorBody struct {
-	// Type Coarse class of the error.
+	// Type Category of the error.
 	Type ErrorBodyType `json:"type"`
 
-	// Code Stable code for programs to branch on; [/docs/errors](/docs/errors) lists all.
+	// Code Stable error code for programs to branch on. See [/docs/errors](/docs/errors) for all codes.
 	Code string `json:"code"`
 
-	// Message Explanation in English, for people. Its words may change.
+	// Message Explanation in English for people. The wording can change.
 	Message string `json:"message"`
 
-	// Param Name of the first wrong field, parameter or header; only with status 422.
+	// Param Name of the first invalid field, parameter or header. Only with status 422.
 	Param *string `json:"param,omitempty"`
 
-	// DocUrl Absolute URL of the paragraph that explains the code.
+	// DocUrl Absolute URL of the documentation for the code.
 	DocUrl string `json:"doc_url"`
 
-	// RequestId Id of the request, equal to the header X-Request-Id. Quote it to support.
+	// RequestId ID of the request, equal to the X-Request-Id header. Include it when you contact support.
 	RequestId string `json:"request_id"`
 }
 
-// ErrorBodyType Coarse class of the error.
+// ErrorBodyType Category of the error.
 type ErrorBodyType string
 
-// Event What has changed. An event is rendered at the time of the change and stays as it is; its deliveries carry exactly these bytes.
+// Event A change to an object. An event is created at the time of the change and never changes; its deliveries contain exactly these bytes.
 type Event struct {
-	// Id Id of the event, `evt_…`. Do not parse what follows the prefix.
+	// Id ID of the event, `evt_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `event`.
 	Object EventObject `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 	Type EventType `json:"type"`
 
-	// ApiVersion Version of the API that rendered the event; always `v1`.
+	// ApiVersion API version of the event; always `v1`.
 	ApiVersion EventApiVersion `json:"api_version"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// CreatedAt Instant of the change, in UTC.
+	// CreatedAt Time of the change, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// ResourceVersion Version of the object after the change. Of two events of an object the later one has the larger number.
+	// ResourceVersion Version of the object after the change. Later events about an object have a higher number.
 	ResourceVersion int64 `json:"resource_version"`
 
-	// Request The request that caused the change; null when none did.
+	// Request The request that caused the change, or null.
 	Request nullable.Nullable[struct {
-		// Id Id of the request, `req_…`.
+		// Id ID of the request, `req_…`.
 		Id string `json:"id"`
 
-		// IdempotencyKey Idempotency-Key of the request; null when it had none.
+		// IdempotencyKey Idempotency-Key of the request, or null.
 		IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
 	}] `json:"request"`
 
-	// Data The object and what changed of it.
+	// Data The object and its changes.
 	Data struct {
-		// Object The object as its GET answered after the change.
+		// Object The object after the change, as its GET returns it.
 		Object json.RawMessage `json:"object"`
 
-		// PreviousAttributes The changed fields with the values that they had before; `{}` on a created object.
+		// PreviousAttributes The changed fields with their previous values; `{}` on a created object.
 		PreviousAttributes json.RawMessage `json:"previous_attributes"`
 	} `json:"data"`
 }
@@ -2554,57 +2554,57 @@ type Event struct {
 // EventObject Always `event`.
 type EventObject string
 
-// EventApiVersion Version of the API that rendered the event; always `v1`.
+// EventApiVersion API version of the event; always `v1`.
 type EventApiVersion string
 
 // EventList A page of events.
 type EventList struct {
-	// Data Events of this page, 100 at most.
+	// Data Events on this page, at most 100.
 	Data []Event `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// EventReplay Which events are sent again, and where.
+// EventReplay The events to send again and their destination.
 type EventReplay struct {
-	// EndpointId Id of the endpoint that gets the events, `we_…`.
+	// EndpointId ID of the endpoint that receives the events, `we_…`.
 	EndpointId string `json:"endpoint_id"`
 
-	// From Start of the time: events created at or after this instant.
+	// From Start of the time range: events created at or after this time.
 	From time.Time `json:"from"`
 
-	// To End of the time: events created before this instant; now when left out.
+	// To End of the time range: events created before this time. Defaults to now.
 	To *time.Time `json:"to,omitempty"`
 
-	// Types Event types to send; when left out, those that the endpoint subscribes to.
+	// Types Event types to send. Defaults to the types that the endpoint subscribes to.
 	Types *[]EventType `json:"types,omitempty"`
 }
 
-// EventReplayResult How much is sent again.
+// EventReplayResult The result of a replay.
 type EventReplayResult struct {
-	// Queued Number of deliveries that were made.
+	// Queued Number of deliveries that were created.
 	Queued int `json:"queued"`
 }
 
-// EventType Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+// EventType Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 type EventType string
 
-// EventTypeInfo An event type and the scope that it needs.
+// EventTypeInfo An event type and the scope that it requires.
 type EventTypeInfo struct {
 	// Object Always `event_type`.
 	Object string `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 	Type EventType `json:"type"`
 
-	// Description When such an event is sent.
+	// Description When the event is sent.
 	Description string `json:"description"`
 
-	// RequiredScope Scope that is needed, beside the webhook scopes, to subscribe to the type and to read its events.
+	// RequiredScope Scope that is required, in addition to the webhook scopes, to subscribe to the type and to read its events.
 	RequiredScope string `json:"required_scope"`
 }
 
@@ -2613,19 +2613,19 @@ type EventTypeList struct {
 	// Data All event types.
 	Data []EventTypeInfo `json:"data"`
 
-	// HasMore Always false: one answer holds all types.
+	// HasMore Always false: one response contains all types.
 	HasMore bool `json:"has_more"`
 
-	// NextCursor Always null: one answer holds all types.
+	// NextCursor Always null: one response contains all types.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// EventTypeWrite An event type, or `*` for all of them.
+// EventTypeWrite An event type, or `*` for all types.
 type EventTypeWrite string
 
-// HolidayRule A change of prices on some days.
+// HolidayRule A price change on certain days.
 type HolidayRule struct {
-	// Id Id of the holiday rule, `hr_…`. Do not parse what follows the prefix.
+	// Id ID of the holiday rule, `hr_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `holiday_rule`.
@@ -2634,166 +2634,166 @@ type HolidayRule struct {
 	// Name Name of the rule.
 	Name string `json:"name"`
 
-	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
+	// DateFrom First day, in the operator's time zone. A yearly rule uses only the month and day.
 	DateFrom string `json:"date_from"`
 
-	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
+	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo string `json:"date_to"`
 
-	// Recurrence Whether a holiday rule returns each year.
+	// Recurrence Whether a holiday rule repeats each year.
 	Recurrence Recurrence `json:"recurrence"`
 
-	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15.
+	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
-	// AppliesTo Services or packages whose price the rule changes.
+	// AppliesTo Services or packages that the rule applies to.
 	AppliesTo json.RawMessage `json:"applies_to"`
 
-	// Priority Of the rules of a day the one with the highest priority decides.
+	// Priority If several rules match a day, the one with the highest priority applies.
 	Priority int `json:"priority"`
 
-	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable.
+	// Stackable Whether the rule can combine with others. Rules are multiplied only if all rules of the day are stackable.
 	Stackable bool `json:"stackable"`
 
 	// Active Whether the rule changes prices.
 	Active bool `json:"active"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the holiday rule was created, in UTC.
+	// CreatedAt Time at which the holiday rule was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // HolidayRuleObject Always `holiday_rule`.
 type HolidayRuleObject string
 
-// HolidayRuleCreate A holiday rule to be created.
+// HolidayRuleCreate A holiday rule to create.
 type HolidayRuleCreate struct {
 	// Name Name of the rule, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
+	// DateFrom First day, in the operator's time zone. A yearly rule uses only the month and day.
 	DateFrom string `json:"date_from"`
 
-	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
+	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo string `json:"date_to"`
 
-	// Recurrence Whether a holiday rule returns each year.
+	// Recurrence Whether a holiday rule repeats each year.
 	Recurrence *Recurrence `json:"recurrence,omitempty"`
 
-	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15. At least 0.
+	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
-	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
+	// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
 	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
 
-	// Priority Of the rules of a day the one with the highest priority decides; 0 when left out.
+	// Priority If several rules match a day, the one with the highest priority applies. Defaults to 0.
 	Priority *int `json:"priority,omitempty"`
 
-	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable; false when left out.
+	// Stackable Whether the rule can combine with others. Rules are multiplied only if all rules of the day are stackable. Defaults to false.
 	Stackable *bool `json:"stackable,omitempty"`
 
-	// Active Whether the rule changes prices; true when left out.
+	// Active Whether the rule changes prices. Defaults to true.
 	Active *bool `json:"active,omitempty"`
 }
 
 // HolidayRuleList A page of holiday rules.
 type HolidayRuleList struct {
-	// Data Holiday rules of this page, 100 at most.
+	// Data Holiday rules on this page, at most 100.
 	Data []HolidayRule `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// HolidayRuleUpdate Fields of a holiday rule to be changed. A field that is left out stays as it is.
+// HolidayRuleUpdate Fields of a holiday rule to update. Fields that you leave out stay unchanged.
 type HolidayRuleUpdate struct {
 	// Name Name of the rule, 1 to 200 characters.
 	Name *string `json:"name,omitempty"`
 
-	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
+	// DateFrom First day, in the operator's time zone. A yearly rule uses only the month and day.
 	DateFrom *string `json:"date_from,omitempty"`
 
-	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
+	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo *string `json:"date_to,omitempty"`
 
-	// Recurrence Whether a holiday rule returns each year.
+	// Recurrence Whether a holiday rule repeats each year.
 	Recurrence *Recurrence `json:"recurrence,omitempty"`
 
-	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15. At least 0.
+	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps *int64 `json:"multiplier_bps,omitempty"`
 
-	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
+	// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
 	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
 
-	// Priority Of the rules of a day the one with the highest priority decides.
+	// Priority If several rules match a day, the one with the highest priority applies.
 	Priority *int `json:"priority,omitempty"`
 
-	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable.
+	// Stackable Whether the rule can combine with others. Rules are multiplied only if all rules of the day are stackable.
 	Stackable *bool `json:"stackable,omitempty"`
 
 	// Active Whether the rule changes prices.
 	Active *bool `json:"active,omitempty"`
 }
 
-// HolidaySnapshot A holiday rule at the time at which a price was computed.
+// HolidaySnapshot A holiday rule when a price was calculated.
 type HolidaySnapshot struct {
-	// Id Id of the holiday rule, `hr_…`.
+	// Id ID of the holiday rule, `hr_…`.
 	Id string `json:"id"`
 
 	// Name Name of the holiday rule.
 	Name string `json:"name"`
 
-	// MultiplierBps Factor of the price in basis points: 11500 multiplies it by 1.15.
+	// MultiplierBps Price factor in basis points: 11500 multiplies the price by 1.15.
 	MultiplierBps int64 `json:"multiplier_bps"`
 }
 
-// Invoice What a customer has to pay.
+// Invoice A request for payment to a customer.
 type Invoice struct {
-	// Id Id of the invoice, `inv_…`. Do not parse what follows the prefix.
+	// Id ID of the invoice, `inv_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `invoice`.
 	Object InvoiceObject `json:"object"`
 
-	// Number Number for people: the prefix of the operator, the year where the operator wants it, and a counter without gaps per tenant and mode; null on a draft.
+	// Number Readable number: the operator's prefix, the year if configured, and a counter without gaps per tenant and mode. Null on a draft.
 	Number nullable.Nullable[string] `json:"number"`
 
-	// Status State of an invoice; `void` is final.
+	// Status Status of an invoice. `void` is final.
 	Status InvoiceStatus `json:"status"`
 
-	// Kind What an invoice asks for.
+	// Kind What an invoice charges for.
 	Kind InvoiceKind `json:"kind"`
 
-	// CustomerId Id of the customer, `cu_…`.
+	// CustomerId ID of the customer, `cu_…`.
 	CustomerId string `json:"customer_id"`
 
-	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	// Customer The customer, only with `expand=customer`. Null if the customer was erased.
 	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
-	// LeadId Id of the lead behind the quote, `ld_…`; null when there is none.
+	// LeadId ID of the quote's lead, `ld_…`, or null.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
 
-	// QuoteId Id of the quote that made the invoice, `qt_…`; null when there is none.
+	// QuoteId ID of the quote that created the invoice, `qt_…`, or null.
 	QuoteId nullable.Nullable[string] `json:"quote_id"`
 
-	// BookingId Id of the booking, `bk_…`; null when there is none.
+	// BookingId ID of the booking, `bk_…`, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id"`
 
-	// BookingStatus State of the booking as it was last reported; null without a booking.
+	// BookingStatus Last known status of the booking, or null without a booking.
 	BookingStatus nullable.Nullable[string] `json:"booking_status"`
 
-	// LineItems Lines, 100 at most.
+	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
 	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
@@ -2817,100 +2817,100 @@ type Invoice struct {
 	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
 	AmountDue Money `json:"amount_due"`
 
-	// Disputed Whether the payer disputes a card payment of the invoice and the bank has not decided for the operator.
+	// Disputed Whether the payer has disputed a card payment of the invoice and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// Payments Payments, the oldest first, 200 at most: payments by card may follow the 100 that you can record.
+	// Payments Payments, oldest first, at most 200. You can record 100 of them; further ones are card payments.
 	Payments []InvoicePayment `json:"payments"`
 
-	// DueAt Instant until which the invoice is to be paid; null when none is set.
+	// DueAt Time at which the payment is due, or null if not set.
 	DueAt nullable.Nullable[time.Time] `json:"due_at"`
 
-	// Overdue Whether something is due and the day of due_at is past in the operator's time zone.
+	// Overdue Whether an amount is due and the day of due_at is past in the operator's time zone.
 	Overdue bool `json:"overdue"`
 
-	// BillingAddress Address that the invoice shows; null when there is none.
+	// BillingAddress Address shown on the invoice, or null.
 	BillingAddress nullable.Nullable[string] `json:"billing_address"`
 
-	// Billing Whom the invoice was made out to; null before it is opened.
+	// Billing The recipient of the invoice; null until the invoice is opened.
 	Billing nullable.Nullable[Billing] `json:"billing"`
 
-	// Notes Notes that the invoice shows; null when there are none.
+	// Notes Notes shown on the invoice, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// OpenedAt Instant at which the invoice was opened; null before.
+	// OpenedAt Time at which the invoice was opened; null until then.
 	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
 
-	// PaidAt Instant at which nothing was due any more; null while something is.
+	// PaidAt Time at which the invoice was fully paid, or null while an amount is due.
 	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
 
-	// VoidedAt Instant at which the invoice was voided; null when it was not.
+	// VoidedAt Time at which the invoice was voided, or null.
 	VoidedAt nullable.Nullable[time.Time] `json:"voided_at"`
 
-	// CreatedAt Instant at which the invoice was created, in UTC.
+	// CreatedAt Time at which the invoice was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // InvoiceObject Always `invoice`.
 type InvoiceObject string
 
-// InvoiceCreate An invoice to be created.
+// InvoiceCreate An invoice to create.
 type InvoiceCreate struct {
-	// CustomerId Id of the customer. It may be left out with `booking_id`: then it is that of the booking.
+	// CustomerId ID of the customer. You can leave it out if you send `booking_id`: the booking's customer is used.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// BookingId Id of the booking that the invoice is for; null for none.
+	// BookingId ID of the booking that the invoice is for, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What an invoice asks for.
+	// Kind What an invoice charges for.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
-	// LineItems Lines, 1 to 100, in the currency of the operator. They may be left out with `kind` `balance` and a `booking_id`.
+	// LineItems Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
-	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
+	// DueAt Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
 	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
 
-	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
+	// BillingAddress Address shown on the invoice, at most 500 characters, or null.
 	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
 
-	// Notes Notes that the invoice shows, at most 5,000 characters; null for none.
+	// Notes Notes shown on the invoice, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// InvoiceKind What an invoice asks for.
+// InvoiceKind What an invoice charges for.
 type InvoiceKind string
 
 // InvoiceList A page of invoices.
 type InvoiceList struct {
-	// Data Invoices of this page, 100 at most.
+	// Data Invoices on this page, at most 100.
 	Data []Invoice `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// InvoicePayment A payment of an invoice.
+// InvoicePayment A payment on an invoice.
 type InvoicePayment struct {
-	// Id Id of the payment, `pay_…`.
+	// Id ID of the payment, `pay_…`.
 	Id string `json:"id"`
 
 	// Object Always `invoice_payment`.
@@ -2922,346 +2922,346 @@ type InvoicePayment struct {
 	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// Method How money was paid.
+	// Method Method of payment.
 	Method PaymentMethod `json:"method"`
 
-	// Source Where the payment comes from.
+	// Source Source of the payment.
 	Source InvoicePaymentSource `json:"source"`
 
-	// Reference Reference of your own; null when there is none.
+	// Reference Your own reference, or null.
 	Reference nullable.Nullable[string] `json:"reference"`
 
-	// PaidAt Instant of the payment, in UTC.
+	// PaidAt Time of the payment, in UTC.
 	PaidAt time.Time `json:"paid_at"`
 
-	// ReversedAt Instant at which the payment was reversed; null when it counts.
+	// ReversedAt Time at which the payment was reversed, or null if it was not reversed.
 	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
 }
 
 // InvoicePaymentObject Always `invoice_payment`.
 type InvoicePaymentObject string
 
-// InvoicePaymentSource Where the payment comes from.
+// InvoicePaymentSource Source of the payment.
 type InvoicePaymentSource string
 
-// InvoicePaymentCreate Money that was paid outside the payment gateway.
+// InvoicePaymentCreate A payment that was made outside the payment gateway.
 type InvoicePaymentCreate struct {
-	// Amount An amount to be paid, in the smallest unit of its currency.
+	// Amount An amount to pay, in the smallest unit of its currency.
 	Amount Payable `json:"amount"`
 
-	// Method How money was paid outside the payment gateway.
+	// Method Method of payment outside the payment gateway.
 	Method ManualPaymentMethod `json:"method"`
 
-	// PaidAt Instant of the payment, not in the future: RFC 3339 with any offset, or a date; null: now.
+	// PaidAt Time of the payment, not in the future: RFC 3339 with any UTC offset, or a date. Null means now.
 	PaidAt nullable.Nullable[string] `json:"paid_at,omitempty"`
 
-	// Reference Reference of your own, such as the number of a receipt, at most 200 characters; null for none.
+	// Reference Your own reference, such as a receipt number, at most 200 characters, or null.
 	Reference nullable.Nullable[string] `json:"reference,omitempty"`
 }
 
-// InvoiceStatus State of an invoice; `void` is final.
+// InvoiceStatus Status of an invoice. `void` is final.
 type InvoiceStatus string
 
-// InvoiceUpdate Fields of an invoice to be changed. A field that is left out stays as it is.
+// InvoiceUpdate Fields of an invoice to update. Fields that you leave out stay unchanged.
 type InvoiceUpdate struct {
-	// CustomerId Id of the customer.
+	// CustomerId ID of the customer.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// BookingId Id of the booking that the invoice is for; null for none.
+	// BookingId ID of the booking that the invoice is for, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What an invoice asks for.
+	// Kind What an invoice charges for.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
-	// LineItems Lines, 1 to 100. They replace the earlier ones.
+	// LineItems Lines, 1 to 100. They replace the existing ones.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
-	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
+	// DueAt Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
 	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
 
-	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
+	// BillingAddress Address shown on the invoice, at most 500 characters, or null.
 	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
 
-	// Notes Notes that the invoice shows, at most 5,000 characters; null for none.
+	// Notes Notes shown on the invoice, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// Lead Somebody who asked, and may book.
+// Lead A person who made an inquiry and may book.
 type Lead struct {
-	// Id Id of the lead, `ld_…`. Do not parse what follows the prefix.
+	// Id ID of the lead, `ld_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `lead`.
 	Object LeadObject `json:"object"`
 
-	// Status State of a lead; `converted` is final.
+	// Status Status of a lead. `converted` is final.
 	Status LeadStatus `json:"status"`
 
-	// Source Where the lead came from; null when unknown.
+	// Source Where the lead came from, or null if unknown.
 	Source nullable.Nullable[string] `json:"source"`
 
 	// FirstName First name.
 	FirstName string `json:"first_name"`
 
-	// LastName Last name; null when there is none.
+	// LastName Last name, or null.
 	LastName nullable.Nullable[string] `json:"last_name"`
 
-	// Email E-mail address; null when there is none.
+	// Email Email address, or null.
 	Email nullable.Nullable[string] `json:"email"`
 
-	// Phone Phone number; null when there is none.
+	// Phone Phone number, or null.
 	Phone nullable.Nullable[string] `json:"phone"`
 
-	// Company Company; null when there is none.
+	// Company Company, or null.
 	Company nullable.Nullable[string] `json:"company"`
 
-	// EventType Kind of event in your own words; null when none is set.
+	// EventType Type of event in your own words, or null if not set.
 	EventType nullable.Nullable[string] `json:"event_type"`
 
-	// EventDate Instant that was given for the day; of a bare date the first instant of that day; null when none is set.
+	// EventDate The day as a point in time; for a date, the start of that day. Null if not set.
 	EventDate nullable.Nullable[time.Time] `json:"event_date"`
 
-	// EventLocalDate Day of the event in the operator's time zone; null when none is set.
+	// EventLocalDate Day of the event in the operator's time zone, or null if not set.
 	EventLocalDate nullable.Nullable[string] `json:"event_local_date"`
 
-	// GuestCount Number of guests; null when unknown.
+	// GuestCount Number of guests, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count"`
 
-	// Budget What the person wants to spend; null when unknown.
+	// Budget Budget, or null if unknown.
 	Budget nullable.Nullable[Money] `json:"budget"`
 
-	// Message What the person wrote; null when there is nothing.
+	// Message Message from the lead, or null.
 	Message nullable.Nullable[string] `json:"message"`
 
-	// ServiceId Id of the service, `srv_…`; null when none is set.
+	// ServiceId ID of the service, `srv_…`, or null if not set.
 	ServiceId nullable.Nullable[string] `json:"service_id"`
 
-	// UnitId Id of the unit, `un_…`; null when none is set.
+	// UnitId ID of the unit, `un_…`, or null if not set.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// PackageId Id of the package, `pkg_…`; null when none is set.
+	// PackageId ID of the package, `pkg_…`, or null if not set.
 	PackageId nullable.Nullable[string] `json:"package_id"`
 
-	// CustomerId Id of the customer that the lead has become, `cu_…`; null before.
+	// CustomerId ID of the customer that the lead became, `cu_…`; null until then.
 	CustomerId nullable.Nullable[string] `json:"customer_id"`
 
-	// Customer The customer; only with `expand=customer`. Null when there is none or the customer was erased.
+	// Customer The customer, only with `expand=customer`. Null if there is none or the customer was erased.
 	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
-	// ConvertedBookingId Id of the booking that was made when the lead was converted, `bk_…`; null when none was.
+	// ConvertedBookingId ID of the booking that was created when the lead was converted, `bk_…`, or null.
 	ConvertedBookingId nullable.Nullable[string] `json:"converted_booking_id"`
 
-	// QuoteIds Ids of the quotes that name the lead, the newest first, 100 at most.
+	// QuoteIds IDs of the quotes that name the lead, newest first, at most 100.
 	QuoteIds []string `json:"quote_ids"`
 
-	// LostReason Why the lead is lost; null when it is not.
+	// LostReason Why the lead is lost, or null if it is not lost.
 	LostReason nullable.Nullable[string] `json:"lost_reason"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// ConvertedAt Instant of the conversion; null before it.
+	// ConvertedAt Time of the conversion; null until then.
 	ConvertedAt nullable.Nullable[time.Time] `json:"converted_at"`
 
-	// CreatedAt Instant at which the lead was created, in UTC.
+	// CreatedAt Time at which the lead was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // LeadObject Always `lead`.
 type LeadObject string
 
-// LeadBooking Booking that is made when a lead is converted. A field that is left out is the lead's, where the lead has it.
+// LeadBooking A booking that is created when a lead is converted. Fields that you leave out take their value from the lead, if it has one.
 type LeadBooking struct {
-	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
 	EventDate *string `json:"event_date,omitempty"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
-	// StartsAt Start as an instant: RFC 3339 with any offset. It takes the place of event_date and the two times.
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it instead of event_date, event_start_time and event_end_time.
 	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
 
-	// EndsAt End as an instant. It may be left out when the package or service has a duration.
+	// EndsAt End as a point in time. You can leave it out if the package or service has a duration.
 	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
-	// Status Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+	// Status Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
 	Status *LeadBookingStatus `json:"status,omitempty"`
 
-	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
+	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days). Null means the value of the booking policy.
 	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
 
-	// ServiceId Id of the service; null: the service of the package, or none.
+	// ServiceId ID of the service. Null means the service of the package, or none.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit that the booking takes; null: none is taken.
+	// UnitId ID of the unit to book. Null means none.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package that prices the booking; null: the total is 0.
+	// PackageId ID of the package that sets the price. Null means a total of 0.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// LeadBookingStatus Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+// LeadBookingStatus Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
 type LeadBookingStatus string
 
-// LeadConvert How a lead is converted.
+// LeadConvert How to convert a lead.
 type LeadConvert struct {
-	// CustomerId Id of the customer; null: the one with the lead's e-mail address, or a new one.
+	// CustomerId ID of the customer. Null means the customer with the lead's email address, or a new one.
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 
-	// Booking Booking to be made for the customer: the fields of a new booking without `customer_id`; what is left out is the lead's. Null: no booking.
+	// Booking Booking to create for the customer: the fields of a new booking without `customer_id`. Missing values come from the lead. Null means no booking.
 	Booking nullable.Nullable[LeadBooking] `json:"booking,omitempty"`
 }
 
-// LeadCreate A lead to be created.
+// LeadCreate A lead to create.
 type LeadCreate struct {
-	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
+	// Source Where the lead came from, in your own words, such as `website`, at most 100 characters, or null if unknown.
 	Source nullable.Nullable[string] `json:"source,omitempty"`
 
 	// FirstName First name, 1 to 100 characters.
 	FirstName string `json:"first_name"`
 
-	// LastName Last name, at most 100 characters; null for none.
+	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email E-mail address, at most 255 characters; null for none.
+	// Email Email address, at most 255 characters, or null.
 	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Phone Phone number as it is written, at most 50 characters; null for none.
+	// Phone Phone number in any notation, at most 50 characters, or null.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
-	// Company Company, at most 200 characters; null for none.
+	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
 	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
 
-	// GuestCount Number of guests; null when unknown.
+	// GuestCount Number of guests, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
-	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
+	// Budget Budget in the operator's currency, or null if unknown.
 	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
 
-	// Message What the person wrote, at most 5,000 characters; null for nothing.
+	// Message Message from the lead, at most 5,000 characters, or null.
 	Message nullable.Nullable[string] `json:"message,omitempty"`
 
-	// ServiceId Id of the service; null for none.
+	// ServiceId ID of the service, or null.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit; null for none.
+	// UnitId ID of the unit, or null.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package; null for none.
+	// PackageId ID of the package, or null.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // LeadList A page of leads.
 type LeadList struct {
-	// Data Leads of this page, 100 at most.
+	// Data Leads on this page, at most 100.
 	Data []Lead `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// LeadStatus State of a lead; `converted` is final.
+// LeadStatus Status of a lead. `converted` is final.
 type LeadStatus string
 
-// LeadUpdate Fields of a lead to be changed. A field that is left out stays as it is.
+// LeadUpdate Fields of a lead to update. Fields that you leave out stay unchanged.
 type LeadUpdate struct {
-	// Status State of a lead; `converted` is final.
+	// Status Status of a lead. `converted` is final.
 	Status *LeadStatus `json:"status,omitempty"`
 
-	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
+	// Source Where the lead came from, in your own words, such as `website`, at most 100 characters, or null if unknown.
 	Source nullable.Nullable[string] `json:"source,omitempty"`
 
 	// FirstName First name, 1 to 100 characters.
 	FirstName *string `json:"first_name,omitempty"`
 
-	// LastName Last name, at most 100 characters; null for none.
+	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email E-mail address, at most 255 characters; null for none.
+	// Email Email address, at most 255 characters, or null.
 	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Phone Phone number as it is written, at most 50 characters; null for none.
+	// Phone Phone number in any notation, at most 50 characters, or null.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
-	// Company Company, at most 200 characters; null for none.
+	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
 	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
 
-	// GuestCount Number of guests; null when unknown.
+	// GuestCount Number of guests, or null if unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
-	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
+	// Budget Budget in the operator's currency, or null if unknown.
 	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
 
-	// Message What the person wrote, at most 5,000 characters; null for nothing.
+	// Message Message from the lead, at most 5,000 characters, or null.
 	Message nullable.Nullable[string] `json:"message,omitempty"`
 
-	// ServiceId Id of the service; null for none.
+	// ServiceId ID of the service, or null.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit; null for none.
+	// UnitId ID of the unit, or null.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package; null for none.
+	// PackageId ID of the package, or null.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// LostReason Why the lead is lost, at most 5,000 characters. Needed for the status `lost`; another status clears it.
+	// LostReason Why the lead is lost, at most 5,000 characters. Required for the status `lost`; any other status clears it.
 	LostReason nullable.Nullable[string] `json:"lost_reason,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// LineItem A line of a quote or an invoice with its amounts. Each is rounded once, half away from zero; in currencies with three decimals to a multiple of ten smallest units, so that a card can pay the total.
+// LineItem A line of a quote or an invoice with its amounts. Each amount is rounded once, half away from zero. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
 type LineItem struct {
-	// Description What is sold.
+	// Description What you sell.
 	Description string `json:"description"`
 
-	// Quantity How many.
+	// Quantity Quantity.
 	Quantity int64 `json:"quantity"`
 
 	// UnitAmount An amount in the smallest unit of an ISO 4217 currency.
@@ -3285,71 +3285,71 @@ type LineItem struct {
 
 // LineItemInput A line of a quote or an invoice.
 type LineItemInput struct {
-	// Description What is sold, 1 to 5,000 characters.
+	// Description What you sell, 1 to 5,000 characters.
 	Description string `json:"description"`
 
-	// Quantity How many, 1 to 10,000.
+	// Quantity Quantity, 1 to 10,000.
 	Quantity int64 `json:"quantity"`
 
 	// UnitAmount An amount in the smallest unit of the operator's currency.
 	UnitAmount Price `json:"unit_amount"`
 
-	// DiscountBps Discount in basis points of the amount, 0 to 10,000; 0 when left out.
+	// DiscountBps Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
 	DiscountBps *int64 `json:"discount_bps,omitempty"`
 
-	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000; 0 when left out.
+	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000. Defaults to 0.
 	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
 }
 
-// ManualPaymentMethod How money was paid outside the payment gateway.
+// ManualPaymentMethod Method of payment outside the payment gateway.
 type ManualPaymentMethod string
 
-// Me The credential that was sent.
+// Me The credential that you sent.
 type Me struct {
-	// Id Id of the API key, `key_…`, or of the OAuth grant.
+	// Id ID of the API key, `key_…`, or of the OAuth grant.
 	Id string `json:"id"`
 
 	// Object Always `credential`.
 	Object MeObject `json:"object"`
 
-	// Type Kind of the credential.
+	// Type Type of the credential.
 	Type MeType `json:"type"`
 
-	// Name Name that the operator gave the API key, or of the OAuth app; null when there is none.
+	// Name Name of the API key or of the OAuth app, or null if there is none.
 	Name nullable.Nullable[string] `json:"name,omitempty"`
 
-	// Scopes Scopes that the credential has.
+	// Scopes Scopes of the credential.
 	Scopes []string `json:"scopes"`
 
-	// TenantId Id of the tenant, `tn_…`.
+	// TenantId ID of the tenant, `tn_…`.
 	TenantId string `json:"tenant_id"`
 
 	// RateLimit Request limit of the credential.
 	RateLimit struct {
-		// Limit Requests that the credential may send within the window.
+		// Limit Requests that the credential can send within the window.
 		Limit int `json:"limit"`
 
 		// WindowSeconds Length of the window, in seconds.
 		WindowSeconds int `json:"window_seconds"`
 	} `json:"rate_limit"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 }
 
 // MeObject Always `credential`.
 type MeObject string
 
-// MeType Kind of the credential.
+// MeType Type of the credential.
 type MeType string
 
-// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 type Metadata = json.RawMessage
 
-// MetadataRead Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+// MetadataRead Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 type MetadataRead = json.RawMessage
 
-// Mode Mode of data and credentials; the two never mix.
+// Mode Mode of data and credentials. Live and test data are separate.
 type Mode string
 
 // Money An amount in the smallest unit of an ISO 4217 currency.
@@ -3361,117 +3361,117 @@ type Money struct {
 	Currency string `json:"currency"`
 }
 
-// NoFields An object without fields.
+// NoFields An empty object.
 type NoFields = map[string]interface{}
 
-// OpeningHoursWrite Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
+// OpeningHoursWrite Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
 type OpeningHoursWrite map[string]Openings
 
-// Openings Openings of one weekday as pairs of start and end; a time is HH:MM, and an end may be 24:00.
+// Openings Opening hours of one weekday as pairs of start and end. A time is HH:MM; an end can be 24:00.
 type Openings = [][]string
 
-// Package A service at a price.
+// Package A service with a price.
 type Package struct {
-	// Id Id of the package, `pkg_…`. Do not parse what follows the prefix.
+	// Id ID of the package, `pkg_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `package`.
 	Object PackageObject `json:"object"`
 
-	// ServiceId Id of the service that the package sells.
+	// ServiceId ID of the service that the package sells.
 	ServiceId string `json:"service_id"`
 
-	// Name Name that customers see.
+	// Name Name shown to customers.
 	Name string `json:"name"`
 
-	// Description Longer text for customers; null when there is none.
+	// Description Description shown to customers, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
 	BasePrice Money `json:"base_price"`
 
-	// DepositType How the deposit of a package follows from its price.
+	// DepositType How the deposit of a package is calculated from its price.
 	DepositType DepositType `json:"deposit_type"`
 
-	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total (2500 is 25 %).
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage` (2500 is 25%).
 	DepositValue int64 `json:"deposit_value"`
 
-	// DurationMinutes Length of a booking that names no end, in minutes; null: the duration of the service.
+	// DurationMinutes Duration in minutes of a booking without an end. Null means the duration of the service.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
 
-	// UnitIds Ids of the units on which the package can be had; empty: any unit of the service.
+	// UnitIds IDs of the units where the package is available. Empty means any unit of the service.
 	UnitIds []string `json:"unit_ids"`
 
-	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
+	// Visible Whether availability and its price_from include the package. You can book a hidden package by its ID.
 	Visible bool `json:"visible"`
 
 	// Active Whether the package can be booked.
 	Active bool `json:"active"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the package was created, in UTC.
+	// CreatedAt Time at which the package was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // PackageObject Always `package`.
 type PackageObject string
 
-// PackageCreate A package to be created.
+// PackageCreate A package to create.
 type PackageCreate struct {
-	// ServiceId Id of the service that the package sells.
+	// ServiceId ID of the service that the package sells.
 	ServiceId string `json:"service_id"`
 
-	// Name Name that customers see, 1 to 200 characters.
+	// Name Name shown to customers, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
+	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// BasePrice An amount in the smallest unit of the operator's currency.
 	BasePrice Price `json:"base_price"`
 
-	// DepositType How the deposit of a package follows from its price.
+	// DepositType How the deposit of a package is calculated from its price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
-	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total, at most 10,000; 0 when left out.
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000. Defaults to 0.
 	DepositValue *int64 `json:"deposit_value,omitempty"`
 
-	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null: the duration of the service.
+	// DurationMinutes Duration in minutes of a booking without an end, at least 1. Null means the duration of the service.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
 
-	// UnitIds Ids of the units on which the package can be had, at most 100; empty: any unit of the service.
+	// UnitIds IDs of the units where the package is available, at most 100. Empty means any unit of the service.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 
-	// Visible Whether availability and its price_from show the package; true when left out. A hidden package can be booked by its id.
+	// Visible Whether availability and its price_from include the package. Defaults to true. You can book a hidden package by its ID.
 	Visible *bool `json:"visible,omitempty"`
 
-	// Active Whether the package can be booked; true when left out.
+	// Active Whether the package can be booked. Defaults to true.
 	Active *bool `json:"active,omitempty"`
 }
 
 // PackageList A page of packages.
 type PackageList struct {
-	// Data Packages of this page, 100 at most.
+	// Data Packages on this page, at most 100.
 	Data []Package `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// PackageSnapshot Terms of a package at the time at which a booking was priced.
+// PackageSnapshot Terms of a package when the price of a booking was calculated.
 type PackageSnapshot struct {
-	// Id Id of the package, `pkg_…`.
+	// Id ID of the package, `pkg_…`.
 	Id string `json:"id"`
 
 	// Name Name of the package.
@@ -3480,53 +3480,53 @@ type PackageSnapshot struct {
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
 	BasePrice Money `json:"base_price"`
 
-	// DepositType How the deposit of a package follows from its price.
+	// DepositType How the deposit of a package is calculated from its price.
 	DepositType DepositType `json:"deposit_type"`
 
-	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total.
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`.
 	DepositValue int64 `json:"deposit_value"`
 
-	// DurationMinutes Length in minutes; null when the package has none.
+	// DurationMinutes Duration in minutes, or null if the package has none.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
 
-	// Holiday Holiday rule that changed the price; null when none did.
+	// Holiday The holiday rule that changed the price, or null.
 	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
 }
 
-// PackageUpdate Fields of a package to be changed. A field that is left out stays as it is.
+// PackageUpdate Fields of a package to update. Fields that you leave out stay unchanged.
 type PackageUpdate struct {
-	// ServiceId Id of the service that the package sells.
+	// ServiceId ID of the service that the package sells.
 	ServiceId *string `json:"service_id,omitempty"`
 
-	// Name Name that customers see, 1 to 200 characters.
+	// Name Name shown to customers, 1 to 200 characters.
 	Name *string `json:"name,omitempty"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
+	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// BasePrice An amount in the smallest unit of the operator's currency.
 	BasePrice *Price `json:"base_price,omitempty"`
 
-	// DepositType How the deposit of a package follows from its price.
+	// DepositType How the deposit of a package is calculated from its price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
-	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total, at most 10,000.
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000.
 	DepositValue *int64 `json:"deposit_value,omitempty"`
 
-	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null: the duration of the service.
+	// DurationMinutes Duration in minutes of a booking without an end, at least 1. Null means the duration of the service.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
 
-	// UnitIds Ids of the units on which the package can be had, at most 100; empty: any unit of the service.
+	// UnitIds IDs of the units where the package is available, at most 100. Empty means any unit of the service.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 
-	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
+	// Visible Whether availability and its price_from include the package. You can book a hidden package by its ID.
 	Visible *bool `json:"visible,omitempty"`
 
 	// Active Whether the package can be booked.
 	Active *bool `json:"active,omitempty"`
 }
 
-// Payable An amount to be paid, in the smallest unit of its currency.
+// Payable An amount to pay, in the smallest unit of its currency.
 type Payable struct {
 	// Amount Amount in the currency's smallest unit, such as cents: 1 to 99,999,999,999.
 	Amount int64 `json:"amount"`
@@ -3537,149 +3537,149 @@ type Payable struct {
 
 // PaymentFailure Why the payer's bank or the payment gateway refused.
 type PaymentFailure struct {
-	// Code Stripe's code of the error, such as `card_declined`.
+	// Code Stripe's error code, such as `card_declined`.
 	Code string `json:"code"`
 
-	// DeclineCode The bank's reason in Stripe's words, such as `insufficient_funds`; null when it gave none.
+	// DeclineCode The bank's reason as a Stripe decline code, such as `insufficient_funds`, or null if it gave none.
 	DeclineCode nullable.Nullable[string] `json:"decline_code"`
 
 	// Message Explanation for the payer.
 	Message string `json:"message"`
 }
 
-// PaymentIntent A card payment for a booking, from its beginning to its end.
+// PaymentIntent A card payment for a booking.
 type PaymentIntent struct {
-	// Id The payment gateway's id of the intent, `pi_…`. Do not parse what follows the prefix.
+	// Id The payment gateway's ID of the intent, `pi_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `payment_intent`.
 	Object PaymentIntentObject `json:"object"`
 
-	// Status State of a payment intent, as Stripe names it.
+	// Status Status of a payment intent, as defined by Stripe.
 	Status PaymentIntentStatus `json:"status"`
 
-	// Amount Amount that is asked for, in the smallest unit of the currency.
+	// Amount Requested amount, in the smallest unit of the currency.
 	Amount int64 `json:"amount"`
 
 	// Currency ISO 4217 code, three capital letters.
 	Currency string `json:"currency"`
 
-	// AmountReceived Amount that was taken.
+	// AmountReceived Amount received.
 	AmountReceived int64 `json:"amount_received"`
 
 	// AmountCapturable Amount that is authorised and can be captured.
 	AmountCapturable int64 `json:"amount_capturable"`
 
-	// AmountRefunded Amount that was refunded.
+	// AmountRefunded Amount refunded.
 	AmountRefunded int64 `json:"amount_refunded"`
 
-	// BookingId Id of the booking, `bk_…`.
+	// BookingId ID of the booking, `bk_…`.
 	BookingId string `json:"booking_id"`
 
-	// BookingStatus State of the booking as it was last reported.
+	// BookingStatus Last known status of the booking.
 	BookingStatus string `json:"booking_status"`
 
-	// InvoiceId Id of the invoice that the payment is for, `inv_…`; null when it names none.
+	// InvoiceId ID of the invoice that the payment is for, `inv_…`, or null.
 	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
 
-	// CustomerId Id of the customer of the booking, `cu_…`; null when it had none.
+	// CustomerId ID of the booking's customer, `cu_…`, or null.
 	CustomerId nullable.Nullable[string] `json:"customer_id"`
 
-	// ClientSecret Secret with which the browser completes the payment; only in the answer to its creation, else null.
+	// ClientSecret Secret that the browser uses to complete the payment. Only in the response to the creation, otherwise null.
 	ClientSecret nullable.Nullable[string] `json:"client_secret"`
 
-	// CaptureMethod When the money of a payment intent is taken.
+	// CaptureMethod When the money of a payment intent is captured.
 	CaptureMethod CaptureMethod `json:"capture_method"`
 
-	// Description Text that the operator sees at the payment gateway; null when there is none.
+	// Description Text that the operator sees at the payment gateway, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// ReceiptEmail E-mail address for the receipt; null when there is none.
+	// ReceiptEmail Email address for the receipt, or null.
 	ReceiptEmail nullable.Nullable[string] `json:"receipt_email"`
 
-	// Failure Why the last attempt to pay was refused; null when none was, or a later one was not.
+	// Failure Why the last payment attempt was refused, or null if it was not refused.
 	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
 
 	// Disputed Whether the payer has disputed the charge and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// SucceededAt Instant at which the money was taken; null before.
+	// SucceededAt Time at which the payment succeeded; null until then.
 	SucceededAt nullable.Nullable[time.Time] `json:"succeeded_at"`
 
-	// CanceledAt Instant at which the intent was canceled; null when it was not.
+	// CanceledAt Time at which the intent was canceled, or null.
 	CanceledAt nullable.Nullable[time.Time] `json:"canceled_at"`
 
-	// CreatedAt Instant at which the intent was created, in UTC.
+	// CreatedAt Time at which the intent was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // PaymentIntentObject Always `payment_intent`.
 type PaymentIntentObject string
 
-// PaymentIntentCapture How much of an authorised amount is taken.
+// PaymentIntentCapture How much of an authorised amount to capture.
 type PaymentIntentCapture struct {
-	// AmountMinor Amount in the smallest unit of the currency, at most what is authorised; null: all of it.
+	// AmountMinor Amount in the smallest unit of the currency, at most the authorised amount. Null means all of it.
 	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 }
 
-// PaymentIntentCreate A card payment to be begun for a booking.
+// PaymentIntentCreate A card payment to create for a booking.
 type PaymentIntentCreate struct {
-	// BookingId Id of the booking that is paid, `bk_…`. One that does not exist is 404 `booking_not_found`; one that is cancelled or expired is 422 `booking_not_payable`.
+	// BookingId ID of the booking to pay, `bk_…`. An unknown booking returns 404 `booking_not_found`. A cancelled or expired booking returns 422 `booking_not_payable`.
 	BookingId string `json:"booking_id"`
 
-	// AmountMinor Amount in the smallest unit of the currency, 1 to 99,999,999, for a deposit or a part; at most what is outstanding. Null: all that is outstanding on the booking, or on the invoice. A booking whose total is 0 needs it.
+	// AmountMinor Amount in the smallest unit of the currency, 1 to 99,999,999, for a deposit or a part. At most the outstanding amount. Null means the full outstanding amount of the booking or the invoice. Required if the booking's total is 0.
 	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 
-	// Currency ISO 4217 code in any case, of exactly 3 letters; null: the booking's. Another one than the booking's is 422 `currency_mismatch`.
+	// Currency ISO 4217 code, exactly 3 letters in any case. Null means the booking's currency. Any other currency returns 422 `currency_mismatch`.
 	Currency nullable.Nullable[string] `json:"currency,omitempty"`
 
-	// InvoiceId Id of an open invoice of the booking, `inv_…`, that the payment is for; null for none.
+	// InvoiceId ID of an open invoice of the booking that the payment is for, `inv_…`, or null.
 	InvoiceId nullable.Nullable[string] `json:"invoice_id,omitempty"`
 
-	// CaptureMethod When the money is taken; null: automatic.
+	// CaptureMethod When the money is captured. Null means automatic.
 	CaptureMethod nullable.Nullable[CaptureMethod] `json:"capture_method,omitempty"`
 
-	// Description Text that the operator sees at the payment gateway, at most 1,000 characters; null for none.
+	// Description Text that the operator sees at the payment gateway, at most 1,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// ReceiptEmail E-mail address to which the payment gateway sends a receipt, at most 255 characters; null for none.
+	// ReceiptEmail Email address to which the payment gateway sends a receipt, at most 255 characters, or null.
 	ReceiptEmail nullable.Nullable[string] `json:"receipt_email,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // PaymentIntentList A page of payment intents.
 type PaymentIntentList struct {
-	// Data Payment intents of this page, 100 at most.
+	// Data Payment intents on this page, at most 100.
 	Data []PaymentIntent `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// PaymentIntentStatus State of a payment intent, as Stripe names it.
+// PaymentIntentStatus Status of a payment intent, as defined by Stripe.
 type PaymentIntentStatus string
 
-// PaymentMethod How money was paid.
+// PaymentMethod Method of payment.
 type PaymentMethod string
 
-// PaymentStatus State of a booking's payments.
+// PaymentStatus Payment status of a booking.
 type PaymentStatus string
 
 // Price An amount in the smallest unit of the operator's currency.
@@ -3691,54 +3691,54 @@ type Price struct {
 	Currency string `json:"currency"`
 }
 
-// Quote An offer to a customer, which becomes a booking and an invoice when it is accepted.
+// Quote An offer to a customer. When it is accepted, it creates a booking and an invoice.
 type Quote struct {
-	// Id Id of the quote, `qt_…`. Do not parse what follows the prefix.
+	// Id ID of the quote, `qt_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `quote`.
 	Object QuoteObject `json:"object"`
 
-	// Number Number for people, such as `Q-000001`: unique per tenant and mode, numbers may be skipped.
+	// Number Readable number, such as `Q-000001`. It is unique per tenant and mode; numbers can be skipped.
 	Number string `json:"number"`
 
-	// Status State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
+	// Status Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
 	Status QuoteStatus `json:"status"`
 
-	// CustomerId Id of the customer, `cu_…`.
+	// CustomerId ID of the customer, `cu_…`.
 	CustomerId string `json:"customer_id"`
 
-	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	// Customer The customer, only with `expand=customer`. Null if the customer was erased.
 	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
-	// LeadId Id of the lead that asked, `ld_…`; null when there is none.
+	// LeadId ID of the lead that requested the quote, `ld_…`, or null.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
 
-	// Lead The lead; only with `expand=lead`. Null when there is none.
+	// Lead The lead, only with `expand=lead`. Null if there is none.
 	Lead nullable.Nullable[Lead] `json:"lead,omitempty"`
 
-	// ServiceId Id of the service, `srv_…`; null when none is set.
+	// ServiceId ID of the service, `srv_…`, or null if not set.
 	ServiceId nullable.Nullable[string] `json:"service_id"`
 
-	// UnitId Id of the unit, `un_…`; null when none is set.
+	// UnitId ID of the unit, `un_…`, or null if not set.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// PackageId Id of the package, `pkg_…`; null when none is set.
+	// PackageId ID of the package, `pkg_…`, or null if not set.
 	PackageId nullable.Nullable[string] `json:"package_id"`
 
-	// EventDate Instant that was given for the day; of a bare date the first instant of that day; null when none is set.
+	// EventDate The day as a point in time; for a date, the start of that day. Null if not set.
 	EventDate nullable.Nullable[time.Time] `json:"event_date"`
 
-	// EventLocalDate Day of the event in the operator's time zone; null when none is set.
+	// EventLocalDate Day of the event in the operator's time zone, or null if not set.
 	EventLocalDate nullable.Nullable[string] `json:"event_local_date"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Null means the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
 
-	// EventEndTime End as HH:MM in the operator's time zone; null: as the package or service says.
+	// EventEndTime End as HH:MM in the operator's time zone. Null means the duration of the package or service applies.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
 
-	// LineItems Lines, 100 at most.
+	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
 	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
@@ -3756,400 +3756,400 @@ type Quote struct {
 	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
 	DepositAmount Money `json:"deposit_amount"`
 
-	// ExpiresAt Instant from which the quote cannot be accepted; null on a draft without one.
+	// ExpiresAt Time after which the quote cannot be accepted, or null on a draft without an expiry.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
-	// BookingId Id of the booking that accepting has made, `bk_…`; null before.
+	// BookingId ID of the booking that was created when the quote was accepted, `bk_…`; null until then.
 	BookingId nullable.Nullable[string] `json:"booking_id"`
 
-	// BookingStatus State of that booking as it was last reported; null before.
+	// BookingStatus Last known status of that booking; null until then.
 	BookingStatus nullable.Nullable[string] `json:"booking_status"`
 
-	// InvoiceIds Ids of the invoices of the quote, the oldest first, 100 at most.
+	// InvoiceIds IDs of the quote's invoices, oldest first, at most 100.
 	InvoiceIds []string `json:"invoice_ids"`
 
-	// DeclineReason Why the customer declined; null when no reason was given.
+	// DeclineReason Why the customer declined, or null if no reason was given.
 	DeclineReason nullable.Nullable[string] `json:"decline_reason"`
 
-	// Notes Notes for the operator; null when there are none.
+	// Notes Notes for the operator, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// Terms Terms for the customer; null when there are none.
+	// Terms Terms for the customer, or null.
 	Terms nullable.Nullable[string] `json:"terms"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// SentAt Instant at which the quote was sent; null before.
+	// SentAt Time at which the quote was sent; null until then.
 	SentAt nullable.Nullable[time.Time] `json:"sent_at"`
 
-	// AcceptedAt Instant at which the quote was accepted; null before.
+	// AcceptedAt Time at which the quote was accepted; null until then.
 	AcceptedAt nullable.Nullable[time.Time] `json:"accepted_at"`
 
-	// DeclinedAt Instant at which the quote was declined; null when it was not.
+	// DeclinedAt Time at which the quote was declined, or null.
 	DeclinedAt nullable.Nullable[time.Time] `json:"declined_at"`
 
-	// CancelledAt Instant at which the quote was cancelled; null when it was not.
+	// CancelledAt Time at which the quote was cancelled, or null.
 	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
 
-	// CreatedAt Instant at which the quote was created, in UTC.
+	// CreatedAt Time at which the quote was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // QuoteObject Always `quote`.
 type QuoteObject string
 
-// QuoteCreate A quote to be created, with lines or with a package.
+// QuoteCreate A quote to create, with lines or with a package.
 type QuoteCreate struct {
-	// CustomerId Id of the customer.
+	// CustomerId ID of the customer.
 	CustomerId string `json:"customer_id"`
 
-	// LeadId Id of the lead that asked; null for none.
+	// LeadId ID of the lead that requested the quote, or null.
 	LeadId nullable.Nullable[string] `json:"lead_id,omitempty"`
 
-	// ServiceId Id of the service; null for none.
+	// ServiceId ID of the service, or null.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit; null for none.
+	// UnitId ID of the unit, or null.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package; null for none.
+	// PackageId ID of the package, or null.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
 	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Null means the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
+	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
-	// LineItems Lines, 1 to 100, in the currency of the operator. Without them `package_id` and `event_date` make one.
+	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
-	// DepositAmount Part of the total that is due as a deposit, 0 to the total; in currencies with three decimals it is rounded to ten smallest units. Null: that of the package where it makes the line, else 0.
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
-	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
+	// ExpiresAt Time at which the quote expires, in the future. Null means 14 days after it is sent.
 	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
 
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Terms Terms for the customer, at most 5,000 characters; null for none.
+	// Terms Terms for the customer, at most 5,000 characters, or null.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// QuoteDecline How a quote is declined.
+// QuoteDecline Options for declining a quote.
 type QuoteDecline struct {
-	// Reason Why the customer declines, at most 5,000 characters; null for no reason.
+	// Reason Why the customer declined, at most 5,000 characters, or null.
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
 
 // QuoteList A page of quotes.
 type QuoteList struct {
-	// Data Quotes of this page, 100 at most.
+	// Data Quotes on this page, at most 100.
 	Data []Quote `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// QuoteStatus State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
+// QuoteStatus Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
 type QuoteStatus string
 
-// QuoteUpdate Fields of a quote to be changed. A field that is left out stays as it is.
+// QuoteUpdate Fields of a quote to update. Fields that you leave out stay unchanged.
 type QuoteUpdate struct {
-	// CustomerId Id of the customer.
+	// CustomerId ID of the customer.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// LeadId Id of the lead that asked; null for none.
+	// LeadId ID of the lead that requested the quote, or null.
 	LeadId nullable.Nullable[string] `json:"lead_id,omitempty"`
 
-	// ServiceId Id of the service; null for none.
+	// ServiceId ID of the service, or null.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// UnitId Id of the unit; null for none.
+	// UnitId ID of the unit, or null.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageId Id of the package; null for none.
+	// PackageId ID of the package, or null.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
 	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Null means the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
+	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
-	// LineItems Lines, 1 to 100. They replace the earlier ones. Another package does not change them.
+	// LineItems Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
-	// DepositAmount Part of the total that is due as a deposit, 0 to the total; null: none.
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
-	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
+	// ExpiresAt Time at which the quote expires, in the future. Null means 14 days after it is sent.
 	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
 
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Terms Terms for the customer, at most 5,000 characters; null for none.
+	// Terms Terms for the customer, at most 5,000 characters, or null.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// Recurrence Whether a holiday rule returns each year.
+// Recurrence Whether a holiday rule repeats each year.
 type Recurrence string
 
 // Refund Money that is returned to the card that paid.
 type Refund struct {
-	// Id Id of the refund, `rf_…`.
+	// Id ID of the refund, `rf_…`.
 	Id string `json:"id"`
 
 	// Object Always `refund`.
 	Object RefundObject `json:"object"`
 
-	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+	// Status Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
 	Status RefundStatus `json:"status"`
 
-	// Amount Amount that was asked for, in the smallest unit of the currency: the sum of the allocations.
+	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations.
 	Amount int64 `json:"amount"`
 
 	// Currency ISO 4217 code, three capital letters.
 	Currency string `json:"currency"`
 
-	// Reason Why money is returned, as Stripe names it.
+	// Reason Reason for a refund, as defined by Stripe.
 	Reason RefundReason `json:"reason"`
 
-	// BookingId Id of the booking, `bk_…`.
+	// BookingId ID of the booking, `bk_…`.
 	BookingId string `json:"booking_id"`
 
-	// PaymentIntentId Id of the payment intent that the request named, `pi_…`; null when it named the booking.
+	// PaymentIntentId ID of the payment intent in the request, `pi_…`, or null if the request named the booking.
 	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id"`
 
-	// Allocations Parts by payment intent, the newest first, 20 at most.
+	// Allocations Parts by payment intent, newest first, at most 20.
 	Allocations []RefundAllocation `json:"allocations"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the refund was created, in UTC.
+	// CreatedAt Time at which the refund was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // RefundObject Always `refund`.
 type RefundObject string
 
-// RefundAllocation The part of a refund that goes back over one payment intent.
+// RefundAllocation The part of a refund that goes back through one payment intent.
 type RefundAllocation struct {
-	// PaymentIntentId Id of the payment intent, `pi_…`.
+	// PaymentIntentId ID of the payment intent, `pi_…`.
 	PaymentIntentId string `json:"payment_intent_id"`
 
 	// Amount Amount in the smallest unit of the currency.
 	Amount int64 `json:"amount"`
 
-	// GatewayRefundId The payment gateway's id of this part, `re_…`; null while its answer is not known, and when it has refused.
+	// GatewayRefundId The payment gateway's ID of this part, `re_…`. Null while its response is unknown, and if it refused.
 	GatewayRefundId nullable.Nullable[string] `json:"gateway_refund_id"`
 
-	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+	// Status Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
 	Status RefundStatus `json:"status"`
 
-	// Failure Why this part was refused or has failed; null when it was not.
+	// Failure Why this part was refused or failed, or null.
 	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
 }
 
-// RefundCreate Money to be returned. Exactly one of `payment_intent_id` and `booking_id` is given.
+// RefundCreate A refund to create. Send exactly one of `payment_intent_id` and `booking_id`.
 type RefundCreate struct {
-	// PaymentIntentId Id of the payment intent whose money is returned, `pi_…`; null when booking_id is given. One that does not exist is 404 `payment_intent_not_found`.
+	// PaymentIntentId ID of the payment intent to refund, `pi_…`, or null if you send booking_id. An unknown payment intent returns 404 `payment_intent_not_found`.
 	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id,omitempty"`
 
-	// BookingId Id of the booking whose payments are returned, the newest first, `bk_…`; null when payment_intent_id is given. One that does not exist is 404 `booking_not_found`.
+	// BookingId ID of the booking to refund, newest payments first, `bk_…`, or null if you send payment_intent_id. An unknown booking returns 404 `booking_not_found`.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund; null: all of it.
+	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund. Null means all of it.
 	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 
-	// Reason Why money is returned, as Stripe names it.
+	// Reason Reason for a refund, as defined by Stripe.
 	Reason RefundReason `json:"reason"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // RefundList A page of refunds.
 type RefundList struct {
-	// Data Refunds of this page, 100 at most.
+	// Data Refunds on this page, at most 100.
 	Data []Refund `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// RefundReason Why money is returned, as Stripe names it.
+// RefundReason Reason for a refund, as defined by Stripe.
 type RefundReason string
 
-// RefundRule A share of the money that was paid, for cancellations up to a time before the start of a booking.
+// RefundRule The share of the amount paid that is refunded for cancellations at least a given time before the start.
 type RefundRule struct {
-	// HoursBefore The rule holds for cancellations at least so many hours before the start of the booking. Each rule of a list has fewer than the one before.
+	// HoursBefore The rule applies to cancellations at least this many hours before the start of the booking. Each rule in the list must have fewer hours than the one before it.
 	HoursBefore int `json:"hours_before"`
 
-	// Percent Share of what was paid and not refunded, in percent.
+	// Percent Share of the amount that was paid and not refunded, in percent.
 	Percent int `json:"percent"`
 }
 
-// RefundStatus State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+// RefundStatus Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
 type RefundStatus string
 
-// Service Something that the operator offers, such as a tour.
+// Service A service that the operator offers, such as a tour.
 type Service struct {
-	// Id Id of the service, `srv_…`. Do not parse what follows the prefix.
+	// Id ID of the service, `srv_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `service`.
 	Object ServiceObject `json:"object"`
 
-	// Name Name that customers see.
+	// Name Name shown to customers.
 	Name string `json:"name"`
 
-	// Description Longer text for customers; null when there is none.
+	// Description Description shown to customers, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// DurationMinutes Length of a booking that names no end, in minutes; null when there is none.
+	// DurationMinutes Duration in minutes of a booking without an end, or null if there is none.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
 
-	// SlotStepMinutes Minutes from the start of one slot to the start of the next; null: the duration with both buffers.
+	// SlotStepMinutes Minutes from the start of one slot to the start of the next. Null means the duration plus both buffers.
 	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes"`
 
-	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free.
+	// BufferBeforeMinutes Minutes before a timed booking for which its unit is kept free.
 	BufferBeforeMinutes int `json:"buffer_before_minutes"`
 
-	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free.
+	// BufferAfterMinutes Minutes after a timed booking for which its unit is kept free.
 	BufferAfterMinutes int `json:"buffer_after_minutes"`
 
 	// Active Whether the service can be booked.
 	Active bool `json:"active"`
 
-	// UnitIds Ids of the units on which the service is offered.
+	// UnitIds IDs of the units that offer the service.
 	UnitIds []string `json:"unit_ids"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the service was created, in UTC.
+	// CreatedAt Time at which the service was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // ServiceObject Always `service`.
 type ServiceObject string
 
-// ServiceCreate A service to be created.
+// ServiceCreate A service to create.
 type ServiceCreate struct {
-	// Name Name that customers see, 1 to 200 characters.
+	// Name Name shown to customers, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
+	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null for none.
+	// DurationMinutes Duration in minutes of a booking without an end, at least 1, or null.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
 
-	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5; null: the duration with both buffers.
+	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5. Null means the duration plus both buffers.
 	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes,omitempty"`
 
-	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
+	// BufferBeforeMinutes Minutes before a timed booking for which its unit is kept free, 0 to 1,440. Defaults to 0.
 	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
 
-	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
+	// BufferAfterMinutes Minutes after a timed booking for which its unit is kept free, 0 to 1,440. Defaults to 0.
 	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
 
-	// Active Whether the service can be booked; true when left out.
+	// Active Whether the service can be booked. Defaults to true.
 	Active *bool `json:"active,omitempty"`
 
-	// UnitIds Ids of the units on which the service is offered, at most 100.
+	// UnitIds IDs of the units that offer the service, at most 100.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 }
 
 // ServiceList A page of services.
 type ServiceList struct {
-	// Data Services of this page, 100 at most.
+	// Data Services on this page, at most 100.
 	Data []Service `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// ServiceUpdate Fields of a service to be changed. A field that is left out stays as it is.
+// ServiceUpdate Fields of a service to update. Fields that you leave out stay unchanged.
 type ServiceUpdate struct {
-	// Name Name that customers see, 1 to 200 characters.
+	// Name Name shown to customers, 1 to 200 characters.
 	Name *string `json:"name,omitempty"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
+	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null for none.
+	// DurationMinutes Duration in minutes of a booking without an end, at least 1, or null.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
 
-	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5; null: the duration with both buffers.
+	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5. Null means the duration plus both buffers.
 	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes,omitempty"`
 
-	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440.
+	// BufferBeforeMinutes Minutes before a timed booking for which its unit is kept free, 0 to 1,440.
 	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
 
-	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440.
+	// BufferAfterMinutes Minutes after a timed booking for which its unit is kept free, 0 to 1,440.
 	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
 
 	// Active Whether the service can be booked.
 	Active *bool `json:"active,omitempty"`
 
-	// UnitIds Ids of the units on which the service is offered, at most 100. The list replaces the earlier one.
+	// UnitIds IDs of the units that offer the service, at most 100. The list replaces the existing one.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 }
 
-// Tenant The operator whose credential was sent.
+// Tenant The operator that owns the credential.
 type Tenant struct {
-	// Id Id of the tenant, `tn_…`. Do not parse what follows the prefix.
+	// Id ID of the tenant, `tn_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `tenant`.
@@ -4161,64 +4161,64 @@ type Tenant struct {
 	// Slug Short name of the operator, unique on the platform.
 	Slug string `json:"slug"`
 
-	// Timezone IANA name of the operator's time zone, such as `America/New_York`. All local dates and times are in it.
+	// Timezone IANA name of the operator's time zone, such as `America/New_York`. It applies to all local dates and times.
 	Timezone string `json:"timezone"`
 
-	// Currency ISO 4217 code of the operator's currency. All prices are in it.
+	// Currency ISO 4217 code of the operator's currency. All prices use it.
 	Currency string `json:"currency"`
 
-	// Country ISO 3166-1 code of the operator's country, two capital letters; null when none is set.
+	// Country ISO 3166-1 code of the operator's country, two capital letters, or null if not set.
 	Country nullable.Nullable[string] `json:"country"`
 
-	// BookingPolicy Rules that bookings of the operator must keep.
+	// BookingPolicy Rules that the operator's bookings must follow.
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
 	// Payments Payment gateway of the operator in this mode.
 	Payments struct {
-		// Provider Name of the payment gateway; null when none is set.
+		// Provider Name of the payment gateway, or null if not set.
 		Provider nullable.Nullable[string] `json:"provider"`
 
-		// Configured Whether card payments can be taken.
+		// Configured Whether the operator can take card payments.
 		Configured bool `json:"configured"`
 
-		// Events Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
+		// Events Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
 		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
 	} `json:"payments"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 }
 
 // TenantObject Always `tenant`.
 type TenantObject string
 
-// TenantPaymentsEvents Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
+// TenantPaymentsEvents Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
 type TenantPaymentsEvents string
 
-// TestClock Time of the tenant in test mode.
+// TestClock The tenant's time in test mode.
 type TestClock struct {
 	// Object Always `test_clock`.
 	Object TestClockObject `json:"object"`
 
-	// Now Present time of the tenant in test mode, in UTC.
+	// Now The tenant's current time in test mode, in UTC.
 	Now time.Time `json:"now"`
 
-	// Frozen Whether the clock stands still; false: it is real time.
+	// Frozen Whether the clock is frozen. If false, it shows real time.
 	Frozen bool `json:"frozen"`
 }
 
 // TestClockObject Always `test_clock`.
 type TestClockObject string
 
-// TestClockSet Time at which the test clock is to stand.
+// TestClockSet The time to set the test clock to.
 type TestClockSet struct {
-	// Now Instant at which the clock is to stand: RFC 3339 with any offset, or a date. It may not be before the clock's present time.
+	// Now Time to freeze the clock at: RFC 3339 with any UTC offset, or a date. It must not be before the clock's current time.
 	Now string `json:"now"`
 }
 
-// Unit Something that a booking takes, such as a boat or a room: one booking at a time.
+// Unit A resource that can be booked, such as a boat or a room. It takes one booking at a time.
 type Unit struct {
-	// Id Id of the unit, `un_…`. Do not parse what follows the prefix.
+	// Id ID of the unit, `un_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `unit`.
@@ -4227,64 +4227,64 @@ type Unit struct {
 	// Status Whether a unit can be booked.
 	Status UnitStatus `json:"status"`
 
-	// Name Name that customers see.
+	// Name Name shown to customers.
 	Name string `json:"name"`
 
-	// Description Longer text for customers; null when there is none.
+	// Description Description shown to customers, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// ServiceIds Ids of the services that are offered on the unit.
+	// ServiceIds IDs of the services that the unit offers.
 	ServiceIds []string `json:"service_ids"`
 
-	// Capacity Largest guest_count of a booking; null when there is no limit.
+	// Capacity Maximum guest_count of a booking, or null if there is no limit.
 	Capacity nullable.Nullable[int] `json:"capacity"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone; null: always open, so that what begins on a day may end on the next one.
+	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone. Null means always open: a booking can start on one day and end on the next.
 	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the unit was created, in UTC.
+	// CreatedAt Time at which the unit was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // UnitObject Always `unit`.
 type UnitObject string
 
-// UnitCreate A unit to be created.
+// UnitCreate A unit to create.
 type UnitCreate struct {
-	// Name Name that customers see, 1 to 200 characters.
+	// Name Name shown to customers, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
+	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// ServiceIds Ids of the services that are offered on the unit, at most 100.
+	// ServiceIds IDs of the services that the unit offers, at most 100.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
 	// Status Whether a unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
 
-	// Capacity Largest guest_count of a booking; null for no limit.
+	// Capacity Maximum guest_count of a booking, or null for no limit.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
+	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
 // UnitList A page of units.
 type UnitList struct {
-	// Data Units of this page, 100 at most.
+	// Data Units on this page, at most 100.
 	Data []Unit `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
@@ -4294,42 +4294,42 @@ type UnitList struct {
 // UnitStatus Whether a unit can be booked.
 type UnitStatus string
 
-// UnitUpdate Fields of a unit to be changed. A field that is left out stays as it is.
+// UnitUpdate Fields of a unit to update. Fields that you leave out stay unchanged.
 type UnitUpdate struct {
-	// Name Name that customers see, 1 to 200 characters.
+	// Name Name shown to customers, 1 to 200 characters.
 	Name *string `json:"name,omitempty"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
+	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// ServiceIds Ids of the services that are offered on the unit, at most 100. The list replaces the earlier one.
+	// ServiceIds IDs of the services that the unit offers, at most 100. The list replaces the existing one.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
 	// Status Whether a unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
 
-	// Capacity Largest guest_count of a booking; null for no limit.
+	// Capacity Maximum guest_count of a booking, or null for no limit.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
+	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
-// ValidationError Answer to a request whose fields, parameters or headers are wrong.
+// ValidationError Response to a request with invalid fields, parameters or headers.
 type ValidationError struct {
-	// Message First thing that is wrong, beginning with the name of its field, and how many more there are.
+	// Message The first problem, starting with the name of its field, and the number of further problems.
 	Message string `json:"message"`
 
-	// Errors What is wrong by field. A field within a field is written with dots, such as `metadata.order`.
+	// Errors Messages by field. Nested fields use dots, such as `metadata.order`.
 	Errors map[string][]string `json:"errors"`
 
-	// Error What went wrong, for programs and for people.
+	// Error The error, for programs and for people.
 	Error ErrorBody `json:"error"`
 }
 
 // WebhookEndpoint A server of yours that receives events.
 type WebhookEndpoint struct {
-	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
+	// Id ID of the endpoint, `we_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `webhook_endpoint`.
@@ -4338,73 +4338,73 @@ type WebhookEndpoint struct {
 	// Status Whether events are sent to an endpoint.
 	Status WebhookEndpointStatus `json:"status"`
 
-	// DisabledReason Why the endpoint is disabled; null when it is enabled.
+	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
 	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
 
-	// Url Address that events are sent to.
+	// Url URL that receives the events.
 	Url string `json:"url"`
 
-	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	// EventTypes Event types to send to the endpoint. `["*"]` means all types, including future ones.
 	EventTypes []string `json:"event_types"`
 
-	// Description Your own note on the endpoint; null when there is none.
+	// Description Your own note about the endpoint, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// MaxInFlight Largest number of deliveries under way at a time.
+	// MaxInFlight Maximum number of concurrent deliveries.
 	MaxInFlight int `json:"max_in_flight"`
 
-	// MaxPerSecond Largest number of deliveries begun within one second.
+	// MaxPerSecond Maximum number of deliveries started per second.
 	MaxPerSecond int `json:"max_per_second"`
 
-	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
+	// ConsecutiveFailures Failed attempts since the last success. After 20, the endpoint is disabled.
 	ConsecutiveFailures int `json:"consecutive_failures"`
 
-	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
+	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning nullable.Nullable[string] `json:"warning"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the endpoint was created, in UTC.
+	// CreatedAt Time at which the endpoint was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // WebhookEndpointObject Always `webhook_endpoint`.
 type WebhookEndpointObject string
 
-// WebhookEndpointDisabledReason Why the endpoint is disabled; null when it is enabled.
+// WebhookEndpointDisabledReason Why the endpoint is disabled, or null if it is enabled.
 type WebhookEndpointDisabledReason string
 
-// WebhookEndpointCreate An endpoint to be created.
+// WebhookEndpointCreate An endpoint to create.
 type WebhookEndpointCreate struct {
-	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
+	// Url URL that receives the events, at most 2,048 characters: https, and in test mode also http. Private addresses are refused.
 	Url string `json:"url"`
 
-	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	// EventTypes Event types to send to the endpoint. `["*"]` means all types, including future ones.
 	EventTypes []EventTypeWrite `json:"event_types"`
 
-	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
+	// Description Your own note about the endpoint, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// MaxInFlight Largest number of deliveries under way at a time, 1 to 100; 10 when left out.
+	// MaxInFlight Maximum number of concurrent deliveries, 1 to 100. Defaults to 10.
 	MaxInFlight *int `json:"max_in_flight,omitempty"`
 
-	// MaxPerSecond Largest number of deliveries begun within one second, 1 to 5,000; 50 when left out.
+	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
 }
 
 // WebhookEndpointList A page of endpoints.
 type WebhookEndpointList struct {
-	// Data Endpoints of this page, 100 at most.
+	// Data Endpoints on this page, at most 100.
 	Data []WebhookEndpoint `json:"data"`
 
-	// HasMore Whether more rows follow this page.
+	// HasMore Whether there are more rows after this page.
 	HasMore bool `json:"has_more"`
 
 	// NextCursor Value of `cursor` for the next page; null on the last page.
@@ -4414,21 +4414,21 @@ type WebhookEndpointList struct {
 // WebhookEndpointStatus Whether events are sent to an endpoint.
 type WebhookEndpointStatus string
 
-// WebhookEndpointUpdate Fields of an endpoint to be changed. A field that is left out stays as it is.
+// WebhookEndpointUpdate Fields of an endpoint to update. Fields that you leave out stay unchanged.
 type WebhookEndpointUpdate struct {
-	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
+	// Url URL that receives the events, at most 2,048 characters: https, and in test mode also http. Private addresses are refused.
 	Url *string `json:"url,omitempty"`
 
-	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	// EventTypes Event types to send to the endpoint. `["*"]` means all types, including future ones.
 	EventTypes *[]EventTypeWrite `json:"event_types,omitempty"`
 
-	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
+	// Description Your own note about the endpoint, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// MaxInFlight Largest number of deliveries under way at a time, 1 to 100.
+	// MaxInFlight Maximum number of concurrent deliveries, 1 to 100.
 	MaxInFlight *int `json:"max_in_flight,omitempty"`
 
-	// MaxPerSecond Largest number of deliveries begun within one second, 1 to 5,000.
+	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
 
 	// Status Whether events are sent to an endpoint.
@@ -4437,7 +4437,7 @@ type WebhookEndpointUpdate struct {
 
 // WebhookEndpointWithSecret An endpoint with the secret that signs its events.
 type WebhookEndpointWithSecret struct {
-	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
+	// Id ID of the endpoint, `we_…`. Treat it as an opaque string.
 	Id string `json:"id"`
 
 	// Object Always `webhook_endpoint`.
@@ -4446,61 +4446,61 @@ type WebhookEndpointWithSecret struct {
 	// Status Whether events are sent to an endpoint.
 	Status WebhookEndpointStatus `json:"status"`
 
-	// DisabledReason Why the endpoint is disabled; null when it is enabled.
+	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
 	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
 
-	// Url Address that events are sent to.
+	// Url URL that receives the events.
 	Url string `json:"url"`
 
-	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	// EventTypes Event types to send to the endpoint. `["*"]` means all types, including future ones.
 	EventTypes []string `json:"event_types"`
 
-	// Description Your own note on the endpoint; null when there is none.
+	// Description Your own note about the endpoint, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// MaxInFlight Largest number of deliveries under way at a time.
+	// MaxInFlight Maximum number of concurrent deliveries.
 	MaxInFlight int `json:"max_in_flight"`
 
-	// MaxPerSecond Largest number of deliveries begun within one second.
+	// MaxPerSecond Maximum number of deliveries started per second.
 	MaxPerSecond int `json:"max_per_second"`
 
-	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
+	// ConsecutiveFailures Failed attempts since the last success. After 20, the endpoint is disabled.
 	ConsecutiveFailures int `json:"consecutive_failures"`
 
-	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
+	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning nullable.Nullable[string] `json:"warning"`
 
-	// Secret Key of the signatures, `whsec_…`. Keep it: no other answer shows it.
+	// Secret Signing secret, `whsec_…`. Store it: other responses do not contain it.
 	Secret string `json:"secret"`
 
-	// Mode Mode of data and credentials; the two never mix.
+	// Mode Mode of data and credentials. Live and test data are separate.
 	Mode Mode `json:"mode"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the endpoint was created, in UTC.
+	// CreatedAt Time at which the endpoint was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
+	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // WebhookEndpointWithSecretObject Always `webhook_endpoint`.
 type WebhookEndpointWithSecretObject string
 
-// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled; null when it is enabled.
+// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled, or null if it is enabled.
 type WebhookEndpointWithSecretDisabledReason string
 
-// WebhookSecretRotate How long the earlier secrets still sign.
+// WebhookSecretRotate How long the earlier secrets remain valid.
 type WebhookSecretRotate struct {
-	// PreviousSecretExpiresIn Seconds for which the earlier secrets still sign, 0 to 604,800 (7 days).
+	// PreviousSecretExpiresIn Seconds for which the earlier secrets still sign deliveries, 0 to 604,800 (7 days).
 	PreviousSecretExpiresIn *int `json:"previous_secret_expires_in,omitempty"`
 }
 
-// WebhookTest Which sample is sent.
+// WebhookTest The sample to send.
 type WebhookTest struct {
-	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 	Type *EventType `json:"type,omitempty"`
 }
 
@@ -4555,10 +4555,10 @@ type CustomerQuery = string
 // DeliveryId defines model for DeliveryId.
 type DeliveryId = string
 
-// DeliveryStatusFilter State of a delivery.
+// DeliveryStatusFilter Status of a delivery.
 type DeliveryStatusFilter = DeliveryStatus
 
-// DeliveryTypeFilter Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+// DeliveryTypeFilter Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 type DeliveryTypeFilter = EventType
 
 // DueBefore defines model for DueBefore.
@@ -4705,43 +4705,43 @@ type UpdatedAfter = time.Time
 // UpdatedBefore defines model for UpdatedBefore.
 type UpdatedBefore = time.Time
 
-// BadRequest Answer to a request that failed.
+// BadRequest Response to a failed request.
 type BadRequest = Error
 
-// Conflict Answer to a request that failed.
+// Conflict Response to a failed request.
 type Conflict = Error
 
-// Forbidden Answer to a request that failed.
+// Forbidden Response to a failed request.
 type Forbidden = Error
 
-// GatewayFailed Answer to a request that failed.
+// GatewayFailed Response to a failed request.
 type GatewayFailed = Error
 
-// Invalid Answer to a request whose fields, parameters or headers are wrong.
+// Invalid Response to a request with invalid fields, parameters or headers.
 type Invalid = ValidationError
 
-// NotFound Answer to a request that failed.
+// NotFound Response to a failed request.
 type NotFound = Error
 
-// PreconditionFailed Answer to a request that failed.
+// PreconditionFailed Response to a failed request.
 type PreconditionFailed = Error
 
-// RateLimited Answer to a request that failed.
+// RateLimited Response to a failed request.
 type RateLimited = Error
 
-// ServerError Answer to a request that failed.
+// ServerError Response to a failed request.
 type ServerError = Error
 
-// Timeout Answer to a request that failed.
+// Timeout Response to a failed request.
 type Timeout = Error
 
-// TooLarge Answer to a request that failed.
+// TooLarge Response to a failed request.
 type TooLarge = Error
 
-// Unauthenticated Answer to a request that failed.
+// Unauthenticated Response to a failed request.
 type Unauthenticated = Error
 
-// Unavailable Answer to a request that failed.
+// Unavailable Response to a failed request.
 type Unavailable = Error
 
 // ListAvailabilityParams defines parameters for ListAvailability.
@@ -4749,85 +4749,85 @@ type ListAvailabilityParams struct {
 	// From First day, in the operator's time zone.
 	From AvailabilityFrom `form:"from" json:"from"`
 
-	// To Last day, inclusive, in the operator's time zone; the range has at most 62 days.
+	// To Last day, inclusive, in the operator's time zone. The range has at most 62 days.
 	To AvailabilityTo `form:"to" json:"to"`
 
-	// ServiceId Only rows of this service, `srv_…`.
+	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 
-	// UnitId Only rows of this unit, `un_…`.
+	// UnitId Returns only rows for this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 
-	// PackageId Only rows of this package, `pkg_…`.
+	// PackageId Returns only rows for this package, `pkg_…`.
 	PackageId *PackageFilter `form:"package_id,omitempty" json:"package_id,omitempty"`
 }
 
 // ExplainAvailabilityParams defines parameters for ExplainAvailability.
 type ExplainAvailabilityParams struct {
-	// UnitId Id of the unit that is asked about, `un_…`.
+	// UnitId ID of the unit to check, `un_…`.
 	UnitId ExplainUnit `form:"unit_id" json:"unit_id"`
 
-	// StartsAt Start of the slot: RFC 3339 with any offset.
+	// StartsAt Start of the slot: RFC 3339 with any UTC offset.
 	StartsAt ExplainStart `form:"starts_at" json:"starts_at"`
 }
 
 // ListBookingsParams defines parameters for ListBookings.
 type ListBookingsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListBookingsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only bookings in these states, separated by commas; 10 at most.
+	// Status Returns only bookings with one of these statuses, separated by commas. At most 10.
 	Status *BookingStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// PaymentStatus Only bookings in these payment states, separated by commas; 10 at most.
+	// PaymentStatus Returns only bookings with one of these payment statuses, separated by commas. At most 10.
 	PaymentStatus *PaymentStatusFilter `form:"payment_status,omitempty" json:"payment_status,omitempty"`
 
-	// Number Only the row with this number; upper and lower case are the same.
+	// Number Returns only the row with this number. Not case-sensitive.
 	Number *NumberFilter `form:"number,omitempty" json:"number,omitempty"`
 
-	// CustomerId Only rows of this customer, `cu_…`.
+	// CustomerId Returns only rows for this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
 
-	// ServiceId Only rows of this service, `srv_…`.
+	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 
-	// UnitId Only rows of this unit, `un_…`.
+	// UnitId Returns only rows for this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 
-	// PackageId Only rows of this package, `pkg_…`.
+	// PackageId Returns only rows for this package, `pkg_…`.
 	PackageId *PackageFilter `form:"package_id,omitempty" json:"package_id,omitempty"`
 
-	// EventType Only bookings with exactly this event_type, at most 100 characters.
+	// EventType Returns only bookings with exactly this event_type, at most 100 characters.
 	EventType *EventTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 
-	// EventDateFrom Only bookings of which a local day is this one or a later one. A booking of several days matches by each of its days; one that ends at midnight does not touch the day that begins then.
+	// EventDateFrom Returns only bookings on or after this local day. A booking that spans several days matches on each of them. A booking that ends at midnight does not include the day that starts then.
 	EventDateFrom *EventDateFrom `form:"event_date_from,omitempty" json:"event_date_from,omitempty"`
 
-	// EventDateTo Only bookings of which a local day is this one or an earlier one.
+	// EventDateTo Returns only bookings on or before this local day.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -4839,16 +4839,16 @@ type ListBookingsParamsExpand string
 
 // CreateBookingParams defines parameters for CreateBooking.
 type CreateBookingParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetBookingParams defines parameters for GetBooking.
 type GetBookingParams struct {
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -4857,73 +4857,73 @@ type GetBookingParamsExpand string
 
 // UpdateBookingParams defines parameters for UpdateBooking.
 type UpdateBookingParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CancelBookingParams defines parameters for CancelBooking.
 type CancelBookingParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListBookingPaymentsParams defines parameters for ListBookingPayments.
 type ListBookingPaymentsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // RepriceBookingParams defines parameters for RepriceBooking.
 type RepriceBookingParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListCalendarFeedsParams defines parameters for ListCalendarFeeds.
 type ListCalendarFeedsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListCalendarFeedsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// UnitId Only rows of this unit, `un_…`.
+	// UnitId Returns only rows for this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 }
 
@@ -4932,58 +4932,58 @@ type ListCalendarFeedsParamsSort string
 
 // CreateCalendarFeedParams defines parameters for CreateCalendarFeed.
 type CreateCalendarFeedParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteCalendarFeedParams defines parameters for DeleteCalendarFeed.
 type DeleteCalendarFeedParams struct {
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // GetCalendarParams defines parameters for GetCalendar.
 type GetCalendarParams struct {
-	// IfNoneMatch Entity tag of the calendar that is known; when it is unchanged, the answer is 304.
+	// IfNoneMatch Entity tag of your copy of the calendar. If it is unchanged, the response is 304.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListCustomersParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Email Only customers with this e-mail address; upper and lower case are the same.
+	// Email Returns only customers with this email address. Not case-sensitive.
 	Email *CustomerEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Phone Only customers with this phone number. Only digits are compared; a leading `+` or `00` and the country code may be missing here or in the stored number: `030 901820`, `+49 30 901820` and `004930901820` are the same.
+	// Phone Returns only customers with this phone number. Only digits are compared. A leading `+` or `00` and the country code can be missing, here or in the stored number: `030 901820`, `+49 30 901820` and `004930901820` are equal.
 	Phone *CustomerPhone `form:"phone,omitempty" json:"phone,omitempty"`
 
-	// Q Only customers of whose name, e-mail address or company each of these words begins a word; case, accents and typographic variants do not matter: `muller` finds Müller, `strasse` Straße, `o'brien` O’Brien. A word of four or more digits also matches inside the digits of the phone number, and a phone number matches however it is written.
+	// Q Returns only customers that match every word: each must start a word of the name, email address or company. Case, accents and typographic variants are ignored: `muller` finds Müller, `strasse` finds Straße, `o'brien` finds O’Brien. A word of four or more digits also matches inside the phone number. A phone number matches in any notation.
 	Q *CustomerQuery `form:"q,omitempty" json:"q,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
@@ -4992,58 +4992,58 @@ type ListCustomersParamsSort string
 
 // CreateCustomerParams defines parameters for CreateCustomer.
 type CreateCustomerParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteCustomerParams defines parameters for DeleteCustomer.
 type DeleteCustomerParams struct {
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // UpdateCustomerParams defines parameters for UpdateCustomer.
 type UpdateCustomerParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListEventsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Type Only events of these types, separated by commas; 13 at most.
+	// Type Returns only events of these types, separated by commas. At most 13.
 	Type *EventTypesFilter `form:"type,omitempty" json:"type,omitempty"`
 
-	// ObjectId Only events of the object with this id.
+	// ObjectId Returns only events about the object with this ID.
 	ObjectId *ObjectFilter `form:"object_id,omitempty" json:"object_id,omitempty"`
 }
 
@@ -5052,46 +5052,46 @@ type ListEventsParamsSort string
 
 // ReplayEventsParams defines parameters for ReplayEvents.
 type ReplayEventsParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
-	// Type Only events of these types, separated by commas; 13 at most.
+	// Type Returns only events of these types, separated by commas. At most 13.
 	Type *EventTypesFilter `form:"type,omitempty" json:"type,omitempty"`
 
-	// LastEventID Id of the last event that was received, `evt_…`: the stream goes on after it.
+	// LastEventID ID of the last event that you received, `evt_…`. The stream continues after it.
 	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
 }
 
 // ListHolidayRulesParams defines parameters for ListHolidayRules.
 type ListHolidayRulesParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListHolidayRulesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (`true`) or only the others (`false`).
+	// Active Returns only active rows (`true`) or only inactive rows (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 }
 
@@ -5100,70 +5100,70 @@ type ListHolidayRulesParamsSort string
 
 // CreateHolidayRuleParams defines parameters for CreateHolidayRule.
 type CreateHolidayRuleParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateHolidayRuleParams defines parameters for UpdateHolidayRule.
 type UpdateHolidayRuleParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListInvoicesParams defines parameters for ListInvoices.
 type ListInvoicesParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListInvoicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only invoices in these states, separated by commas; 10 at most.
+	// Status Returns only invoices with one of these statuses, separated by commas. At most 10.
 	Status *InvoiceStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// Overdue Only invoices that are overdue (`true`) or only the others (`false`).
+	// Overdue Returns only overdue invoices (`true`) or only invoices that are not overdue (`false`).
 	Overdue *OverdueFilter `form:"overdue,omitempty" json:"overdue,omitempty"`
 
-	// Number Only the row with this number; upper and lower case are the same.
+	// Number Returns only the row with this number. Not case-sensitive.
 	Number *NumberFilter `form:"number,omitempty" json:"number,omitempty"`
 
-	// CustomerId Only rows of this customer, `cu_…`.
+	// CustomerId Returns only rows for this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
 
-	// BookingId Only rows of this booking, `bk_…`.
+	// BookingId Returns only rows for this booking, `bk_…`.
 	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
 
-	// DueBefore Only invoices due before this instant, RFC 3339.
+	// DueBefore Returns only invoices due before this time, RFC 3339.
 	DueBefore *DueBefore `form:"due_before,omitempty" json:"due_before,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -5175,16 +5175,16 @@ type ListInvoicesParamsExpand string
 
 // CreateInvoiceParams defines parameters for CreateInvoice.
 type CreateInvoiceParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetInvoiceParams defines parameters for GetInvoice.
 type GetInvoiceParams struct {
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -5193,115 +5193,115 @@ type GetInvoiceParamsExpand string
 
 // UpdateInvoiceParams defines parameters for UpdateInvoice.
 type UpdateInvoiceParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // MarkInvoiceUncollectibleParams defines parameters for MarkInvoiceUncollectible.
 type MarkInvoiceUncollectibleParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // OpenInvoiceParams defines parameters for OpenInvoice.
 type OpenInvoiceParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ReverseInvoicePaymentParams defines parameters for ReverseInvoicePayment.
 type ReverseInvoicePaymentParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RecordInvoicePaymentParams defines parameters for RecordInvoicePayment.
 type RecordInvoicePaymentParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // VoidInvoiceParams defines parameters for VoidInvoice.
 type VoidInvoiceParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListLeadsParams defines parameters for ListLeads.
 type ListLeadsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListLeadsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only leads in these states, separated by commas; 10 at most.
+	// Status Returns only leads with one of these statuses, separated by commas. At most 10.
 	Status *LeadStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// Source Only leads with exactly this source, at most 100 characters.
+	// Source Returns only leads with exactly this source, at most 100 characters.
 	Source *LeadSourceFilter `form:"source,omitempty" json:"source,omitempty"`
 
-	// CustomerId Only rows of this customer, `cu_…`.
+	// CustomerId Returns only rows for this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
 
-	// Q Only leads of whose name, e-mail address or company each of these words begins a word; case, accents and typographic variants do not matter: `muller` finds Müller, `strasse` Straße, `o'brien` O’Brien. A word of four or more digits also matches inside the digits of the phone number, and a phone number matches however it is written.
+	// Q Returns only leads that match every word: each must start a word of the name, email address or company. Case, accents and typographic variants are ignored: `muller` finds Müller, `strasse` finds Straße, `o'brien` finds O’Brien. A word of four or more digits also matches inside the phone number. A phone number matches in any notation.
 	Q *LeadQuery `form:"q,omitempty" json:"q,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -5313,16 +5313,16 @@ type ListLeadsParamsExpand string
 
 // CreateLeadParams defines parameters for CreateLead.
 type CreateLeadParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetLeadParams defines parameters for GetLead.
 type GetLeadParams struct {
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -5331,55 +5331,55 @@ type GetLeadParamsExpand string
 
 // UpdateLeadParams defines parameters for UpdateLead.
 type UpdateLeadParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ConvertLeadParams defines parameters for ConvertLead.
 type ConvertLeadParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListPackagesParams defines parameters for ListPackages.
 type ListPackagesParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListPackagesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (`true`) or only the others (`false`).
+	// Active Returns only active rows (`true`) or only inactive rows (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 
-	// ServiceId Only rows of this service, `srv_…`.
+	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
@@ -5388,55 +5388,55 @@ type ListPackagesParamsSort string
 
 // CreatePackageParams defines parameters for CreatePackage.
 type CreatePackageParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdatePackageParams defines parameters for UpdatePackage.
 type UpdatePackageParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListPaymentIntentsParams defines parameters for ListPaymentIntents.
 type ListPaymentIntentsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListPaymentIntentsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only payment intents in these states, separated by commas; 10 at most.
+	// Status Returns only payment intents with one of these statuses, separated by commas. At most 10.
 	Status *PaymentIntentStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// BookingId Only rows of this booking, `bk_…`.
+	// BookingId Returns only rows for this booking, `bk_…`.
 	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
@@ -5445,79 +5445,79 @@ type ListPaymentIntentsParamsSort string
 
 // CreatePaymentIntentParams defines parameters for CreatePaymentIntent.
 type CreatePaymentIntentParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // CancelPaymentIntentParams defines parameters for CancelPaymentIntent.
 type CancelPaymentIntentParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CapturePaymentIntentParams defines parameters for CapturePaymentIntent.
 type CapturePaymentIntentParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListQuotesParams defines parameters for ListQuotes.
 type ListQuotesParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListQuotesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only quotes in these states, separated by commas; 10 at most.
+	// Status Returns only quotes with one of these statuses, separated by commas. At most 10.
 	Status *QuoteStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// Number Only the row with this number; upper and lower case are the same.
+	// Number Returns only the row with this number. Not case-sensitive.
 	Number *NumberFilter `form:"number,omitempty" json:"number,omitempty"`
 
-	// CustomerId Only rows of this customer, `cu_…`.
+	// CustomerId Returns only rows for this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
 
-	// LeadId Only rows of this lead, `ld_…`.
+	// LeadId Returns only rows for this lead, `ld_…`.
 	LeadId *LeadFilter `form:"lead_id,omitempty" json:"lead_id,omitempty"`
 
-	// BookingId Only rows of this booking, `bk_…`.
+	// BookingId Returns only rows for this booking, `bk_…`.
 	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -5529,16 +5529,16 @@ type ListQuotesParamsExpand string
 
 // CreateQuoteParams defines parameters for CreateQuote.
 type CreateQuoteParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetQuoteParams defines parameters for GetQuote.
 type GetQuoteParams struct {
-	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -5547,97 +5547,97 @@ type GetQuoteParamsExpand string
 
 // UpdateQuoteParams defines parameters for UpdateQuote.
 type UpdateQuoteParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // AcceptQuoteParams defines parameters for AcceptQuote.
 type AcceptQuoteParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CancelQuoteParams defines parameters for CancelQuote.
 type CancelQuoteParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // DeclineQuoteParams defines parameters for DeclineQuote.
 type DeclineQuoteParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SendQuoteParams defines parameters for SendQuote.
 type SendQuoteParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListRefundsParams defines parameters for ListRefunds.
 type ListRefundsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListRefundsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only refunds in these states, separated by commas; 10 at most.
+	// Status Returns only refunds with one of these statuses, separated by commas. At most 10.
 	Status *RefundStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// BookingId Only rows of this booking, `bk_…`.
+	// BookingId Returns only rows for this booking, `bk_…`.
 	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
 
-	// PaymentIntentId Only rows of this payment intent, `pi_…`.
+	// PaymentIntentId Returns only rows for this payment intent, `pi_…`.
 	PaymentIntentId *PaymentIntentFilter `form:"payment_intent_id,omitempty" json:"payment_intent_id,omitempty"`
 
-	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
@@ -5646,40 +5646,40 @@ type ListRefundsParamsSort string
 
 // CreateRefundParams defines parameters for CreateRefund.
 type CreateRefundParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ListServicesParams defines parameters for ListServices.
 type ListServicesParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListServicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (`true`) or only the others (`false`).
+	// Active Returns only active rows (`true`) or only inactive rows (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 
-	// ServiceId Only rows of this service, `srv_…`.
+	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
@@ -5688,61 +5688,61 @@ type ListServicesParamsSort string
 
 // CreateServiceParams defines parameters for CreateService.
 type CreateServiceParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateServiceParams defines parameters for UpdateService.
 type UpdateServiceParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SetTestClockParams defines parameters for SetTestClock.
 type SetTestClockParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ListUnitsParams defines parameters for ListUnits.
 type ListUnitsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListUnitsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (`true`) or only the others (`false`).
+	// Active Returns only active rows (`true`) or only inactive rows (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 
-	// ServiceId Only rows of this service, `srv_…`.
+	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
@@ -5751,49 +5751,49 @@ type ListUnitsParamsSort string
 
 // CreateUnitParams defines parameters for CreateUnit.
 type CreateUnitParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateUnitParams defines parameters for UpdateUnit.
 type UpdateUnitParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListWebhookEndpointsParams defines parameters for ListWebhookEndpoints.
 type ListWebhookEndpointsParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListWebhookEndpointsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only endpoints of this status.
+	// Status Returns only endpoints with this status.
 	Status *EndpointStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 }
 
@@ -5802,58 +5802,58 @@ type ListWebhookEndpointsParamsSort string
 
 // CreateWebhookEndpointParams defines parameters for CreateWebhookEndpoint.
 type CreateWebhookEndpointParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteWebhookEndpointParams defines parameters for DeleteWebhookEndpoint.
 type DeleteWebhookEndpointParams struct {
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // UpdateWebhookEndpointParams defines parameters for UpdateWebhookEndpoint.
 type UpdateWebhookEndpointParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
 	Sort *ListDeliveriesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only rows created before this instant, RFC 3339.
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Only deliveries of this status.
+	// Status Returns only deliveries with this status.
 	Status *DeliveryStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// EventType Only deliveries of this event type.
+	// EventType Returns only deliveries of this event type.
 	EventType *DeliveryTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 }
 
@@ -5862,34 +5862,34 @@ type ListDeliveriesParamsSort string
 
 // RetryDeliveryParams defines parameters for RetryDelivery.
 type RetryDeliveryParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
 type RotateWebhookSecretParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // TestWebhookEndpointParams defines parameters for TestWebhookEndpoint.
 type TestWebhookEndpointParams struct {
-	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 

@@ -255,7 +255,7 @@ func errorList(codes []proto.ErrorCode) string {
 			status = c.Status
 		}
 	}
-	return proto.ErrorsHead + own.String() + "- As of any request: " + strings.TrimPrefix(others.String(), "; ") + "."
+	return proto.ErrorsHead + own.String() + "- For all requests: " + strings.TrimPrefix(others.String(), "; ") + "."
 }
 
 // notFound are the codes for parameters of paths that are not called as the resource.

@@ -10,23 +10,23 @@ import (
 
 // BookingCalendar The bookings of a range of days.
 type BookingCalendar struct {
-	// Timezone The operator's, in which the days are counted.
+	// Timezone The operator's time zone, which determines the days.
 	Timezone string `json:"timezone"`
 
-	// Data CalendarBooking objects by event_local_date and id.
+	// Data CalendarBooking objects, sorted by event_local_date and ID.
 	Data []json.RawMessage `json:"data"`
 
-	// Truncated Whether there are more bookings than an answer holds.
+	// Truncated Whether there are more bookings than fit into a response.
 	Truncated bool `json:"truncated"`
 }
 
-// BookingCounted What is counted in the amounts of a booking.
+// BookingCounted The counted amounts of a booking.
 type BookingCounted struct {
-	// CardReceived What payments by card in the booking's currency have brought, in its smallest unit, whether or not it was refunded; a service of an earlier version leaves it out.
+	// CardReceived Sum of the card payments in the booking's currency, in its smallest unit, including refunded ones. Earlier versions of the service leave it out.
 	CardReceived *int64 `json:"card_received,omitempty"`
 }
 
-// BookingDay What a day came to.
+// BookingDay Statistics of a day.
 type BookingDay struct {
 	// Date YYYY-MM-DD
 	Date string `json:"date"`
@@ -34,22 +34,22 @@ type BookingDay struct {
 	// Bookings Number of bookings with this event_local_date that are pending, confirmed, completed or no_show.
 	Bookings int `json:"bookings"`
 
-	// Revenue Sum of total_amount of those that are confirmed or completed, in the smallest unit of the currency.
+	// Revenue Sum of total_amount of the confirmed and completed bookings, in the smallest unit of the currency.
 	Revenue int64 `json:"revenue"`
 
-	// Paid Sum of amount_paid less amount_refunded of the same.
+	// Paid Sum of amount_paid minus amount_refunded of the same bookings.
 	Paid int64 `json:"paid"`
 
-	// BookedMinutes Time for which units are booked, without buffers. Time within an opening counts on the day that the opening belongs to, other time on the day of the clock; of a booking of a whole day it is the time that the unit is open on that day.
+	// BookedMinutes Booked time of units in minutes, without buffers. Time within opening hours counts on the day of the opening, other time on the calendar day. A whole-day booking counts the time that the unit is open on that day.
 	BookedMinutes int64 `json:"booked_minutes"`
 
-	// OpenMinutes Time for which the units that are active now are open by their present opening hours. An opening that runs past midnight belongs to the day on which it opens.
+	// OpenMinutes Open time in minutes of all units that are active now, by their current opening hours. Opening hours that pass midnight belong to the day on which they start.
 	OpenMinutes int64 `json:"open_minutes"`
 }
 
-// BookingSettlement What decides which card payments of a booking are refunded by themselves.
+// BookingSettlement The data that determines which card payments of a booking are refunded automatically.
 type BookingSettlement struct {
-	// Status State of the booking.
+	// Status Status of the booking.
 	Status string `json:"status"`
 
 	// Currency Currency of refund_due.
@@ -58,29 +58,29 @@ type BookingSettlement struct {
 	// AutoRefund Whether refund_due is refunded automatically.
 	AutoRefund bool `json:"auto_refund"`
 
-	// RefundLatePayments Whether late payments are refunded by themselves.
+	// RefundLatePayments Whether late payments are refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 
-	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency; null: nothing is said.
+	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency. Null if the policy does not specify refunds.
 	RefundDue *int64 `json:"refund_due,omitempty"`
 
 	// Payments The payments at the gateway that the booking has counted.
 	Payments []CountedPayment `json:"payments,omitempty"`
 }
 
-// BookingStatistics What the days of a range came to.
+// BookingStatistics Statistics of a range of days.
 type BookingStatistics struct {
-	// Timezone The operator's, in which the days are counted.
+	// Timezone The operator's time zone, which determines the days.
 	Timezone string `json:"timezone"`
 
-	// Currency The operator's. Money of bookings in another currency is not counted.
+	// Currency The operator's currency. Amounts of bookings in other currencies are not counted.
 	Currency string `json:"currency"`
 
 	// Data Each day of the range, in order.
 	Data []BookingDay `json:"data"`
 }
 
-// BookingsOfCustomer Some bookings of a customer, newest first.
+// BookingsOfCustomer A page of bookings of a customer, newest first.
 type BookingsOfCustomer struct {
 	// Data The public bodies.
 	Data []json.RawMessage `json:"data,omitempty"`
@@ -88,32 +88,32 @@ type BookingsOfCustomer struct {
 	// IDs With ids_only: bk_….
 	IDs []string `json:"ids,omitempty"`
 
-	// Next The cursor of the next page; absent on the last one.
+	// Next The cursor of the next page. Not present on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// CalendarBooking What a calendar shows of a booking, and no more, as a month may have thousands. Fields of the same name are those of the public Booking.
+// CalendarBooking The fields of a booking that a calendar shows. It is small because a month can have thousands of bookings. Fields with the same name are those of the public Booking.
 type CalendarBooking struct {
 	// ID bk_…
 	ID     string `json:"id"`
 	Number string `json:"number"`
 	Status string `json:"status"`
 
-	// CustomerName Null without a customer, of one that is not known here and of one that is erased.
+	// CustomerName Null if the booking has no customer, or if the customer is unknown or erased.
 	CustomerName   *string    `json:"customer_name"`
 	UnitID         *string    `json:"unit_id"`
 	EventLocalDate string     `json:"event_local_date"`
 	StartsAt       *time.Time `json:"starts_at"`
 	EndsAt         *time.Time `json:"ends_at"`
 
-	// EventStartTime HH:MM in the timezone that the booking was made in; null: a whole day.
+	// EventStartTime HH:MM in the time zone in which the booking was created. Null means a whole day.
 	EventStartTime *string    `json:"event_start_time"`
 	EventEndTime   *string    `json:"event_end_time"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 	Version        int64      `json:"version"`
 }
 
-// CatalogueItem What other services need of a service, a unit or a package.
+// CatalogueItem The data of a service, a unit or a package that other services need.
 type CatalogueItem struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
@@ -121,20 +121,20 @@ type CatalogueItem struct {
 
 // CountedPayment A payment at the gateway that a booking has counted.
 type CountedPayment struct {
-	// ID pi_…, the gateway's.
+	// ID ID of the payment at the gateway, pi_….
 	ID string `json:"id"`
 
-	// Late Whether the booking was cancelled or had expired when the payment was counted first.
+	// Late Whether the booking was already cancelled or expired when the payment was first counted.
 	Late bool `json:"late"`
 }
 
-// DayHoliday The holiday rule that decides about a price.
+// DayHoliday The holiday rule that determines a price.
 type DayHoliday struct {
 	// ID hr_…
 	ID   string `json:"id"`
 	Name string `json:"name"`
 
-	// MultiplierBps The factor in basis points; of rules that stack, the combined one.
+	// MultiplierBps The factor in basis points. If several stackable rules apply, the combined factor.
 	MultiplierBps int64 `json:"multiplier_bps"`
 }
 
@@ -143,17 +143,17 @@ type DayPrice struct {
 	// Date YYYY-MM-DD
 	Date string `json:"date"`
 
-	// TotalAmount Null: no booking can be made of that day, because its price exceeds the largest amount, or because the day does not exist in the operator's timezone.
+	// TotalAmount Null if the day cannot be booked, because its price exceeds the largest amount or because the day does not exist in the operator's time zone.
 	TotalAmount *int64 `json:"total_amount"`
 
-	// DepositAmount Null as total_amount is.
+	// DepositAmount Null if total_amount is null.
 	DepositAmount *int64 `json:"deposit_amount"`
 
-	// Holiday The holiday rule that decides; null where none applies.
+	// Holiday The holiday rule that applies, or null.
 	Holiday *DayHoliday `json:"holiday"`
 }
 
-// DueBooking A booking that somebody should look after. Fields of the same name are those of the public Booking.
+// DueBooking A booking that needs attention. Fields with the same name are those of the public Booking.
 type DueBooking struct {
 	// ID bk_…
 	ID         string  `json:"id"`
@@ -166,40 +166,40 @@ type DueBooking struct {
 	EventLocalDate string     `json:"event_local_date"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 
-	// Currency Of the deposit.
+	// Currency Currency of the deposit.
 	Currency string `json:"currency"`
 
-	// DepositAmount In the smallest unit of the currency.
+	// DepositAmount Amount in the smallest unit of the currency.
 	DepositAmount int64 `json:"deposit_amount"`
 }
 
-// DueBookings Bookings that somebody should look after.
+// DueBookings Bookings that need attention.
 type DueBookings struct {
-	// Holds Holds that run out soon.
+	// Holds Holds that expire soon.
 	Holds []DueBooking `json:"holds"`
 
-	// Unpaid Bookings without their deposit.
+	// Unpaid Bookings with unpaid deposits.
 	Unpaid []DueBooking `json:"unpaid"`
 }
 
-// LinkedBooking The body of POST /internal/v1/bookings. It names a quote or a lead, not both.
+// LinkedBooking The body of POST /internal/v1/bookings. Send a quote or a lead, not both.
 type LinkedBooking struct {
 	// QuoteID qt_…
 	QuoteID string `json:"quote_id,omitempty"`
 
-	// LeadID ld_…. Beside a quote_id it is the lead of the quote, and is not unique.
+	// LeadID ld_…. With a quote_id it is the lead of the quote and need not be unique.
 	LeadID string `json:"lead_id,omitempty"`
 
 	// Booking The body of POST /bookings.
 	Booking json.RawMessage `json:"booking"`
 
-	// TotalAmount Total of the quote in the smallest unit of the tenant's currency; only with quote_id.
+	// TotalAmount Total of the quote in the smallest unit of the tenant's currency. Only with quote_id.
 	TotalAmount *int64 `json:"total_amount,omitempty"`
 
-	// DepositAmount Deposit of the quote; only with quote_id.
+	// DepositAmount Deposit of the quote. Only with quote_id.
 	DepositAmount *int64 `json:"deposit_amount,omitempty"`
 
-	// ValidUntil Real time after which the request is refused with 503 unavailable, so that one that was held up cannot act after its sender has given up.
+	// ValidUntil Real time after which the request is refused with 503 unavailable. A delayed request then has no effect after its sender has given up.
 	ValidUntil time.Time `json:"valid_until"`
 }
 
@@ -221,7 +221,7 @@ type PackagePrices struct {
 	// Name Name of the package.
 	Name string `json:"name"`
 
-	// Currency Of all amounts.
+	// Currency Currency of all amounts.
 	Currency string `json:"currency"`
 
 	// Data Each day of the range, in order.

@@ -9,27 +9,27 @@ import (
 
 // CustomerBatch The body of POST /internal/v1/customers/batch.
 type CustomerBatch struct {
-	// IDs At most 100 ids, cu_….
+	// IDs At most 100 IDs, cu_….
 	IDs []string `json:"ids"`
 }
 
-// CustomerBatchAnswer The customers that exist. The answer ends where it is as large as a page.
+// CustomerBatchAnswer The customers that exist. The response ends when it reaches the size of a page.
 type CustomerBatchAnswer struct {
-	// Data The public bodies of the customers that exist in the order of the ids.
+	// Data The public bodies of the customers that exist, in the order of the IDs.
 	Data []json.RawMessage `json:"data"`
 
-	// Rest The ids that have not been looked up.
+	// Rest The IDs that were not looked up.
 	Rest []string `json:"rest,omitempty"`
 }
 
-// QuoteExpiryAnswer What an expiry has left.
+// QuoteExpiryAnswer The result of expiring quotes.
 type QuoteExpiryAnswer struct {
 	// More Whether more quotes are due.
 	More bool `json:"more"`
 }
 
-// InvoiceCounted What is counted of the booking of an invoice.
+// InvoiceCounted The counted amounts of an invoice's booking.
 type InvoiceCounted struct {
-	// CardReceived What payments by card for the booking have brought, in the smallest unit of the invoice's currency, whether or not it lies on an invoice or was refunded; 0 without a booking. A service of an earlier version leaves it out.
+	// CardReceived Sum of the card payments for the booking, in the smallest unit of the invoice's currency, including refunded ones and those on no invoice. 0 without a booking. Earlier versions of the service leave it out.
 	CardReceived *int64 `json:"card_received,omitempty"`
 }

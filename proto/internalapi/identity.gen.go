@@ -41,22 +41,22 @@ type App struct {
 	Name         string   `json:"name"`
 	RedirectURIs []string `json:"redirect_uris"`
 
-	// Scopes That it may ask for.
+	// Scopes Scopes that the app can request.
 	Scopes []string `json:"scopes"`
 
-	// Published Whether operators of every tenant may use it.
+	// Published Whether operators of all tenants can use it.
 	Published bool `json:"published"`
 
-	// ReuseLeewaySeconds For how long the previous refresh token may be sent again.
+	// ReuseLeewaySeconds Seconds for which the previous refresh token can be sent again.
 	ReuseLeewaySeconds int `json:"reuse_leeway_seconds"`
 
-	// BrowserOrigins Of pages whose scripts may use its tokens.
+	// BrowserOrigins Origins of the pages whose scripts can use its tokens.
 	BrowserOrigins []string  `json:"browser_origins"`
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
 }
 
-// AppList The answer of GET /internal/v1/apps.
+// AppList The response of GET /internal/v1/apps.
 type AppList struct {
 	Data []App `json:"data"`
 }
@@ -81,7 +81,7 @@ type AppRegistration struct {
 	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
 }
 
-// AuditHead The last record that holds. Kept elsewhere, it shows whether the log is replaced later.
+// AuditHead The last valid record. Store it elsewhere to detect whether the log is replaced later.
 type AuditHead struct {
 	Sequence int64 `json:"sequence"`
 
@@ -89,7 +89,7 @@ type AuditHead struct {
 	Hash string `json:"hash"`
 }
 
-// AuditPage The answer of GET /internal/v1/audit.
+// AuditPage The response of GET /internal/v1/audit.
 type AuditPage struct {
 	Data []AuditRecord `json:"data"`
 
@@ -97,9 +97,9 @@ type AuditPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// AuditRecord One line of a tenant's audit log.
+// AuditRecord A record in a tenant's audit log.
 type AuditRecord struct {
-	// Sequence 1, 2, 3 … of each tenant, over both modes.
+	// Sequence 1, 2, 3 … for each tenant, across both modes.
 	Sequence int64     `json:"sequence"`
 	At       time.Time `json:"at"`
 
@@ -110,32 +110,32 @@ type AuditRecord struct {
 	Actor  string `json:"actor"`
 	Action string `json:"action"`
 
-	// Object Public id of what was changed.
+	// Object Public ID of the changed object.
 	Object string `json:"object"`
 
-	// Before What was there; null where nothing was, or nothing is kept.
+	// Before State before the change. Null if there was none or it is not stored.
 	Before *json.RawMessage `json:"before"`
 
-	// After What is there now.
+	// After State after the change.
 	After *json.RawMessage `json:"after"`
 
-	// Source From where, such as a network address; null where the operator may not read it.
+	// Source Source of the change, such as a network address. Null if the operator is not allowed to see it.
 	Source *string `json:"source"`
 }
 
-// AuditVerdict The outcome of checking an audit log.
+// AuditVerdict The result of verifying an audit log.
 type AuditVerdict struct {
-	// Records That hold.
+	// Records Number of valid records.
 	Records int64 `json:"records"`
 
-	// Head The last record that holds. Kept elsewhere, it shows whether the log is replaced later.
+	// Head The last valid record. Store it elsewhere to detect whether the log is replaced later.
 	Head AuditHead `json:"head"`
 
-	// Broken Where the chain breaks first; null when it holds.
+	// Broken The first broken record. Null if the chain is valid.
 	Broken *string `json:"broken"`
 }
 
-// BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
+// BookingPolicy A tenant's rules for bookings. Null disables a check.
 type BookingPolicy struct {
 	AutoConfirm      bool `json:"auto_confirm"`
 	HoldTTLMinutes   *int `json:"hold_ttl_minutes"`
@@ -143,7 +143,7 @@ type BookingPolicy struct {
 	MaxAdvanceDays   *int `json:"max_advance_days"`
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
 
-	// RefundRules Null: nothing is said.
+	// RefundRules Null if the policy does not specify refunds.
 	RefundRules        []RefundRule `json:"refund_rules"`
 	AutoRefund         bool         `json:"auto_refund"`
 	RefundLatePayments bool         `json:"refund_late_payments"`
@@ -163,12 +163,12 @@ type CredentialRef struct {
 	ID string `json:"id"`
 }
 
-// Draft What an operator has entered into a form.
+// Draft The values that an operator entered into a form.
 type Draft struct {
-	// Page The path of the page that has the form.
+	// Page The path of the page with the form.
 	Page string `json:"page"`
 
-	// Values The values of a form by the names of its inputs, without secrets.
+	// Values The values of a form by input name, without secrets.
 	Values FormValues `json:"values"`
 }
 
@@ -178,19 +178,19 @@ type EndedCredential struct {
 	TenantID string `json:"tenant_id"`
 	ID       string `json:"id"`
 
-	// Successor The key that a rotation has put in its place; null for a credential that has ended.
+	// Successor The key that replaced it in a rotation. Null for a credential that has ended.
 	Successor *string `json:"successor"`
 }
 
-// EndedCredentials The answer of POST /internal/v1/credentials/ended.
+// EndedCredentials The response of POST /internal/v1/credentials/ended.
 type EndedCredentials struct {
 	Data []EndedCredential `json:"data"`
 }
 
-// FormValues The values of a form by the names of its inputs, without secrets.
+// FormValues The values of a form by input name, without secrets.
 type FormValues map[string][]string
 
-// Grant What an operator has let an app do; none of its codes and tokens.
+// Grant The permissions that an operator granted to an app. Does not contain codes or tokens.
 type Grant struct {
 	// ID gr_….
 	ID string `json:"id"`
@@ -204,7 +204,7 @@ type Grant struct {
 	// OperatorID op_….
 	OperatorID string `json:"operator_id"`
 
-	// Operator The operator's e-mail address.
+	// Operator The operator's email address.
 	Operator string `json:"operator"`
 
 	// Mode live or test.
@@ -215,24 +215,24 @@ type Grant struct {
 	EndsAt          time.Time  `json:"ends_at"`
 }
 
-// GrantList The answer of GET /internal/v1/grants.
+// GrantList The response of GET /internal/v1/grants.
 type GrantList struct {
 	Data []Grant `json:"data"`
 }
 
-// InvitedMember The answer of POST /internal/v1/members.
+// InvitedMember The response of POST /internal/v1/members.
 type InvitedMember struct {
-	// Member An operator as the tenant sees it.
+	// Member An operator from the view of a tenant.
 	Member Member `json:"member"`
 
-	// Delivery How the link reaches the member: `none` where there is no link, `by_hand` by whoever asked, `failed` where the mail server did not take it.
+	// Delivery How the link reaches the member. `none`: there is no link. `by_hand`: the caller passes it on. `failed`: the mail server did not accept it.
 	Delivery InvitedMemberDelivery `json:"delivery"`
 
-	// LinkToken A secret until it is used, to be handed over; null unless `delivery` is `by_hand`.
+	// LinkToken The secret link token to pass on. Null unless `delivery` is `by_hand`.
 	LinkToken *string `json:"link_token"`
 }
 
-// InvitedMemberDelivery How the link reaches the member: `none` where there is no link, `by_hand` by whoever asked, `failed` where the mail server did not take it.
+// InvitedMemberDelivery How the link reaches the member. `none`: there is no link. `by_hand`: the caller passes it on. `failed`: the mail server did not accept it.
 type InvitedMemberDelivery string
 
 // Key An API key of one mode.
@@ -243,7 +243,7 @@ type Key struct {
 	// Status Rotated: it ends at expires_at. Revoked: it has ended.
 	Status string `json:"status"`
 
-	// Name Empty for a key without a name.
+	// Name Name of the key. Can be empty.
 	Name string `json:"name"`
 
 	// Mode live or test.
@@ -251,75 +251,75 @@ type Key struct {
 	Scopes    []string  `json:"scopes"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// LastUsedAt Exact to about a minute.
+	// LastUsedAt Accurate to about a minute.
 	LastUsedAt *time.Time `json:"last_used_at"`
 
-	// ExpiresAt When the key ends because it was rotated; null for one without an expiry.
+	// ExpiresAt Time at which a rotated key ends. Null if it does not expire.
 	ExpiresAt *time.Time `json:"expires_at"`
 	RevokedAt *time.Time `json:"revoked_at"`
 
-	// Secret The key itself, in the answer that makes it and never again.
+	// Secret The key itself. Only the response to its creation contains it.
 	Secret *string `json:"secret,omitempty"`
 }
 
-// KeyList The answer of GET /internal/v1/api-keys.
+// KeyList The response of GET /internal/v1/api-keys.
 type KeyList struct {
 	Data []Key `json:"data"`
 }
 
 // KeyRotation The body of POST /internal/v1/api-keys/{id}/rotate.
 type KeyRotation struct {
-	// OverlapSeconds For how long the old key works beside the new one.
+	// OverlapSeconds Seconds for which the old key keeps working.
 	OverlapSeconds int `json:"overlap_seconds"`
 }
 
-// Lookup The body of POST /internal/v1/credentials/lookup. The credential itself never travels.
+// Lookup The body of POST /internal/v1/credentials/lookup. The credential itself is never sent.
 type Lookup struct {
-	// Hash SHA-256 of the credential in lower-case hex.
+	// Hash SHA-256 of the credential in lowercase hexadecimal.
 	Hash string `json:"hash"`
 
-	// Kind What the credential is by its prefix: an API key where absent.
+	// Kind The type of credential, from its prefix. Defaults to an API key.
 	Kind *string `json:"kind,omitempty"`
 }
 
-// Member An operator as the tenant sees it.
+// Member An operator from the view of a tenant.
 type Member struct {
 	// ID op_….
 	ID    string `json:"id"`
 	Email string `json:"email"`
 	Name  string `json:"name"`
 
-	// Role What an operator may do at a tenant.
+	// Role The role of an operator at a tenant.
 	Role Role `json:"role"`
 
-	// State Invited: it has no password yet, or another tenant's operator has not proven its address. Disabled: it cannot sign in at any tenant.
+	// State Invited: they have no password yet, or another tenant's operator has not verified their address. Disabled: they cannot sign in at any tenant.
 	State        string `json:"state"`
 	SecondFactor bool   `json:"second_factor"`
 
-	// CreatedAt When it first became a member.
+	// CreatedAt Time at which they first became a member.
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// MemberList The answer of GET /internal/v1/members.
+// MemberList The response of GET /internal/v1/members.
 type MemberList struct {
 	Data []Member `json:"data"`
 }
 
 // MemberRole The body of PATCH /internal/v1/members/{id}.
 type MemberRole struct {
-	// Role What an operator may do at a tenant.
+	// Role The role of an operator at a tenant.
 	Role Role `json:"role"`
 }
 
 // NewDraft The body of PUT /internal/v1/drafts/{key}.
 type NewDraft struct {
-	// Proof The form_proof that the form has.
+	// Proof The form_proof of the form.
 	Proof string `json:"proof"`
 
-	// Page The path of the page that has the form.
+	// Page The path of the page with the form.
 	Page string `json:"page"`
 
-	// Values The values of a form by the names of its inputs, without secrets.
+	// Values The values of a form by input name, without secrets.
 	Values FormValues `json:"values"`
 }
 
@@ -333,35 +333,35 @@ type NewKey struct {
 type NewMember struct {
 	Email string `json:"email"`
 
-	// Name Of somebody who is not known yet.
+	// Name Name of a person who has no account yet.
 	Name string `json:"name"`
 
-	// Role What an operator may do at a tenant.
+	// Role The role of an operator at a tenant.
 	Role Role `json:"role"`
 }
 
 // NewView The body of POST /internal/v1/views.
 type NewView struct {
-	// List Which list of the console, such as bookings.
+	// List The console list of the view, such as bookings.
 	List string `json:"list"`
 	Name string `json:"name"`
 
-	// Query Of the list's address, without a question mark.
+	// Query Query of the list's URL, without a question mark.
 	Query string `json:"query"`
 }
 
-// Origin The answer of GET /internal/v1/browser-origins.
+// Origin The response of GET /internal/v1/browser-origins.
 type Origin struct {
-	// Registered Whether an app that was not deleted has registered it.
+	// Registered Whether an app that is not deleted has registered it.
 	Registered bool `json:"registered"`
 }
 
-// Permission Something besides the API's scopes that a role may allow.
+// Permission A permission of a role in addition to the API scopes.
 type Permission = string
 
-// Principal What a credential stands for: the answer to a look-up.
+// Principal The data of a credential that a lookup returns.
 type Principal struct {
-	// ID key_…, or the grant's id.
+	// ID key_…, or the ID of the grant.
 	ID string `json:"id"`
 
 	// Kind api_key or oauth.
@@ -382,57 +382,57 @@ type Principal struct {
 	Currency      string `json:"currency"`
 	PolicyVersion int64  `json:"policy_version"`
 
-	// Version Raised by each change of the credential or its tenant.
+	// Version Increases with each change to the credential or its tenant.
 	Version int64 `json:"version"`
 
-	// Clock The tenant's test clock; null when real time holds.
+	// Clock The tenant's test clock. Null means real time.
 	Clock   *time.Time `json:"clock"`
 	Revoked bool       `json:"revoked"`
 
-	// Origins Of the pages whose scripts may use an access token; absent for none.
+	// Origins Origins of the pages whose scripts can use an access token. Not present if there are none.
 	Origins *[]string `json:"origins,omitempty"`
 
-	// ExpiresAt When the credential ends: an access token, or an API key that was rotated; absent for one without an expiry.
+	// ExpiresAt Time at which an access token or a rotated API key ends. Not present if it does not expire.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
-// RefundRule What of the money that was paid goes back after a cancellation at least so long before the start.
+// RefundRule The share of the amount paid that is refunded for cancellations at least a given time before the start.
 type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
 }
 
-// Role What an operator may do at a tenant.
+// Role The role of an operator at a tenant.
 type Role = string
 
-// Session A browser in which an operator has signed in.
+// Session A browser session of a signed-in operator.
 type Session struct {
-	// FormProof Proves for eight days that a form was on a page of this operator: saveDraft takes it.
+	// FormProof Proves for eight days that a form came from a page of this operator. saveDraft requires it.
 	FormProof string `json:"form_proof"`
 
 	// SessionID ses_….
 	SessionID string `json:"session_id"`
 
-	// SignedInAt When the password was given last.
+	// SignedInAt Time at which the password was last entered.
 	SignedInAt time.Time `json:"signed_in_at"`
 
-	// Operator Who has signed in.
+	// Operator The operator who is signed in.
 	Operator SessionOperator `json:"operator"`
 
-	// Tenants In the order in which the operator became a member.
+	// Tenants The operator's tenants, in the order in which they became a member.
 	Tenants []SessionTenant `json:"tenants"`
 }
 
-// SessionLookup The body of POST /internal/v1/sessions/lookup. The token itself never travels.
+// SessionLookup The body of POST /internal/v1/sessions/lookup. The token itself is never sent.
 type SessionLookup struct {
-	// Hash SHA-256 of the token of the browser's cookie in lower-case hex.
+	// Hash SHA-256 of the token in the browser's cookie, in lowercase hexadecimal.
 	Hash string `json:"hash"`
 
-	// Watch Whether a page that is open only watches the session: its use is not noted, and its end does not move.
+	// Watch Whether an open page only checks the session. The call then does not count as use and does not extend the session.
 	Watch *bool `json:"watch,omitempty"`
 }
 
-// SessionOperator Who has signed in.
+// SessionOperator The operator who is signed in.
 type SessionOperator struct {
 	// ID op_….
 	ID           string `json:"id"`
@@ -441,7 +441,7 @@ type SessionOperator struct {
 	SecondFactor bool   `json:"second_factor"`
 }
 
-// SessionTenant A tenant as an operator who is a member of it sees it.
+// SessionTenant A tenant from the view of an operator who is a member.
 type SessionTenant struct {
 	// ID tn_….
 	ID   string `json:"id"`
@@ -449,21 +449,21 @@ type SessionTenant struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 
-	// Scopes Of the API, that the role has.
+	// Scopes The API scopes of the role.
 	Scopes []string `json:"scopes"`
 
-	// Permissions What the role allows besides the scopes.
+	// Permissions Permissions of the role in addition to the scopes.
 	Permissions   []string `json:"permissions"`
 	Timezone      string   `json:"timezone"`
 	Currency      string   `json:"currency"`
 	Country       *string  `json:"country"`
 	PolicyVersion int64    `json:"policy_version"`
 
-	// Clock The test clock; it holds in test mode only.
+	// Clock The test clock. It applies only in test mode.
 	Clock *time.Time `json:"clock"`
 }
 
-// Tenant The answer of GET /internal/v1/tenants/{id}: what other services need of a tenant.
+// Tenant The response of GET /internal/v1/tenants/{id}: the data of a tenant that other services need.
 type Tenant struct {
 	ID            string  `json:"id"`
 	Slug          string  `json:"slug"`
@@ -473,25 +473,25 @@ type Tenant struct {
 	Country       *string `json:"country"`
 	PolicyVersion int64   `json:"policy_version"`
 
-	// BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
+	// BookingPolicy A tenant's rules for bookings. Null disables a check.
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
-	// Clock The test clock; it holds in test mode only.
+	// Clock The test clock. It applies only in test mode.
 	Clock *time.Time `json:"clock"`
 
-	// InvoicePrefix What the numbers of invoices begin with, such as INV-; empty for nothing.
+	// InvoicePrefix Prefix of invoice numbers, such as INV-. Can be empty.
 	InvoicePrefix string `json:"invoice_prefix"`
 
-	// InvoiceYear Whether the year follows the prefix.
+	// InvoiceYear Whether the prefix is followed by the year.
 	InvoiceYear bool `json:"invoice_year"`
 
-	// LegalName Name of the operator on invoices; empty when none is set.
+	// LegalName Name of the operator on invoices. Empty if not set.
 	LegalName string `json:"legal_name"`
 
-	// Address Address of the operator on invoices; empty when none is set.
+	// Address Address of the operator on invoices. Empty if not set.
 	Address string `json:"address"`
 
-	// TaxID Tax number of the operator on invoices; empty when none is set.
+	// TaxID Tax number of the operator on invoices. Empty if not set.
 	TaxID string `json:"tax_id"`
 }
 
@@ -536,7 +536,7 @@ type View struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ViewList The answer of GET /internal/v1/views.
+// ViewList The response of GET /internal/v1/views.
 type ViewList struct {
 	Data []View `json:"data"`
 }

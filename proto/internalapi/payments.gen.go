@@ -10,7 +10,7 @@ import (
 	externalRef0 "holdfast.dev/proto/api"
 )
 
-// ConnectedAccount An operator's account at a payment gateway, connected in one mode.
+// ConnectedAccount An operator's account at a payment gateway that is connected in one mode.
 type ConnectedAccount struct {
 	// ID ga_….
 	ID string `json:"id"`
@@ -18,25 +18,25 @@ type ConnectedAccount struct {
 	// Provider stripe.
 	Provider string `json:"provider"`
 
-	// Account The gateway's own id, acct_….
+	// Account The gateway's ID of the account, acct_….
 	Account string `json:"account"`
 
 	// Country ISO 3166-1 alpha-2 code.
 	Country   string `json:"country"`
 	Connected bool   `json:"connected"`
 
-	// Events `ok`, `missing` or `late`: whether the gateway's events reach this platform, as in the payments of `GET /tenant`.
+	// Events `ok`, `missing` or `late`: whether the gateway's events arrive, as in the payments of `GET /tenant`.
 	Events string `json:"events"`
 
-	// PublishableKey It is no secret.
+	// PublishableKey Publishable key. It is not secret.
 	PublishableKey *string `json:"publishable_key"`
 
-	// WebhookPath Where the gateway sends its events to, behind PUBLIC_URL.
+	// WebhookPath Path to which the gateway sends its events, relative to PUBLIC_URL.
 	WebhookPath string    `json:"webhook_path"`
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// GatewayKeys The keys of an account, all of the caller's mode.
+// GatewayKeys The keys of an account, all in the caller's mode.
 type GatewayKeys struct {
 	// PublishableKey pk_….
 	PublishableKey string `json:"publishable_key"`
@@ -44,89 +44,89 @@ type GatewayKeys struct {
 	// SecretKey sk_… or rk_….
 	SecretKey string `json:"secret_key"`
 
-	// WebhookSecret whsec_…; absent while there is no webhook endpoint.
+	// WebhookSecret whsec_…. Leave it out if there is no webhook endpoint.
 	WebhookSecret *string `json:"webhook_secret,omitempty"`
 }
 
-// OwedRefund What a booking policy owes a payer.
+// OwedRefund A refund that a booking policy owes a payer.
 type OwedRefund struct {
 	// ID rfo_….
 	ID string `json:"id"`
 
-	// Cause cancelled: the share that the refund rules say. late: a payment that came when the booking was cancelled or had expired.
+	// Cause cancelled: the share from the refund rules. late: a payment that arrived after the booking was cancelled or had expired.
 	Cause string `json:"cause"`
 
 	// BookingID bk_….
 	BookingID string `json:"booking_id"`
 
-	// PaymentIntentID pi_…, the late payment; null for a share of the booking's payments.
+	// PaymentIntentID pi_…, the late payment. Null for a share of the booking's payments.
 	PaymentIntentID *string `json:"payment_intent_id"`
 
-	// Amount What is owed, in the smallest unit of the currency.
+	// Amount Amount owed, in the smallest unit of the currency.
 	Amount int64 `json:"amount"`
 
-	// RemainingAmount The part that no refund has returned, when it was last looked at.
+	// RemainingAmount The part that no refund has returned, as of the last check.
 	RemainingAmount int64 `json:"remaining_amount"`
 
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
 
-	// Status done: refunds have returned it. closed: a person has ended it.
+	// Status done: refunds have returned it. closed: a person has closed it.
 	Status string `json:"status"`
 
-	// Tries Refunds that were made for it.
+	// Tries Number of refunds that were attempted.
 	Tries int `json:"tries"`
 
-	// Failure Why it could not be returned; null: nothing has failed.
+	// Failure Why it could not be returned, or null if nothing has failed.
 	Failure *OwedRefundFailure `json:"failure"`
 
-	// FailedAt Since when it cannot be returned.
+	// FailedAt Time since which it cannot be returned.
 	FailedAt *time.Time `json:"failed_at"`
 
-	// NextTryAt When it is looked at again; null once it is not owed any more.
+	// NextTryAt Time of the next check. Null when nothing is owed.
 	NextTryAt *time.Time `json:"next_try_at"`
 	ClosedAt  *time.Time `json:"closed_at"`
 
-	// ClosedBy op_…, who has closed it.
+	// ClosedBy ID of the operator who closed it, op_….
 	ClosedBy *string `json:"closed_by"`
 
-	// Note The note of the person who has closed it; only getOwedRefund returns it.
+	// Note The note of the person who closed it. Only getOwedRefund returns it.
 	Note      *string   `json:"note"`
 	Version   int64     `json:"version"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// OwedRefundClose Why an owed refund ends.
+// OwedRefundClose Why an owed refund is closed.
 type OwedRefundClose struct {
-	// Note Why, such as how else the money was returned. It is erased with the customer.
+	// Note The reason, for example how the money was returned instead. It is erased with the customer.
 	Note string `json:"note"`
 }
 
 // OwedRefundFailure Why an owed refund could not be returned.
 type OwedRefundFailure struct {
-	// Code The payment gateway's code, such as charge_disputed; nothing_to_refund: nothing is left to refund by card.
+	// Code The payment gateway's code, such as charge_disputed. nothing_to_refund means that nothing is left to refund by card.
 	Code string `json:"code"`
 
-	// Message In the payment gateway's words.
+	// Message The payment gateway's message.
 	Message string `json:"message"`
 }
 
-// OwedRefunds Some owed refunds, the newest first.
+// OwedRefunds A page of owed refunds, newest first.
 type OwedRefunds struct {
 	Data []OwedRefund `json:"data"`
 
-	// Count How many there are in all.
+	// Count Total number of owed refunds.
 	Count   int  `json:"count"`
 	HasMore bool `json:"has_more"`
 
-	// NextCursor The cursor of the next page; null on the last one.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// PaymentIntent A card payment for a booking, from its beginning to its end.
+// PaymentIntent A card payment for a booking.
 type PaymentIntent = externalRef0.PaymentIntent
 
-// PaymentIntentsOfCustomer Some payment intents of a customer, newest first.
+// PaymentIntentsOfCustomer A page of payment intents of a customer, newest first.
 type PaymentIntentsOfCustomer struct {
 	// Data The public bodies.
 	Data []json.RawMessage `json:"data,omitempty"`
@@ -134,18 +134,18 @@ type PaymentIntentsOfCustomer struct {
 	// IDs With ids_only: pi_….
 	IDs []string `json:"ids,omitempty"`
 
-	// Next The cursor of the next page; absent on the last one.
+	// Next The cursor of the next page. Not present on the last page.
 	Next string `json:"next,omitempty"`
 }
 
 // Refund Money that is returned to the card that paid.
 type Refund = externalRef0.Refund
 
-// RefundsOfCustomer Some refunds of a customer, newest first.
+// RefundsOfCustomer A page of refunds of a customer, newest first.
 type RefundsOfCustomer struct {
 	// Data The public bodies.
 	Data []json.RawMessage `json:"data,omitempty"`
 
-	// Next The cursor of the next page; absent on the last one.
+	// Next The cursor of the next page. Not present on the last page.
 	Next string `json:"next,omitempty"`
 }

@@ -9,33 +9,33 @@ import (
 	externalRef0 "holdfast.dev/proto/api"
 )
 
-// EventsOfObjects Some events about the objects.
+// EventsOfObjects A page of events about the objects.
 type EventsOfObjects struct {
 	// Data The public bodies.
 	Data []json.RawMessage `json:"data"`
 
-	// Next The cursor of the next page; absent on the last one.
+	// Next The cursor of the next page. Not present on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// FailingDeliveries Deliveries that have failed.
+// FailingDeliveries Failed deliveries.
 type FailingDeliveries struct {
-	// Data The newest first.
+	// Data Newest first.
 	Data []externalRef0.Delivery `json:"data"`
 }
 
-// SentDelivery A delivery with what is sent.
+// SentDelivery A delivery with its requests.
 type SentDelivery struct {
-	// Delivery An event on its way to an endpoint.
+	// Delivery The delivery of an event to an endpoint.
 	Delivery externalRef0.Delivery `json:"delivery"`
 
-	// Body The body of each attempt; absent when the event is kept no more.
+	// Body The body of each attempt. Not present if the event is no longer stored.
 	Body string `json:"body,omitempty"`
 
-	// Requests One for each attempt, in their order.
+	// Requests The request of each attempt, in order.
 	Requests []SentRequest `json:"requests"`
 
-	// Sample Whether the event is a sample, which an endpoint got for a test: no list has it, and it cannot be read by its id.
+	// Sample Whether the event is a sample that was sent as a test. No list contains it, and you cannot get it by its ID.
 	Sample bool `json:"sample"`
 }
 
@@ -45,11 +45,11 @@ type SentHeader struct {
 	Value string `json:"value"`
 }
 
-// SentRequest What an attempt has sent besides the body.
+// SentRequest The headers that an attempt sent.
 type SentRequest struct {
-	// Number Of the attempt, from 1.
+	// Number Number of the attempt, from 1.
 	Number int `json:"number"`
 
-	// Headers In the order of their names.
+	// Headers The headers, sorted by name.
 	Headers []SentHeader `json:"headers"`
 }

@@ -290,7 +290,7 @@ func TestKeyCommands(t *testing.T) {
 	if fresh.ID == live.ID || fresh.Secret == live.Secret || !slices.Equal(fresh.Scopes, live.Scopes) || !strings.Contains(s.run("key", "list", "--tenant", "demo"), "rotated, ends 2") {
 		t.Errorf("rotate: %+v", fresh)
 	}
-	s.fails("was rotated before", "key", "rotate", live.ID)
+	s.fails("was already rotated", "key", "rotate", live.ID)
 	s.fails("--overlap: Must be 0s to 168h.", "key", "rotate", fresh.ID, "--overlap", "169h")
 	s.fails("API key not found", "key", "rotate", "key_nothing")
 	if text := s.run("audit", "verify"); !regexp.MustCompile(`demo +7 +[0-9a-f]{64} +holds`).MatchString(text) {

@@ -26,7 +26,7 @@ func (a *API) bookingsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
 	customer, err := ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id"))
 	if err != nil {
-		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
+		return apperr.Field("customer_id", "Must be an ID that starts with cu_.")
 	}
 	r := page.Request{Limit: exportPage}
 	if r.After, err = page.ParsePosition(httpx.Query(c).String("cursor")); err != nil {

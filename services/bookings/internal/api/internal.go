@@ -86,7 +86,7 @@ func optionalID[P ids.Prefix](name, text string) (id ids.ID[P], err error) {
 	}
 	if id, err = ids.Parse[P](text); err != nil {
 		var p P
-		return id, apperr.Field(name, "Must be an id, which begins with %s_.", p.Prefix())
+		return id, apperr.Field(name, "Must be an ID that starts with %s_.", p.Prefix())
 	}
 	return id, nil
 }

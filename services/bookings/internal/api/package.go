@@ -70,7 +70,7 @@ func (a *API) listPackagePrices(c *gin.Context) error {
 	}
 	p, rules, err := store.PricedPackage(c.Request.Context(), a.DB, id)
 	if errors.Is(err, domain.ErrPackageNotFound) {
-		return apperr.Field("package_id", "No such package.")
+		return apperr.Field("package_id", "Package not found.")
 	}
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (a *API) listStatistics(c *gin.Context) error {
 		return err
 	}
 	if len(booked) > report.MaxBooked {
-		return apperr.Field("to", "The days have over %d bookings. Ask for fewer days.", report.MaxBooked)
+		return apperr.Field("to", "These days have more than %d bookings. Request fewer days.", report.MaxBooked)
 	}
 	units, err := store.UnitHours(ctx, a.DB.Read(ctx), unitsOf(booked))
 	if err != nil {

@@ -45,7 +45,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 		return "", err
 	}
 	if id.IsZero() || len(catalogue.Units) == 0 {
-		return "", apperr.Field("unit_id", "No such unit.")
+		return "", apperr.Field("unit_id", "Unit not found.")
 	}
 	claims, err := store.Claims(ctx, a.DB.Read(ctx), start.Window(op.Loc), []domain.UnitID{id})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // errLive says that live mode has no clock but the real one.
-var errLive = apperr.ErrMode.WithMessage("Live mode has no test clock; use a key of test mode.")
+var errLive = apperr.ErrMode.WithMessage("Live mode has no test clock. Use a test key.")
 
 // ClockOwner is identity, which owns each tenant's test clock.
 type ClockOwner interface {

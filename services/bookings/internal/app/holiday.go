@@ -42,8 +42,8 @@ func (a *Catalogue) UpdateHolidayRule(
 func validateHolidayRule(ctx context.Context, q pg.Q, r *domain.HolidayRule) error {
 	return apperr.Join(
 		r.Check(),
-		checkExist(ctx, q, listed("applies_to.service_ids"), "No such service.", &r.ServiceIDs, store.KnownServices),
-		checkExist(ctx, q, listed("applies_to.package_ids"), "No such package.", &r.PackageIDs, store.KnownPackages),
+		checkExist(ctx, q, listed("applies_to.service_ids"), "Service not found.", &r.ServiceIDs, store.KnownServices),
+		checkExist(ctx, q, listed("applies_to.package_ids"), "Package not found.", &r.PackageIDs, store.KnownPackages),
 	)
 }
 

@@ -43,9 +43,9 @@ func (a *Catalogue) UpdatePackage(
 func validatePackage(ctx context.Context, q pg.Q, p *domain.Package) error {
 	service := []domain.ServiceID{p.ServiceID}
 	return apperr.Join(
-		checkExist(ctx, q, func(int) string { return "service_id" }, "No such service.", &service, store.KnownServices),
+		checkExist(ctx, q, func(int) string { return "service_id" }, "Service not found.", &service, store.KnownServices),
 		p.Check(),
-		checkExist(ctx, q, listed("unit_ids"), "No such unit.", &p.UnitIDs, store.KnownUnits),
+		checkExist(ctx, q, listed("unit_ids"), "Unit not found.", &p.UnitIDs, store.KnownUnits),
 	)
 }
 

@@ -39,7 +39,7 @@ func (a *Catalogue) UpdateService(
 
 // validateService returns the 422 of units that the caller does not have.
 func validateService(ctx context.Context, q pg.Q, s *domain.Service) error {
-	return checkExist(ctx, q, listed("unit_ids"), "No such unit.", &s.UnitIDs, store.KnownUnits)
+	return checkExist(ctx, q, listed("unit_ids"), "Unit not found.", &s.UnitIDs, store.KnownUnits)
 }
 
 func (a *Catalogue) saveService(ctx context.Context, tx pg.Tx, before *domain.Service, s domain.Service) (domain.Service, error) {

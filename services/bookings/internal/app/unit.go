@@ -39,7 +39,7 @@ func (a *Catalogue) UpdateUnit(
 
 // validateUnit returns the 422 of services that the caller does not have.
 func validateUnit(ctx context.Context, q pg.Q, u *domain.Unit) error {
-	return checkExist(ctx, q, listed("service_ids"), "No such service.", &u.ServiceIDs, store.KnownServices)
+	return checkExist(ctx, q, listed("service_ids"), "Service not found.", &u.ServiceIDs, store.KnownServices)
 }
 
 func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, before *domain.Unit, u domain.Unit) (domain.Unit, error) {

@@ -204,7 +204,7 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 	}
 	if b.Status == Completed || b.Status == NoShow {
 		if now.After(b.over(b.Loc).Add(settle)) {
-			return ErrTransition.WithMessage("More than 7 days have passed since the booking's end.").WithField("status")
+			return ErrTransition.WithMessage("More than 7 days have passed since the end of the booking.").WithField("status")
 		}
 	}
 	b.Status = next

@@ -11,12 +11,12 @@ var (
 	ErrHolidayNotFound  = apperr.New(apperr.NotFound, "holiday_rule_not_found", "Holiday rule not found.")
 	ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 	ErrFeedNotFound     = apperr.New(apperr.NotFound, "calendar_feed_not_found", "Calendar feed not found.")
-	ErrFeedUnit         = apperr.Field("unit_id", "No such unit.")
+	ErrFeedUnit         = apperr.Field("unit_id", "Unit not found.")
 	ErrSlotUnavailable  = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time.")
 	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").WithField("status")
 	ErrScope            = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope read:customers.").
 				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="read:customers"`)
-	ErrPriceTooHigh = apperr.Field("package_id", "The price on that day exceeds the largest amount, %d.", int64(MaxAmount))
+	ErrPriceTooHigh = apperr.Field("package_id", "The price on that day exceeds the maximum amount, %d.", int64(MaxAmount))
 )
 
 func field(name, format string, args ...any) *apperr.Error {

@@ -93,7 +93,7 @@ func setDate(to *civil.Date, given patch.Field[string], name string) error {
 // The range of a yearly rule may end before it starts: it runs over New Year.
 func (r HolidayRule) Check() error {
 	if r.Recurrence != Yearly && r.To.Before(r.From) {
-		return field("date_to", "Must not be before date_from: only a yearly rule runs over New Year.")
+		return field("date_to", "Must not be before date_from. Only a yearly rule can span New Year.")
 	}
 	return nil
 }
@@ -214,9 +214,9 @@ func ParseTarget(raw []byte) (Target, error) {
 	var t Target
 	var failed []apperr.FieldError
 	if lists.Services != nil {
-		t.ServiceIDs, failed = parseIDs[ServicePrefix]("applies_to.service_ids", "No such service.", *lists.Services)
+		t.ServiceIDs, failed = parseIDs[ServicePrefix]("applies_to.service_ids", "Service not found.", *lists.Services)
 	} else {
-		t.PackageIDs, failed = parseIDs[PackagePrefix]("applies_to.package_ids", "No such package.", *lists.Packages)
+		t.PackageIDs, failed = parseIDs[PackagePrefix]("applies_to.package_ids", "Package not found.", *lists.Packages)
 	}
 	if len(failed) > 0 {
 		return Target{}, apperr.Fields(failed)

@@ -73,7 +73,7 @@ func (in BookingInput) When(loc *time.Location) (When, error) {
 	return when, nil
 }
 
-var errClock = errors.New("Must be a time of day, HH:MM.") //nolint:staticcheck // shown as it stands
+var errClock = errors.New("Must be a time of day in the format HH:MM.") //nolint:staticcheck // shown as it stands
 
 func clock(f patch.Field[string], name string, fail func(string, error)) patch.Field[civil.Clock] {
 	text := f.Pointer()
@@ -171,9 +171,9 @@ func (o Origin) Check() error {
 		}
 	}
 	if o.Quote.IsZero() {
-		fail(o.Lead.IsZero(), "quote_id", "Must be given, or lead_id.")
-		fail(o.Total != nil, "total_amount", "Must be left out without quote_id.")
-		fail(o.Deposit != nil, "deposit_amount", "Must be left out without quote_id.")
+		fail(o.Lead.IsZero(), "quote_id", "Is required without lead_id.")
+		fail(o.Total != nil, "total_amount", "Is allowed only with quote_id.")
+		fail(o.Deposit != nil, "deposit_amount", "Is allowed only with quote_id.")
 	} else {
 		fail(o.Total == nil || *o.Total < 0 || *o.Total > MaxAmount, "total_amount", "Must be 0 to 99999999999.")
 		fail(o.Deposit == nil || *o.Deposit < 0 || o.Total != nil && *o.Deposit > *o.Total, "deposit_amount", "Must be 0 to total_amount.")

@@ -88,7 +88,7 @@ func (l *linker) customer() {
 		return
 	}
 	if l.refs.Customer == nil || l.refs.Customer.Erased {
-		l.fail("customer_id", "No such customer.")
+		l.fail("customer_id", "Customer not found.")
 		return
 	}
 	l.b.CustomerID = l.refs.Customer.ID
@@ -104,7 +104,7 @@ func (l *linker) packaged() {
 	p := l.refs.Package
 	switch {
 	case p == nil:
-		l.fail("package_id", "No such package.")
+		l.fail("package_id", "Package not found.")
 	case !p.Active || l.refs.Service == nil && !l.in.ServiceID.Given():
 		l.fail("package_id", "The package is not active.")
 	case !l.in.ServiceID.Given() && !l.refs.Service.Active:
@@ -126,9 +126,9 @@ func (l *linker) service() {
 	case c.Pointer() == nil:
 		l.b.ServiceID = ServiceID{}
 	case s == nil || s.ID.String() != *c.Pointer():
-		l.fail("service_id", "No such service.")
+		l.fail("service_id", "Service not found.")
 	case s.ID != l.b.ServiceID && p != nil && p.ServiceID != s.ID:
-		l.fail("service_id", "The service does not go with the package.")
+		l.fail("service_id", "The service does not match the package.")
 	case !s.Active:
 		l.fail("service_id", "The service is not active.")
 	default:
@@ -146,7 +146,7 @@ func (l *linker) unit() {
 	u := l.refs.Unit
 	switch {
 	case u == nil:
-		l.fail("unit_id", "No such unit.")
+		l.fail("unit_id", "Unit not found.")
 	case u.Status != UnitActive:
 		l.fail("unit_id", "The unit takes no bookings: its status is "+string(u.Status)+".")
 	default:
@@ -165,9 +165,9 @@ func (l *linker) together() {
 	if changed && l.refs.Service != nil {
 		s := *l.refs.Service
 		if p := l.refs.Package; p != nil && !p.Takes(*u, s) {
-			l.fail("unit_id", "The unit does not go with the package.")
+			l.fail("unit_id", "The package is not available on this unit.")
 		} else if p == nil && !u.Serves(s) {
-			l.fail("unit_id", "The unit does not go with the service.")
+			l.fail("unit_id", "The service is not available on this unit.")
 		}
 	}
 	guests := l.in.GuestCount.Given() || l.b.UnitID != was.UnitID
@@ -188,7 +188,7 @@ func (b *Booking) reprice(refs Refs) error {
 		return err
 	}
 	if moved := b.Paid.Minor != 0 || b.Refunded.Minor != 0; moved && price.Total.Currency != b.Total.Currency {
-		return field("package_id", "The package's currency differs from that of the payments made.")
+		return field("package_id", "The package's currency differs from the currency of the existing payments.")
 	}
 	b.Snapshot = &price.Snapshot
 	b.Total, b.Deposit = price.Total, price.Deposit

@@ -98,21 +98,21 @@ func parseOpenings(name string, list [][]string) ([]Opening, []apperr.FieldError
 		}
 		from, ok := civil.ParseClock(pair[0])
 		if !ok {
-			fail(field+".0", "Must be a time of day, HH:MM.")
+			fail(field+".0", "Must be a time of day in the format HH:MM.")
 		}
 		to, okTo := civil.ParseClock(pair[1])
 		if pair[1] == string(Midnight) {
 			to, okTo = Midnight, true
 		}
 		if !okTo {
-			fail(field+".1", "Must be a time of day, HH:MM, or 24:00.")
+			fail(field+".1", "Must be a time of day in the format HH:MM, or 24:00.")
 		}
 		if !ok || !okTo {
 			continue
 		}
 		o := Opening{Open: from, Close: to}
 		if at := slices.IndexFunc(openings, o.meets); at >= 0 {
-			fail(field, fmt.Sprintf("Overlaps the opening %s–%s of that day.", openings[at].Open, openings[at].Close))
+			fail(field, fmt.Sprintf("Overlaps the opening hours %s–%s of that day.", openings[at].Open, openings[at].Close))
 		}
 		openings = append(openings, o)
 	}
@@ -226,7 +226,7 @@ func (h OpeningHours) refuses(s Schedule, byInstant bool, loc *time.Location) er
 	if byInstant {
 		name = "starts_at"
 	}
-	return field(name, "Is outside of the unit's opening hours on that day: %s.", h.describe(s.Day))
+	return field(name, "Must be within the unit's opening hours on that day: %s.", h.describe(s.Day))
 }
 
 // describe names a day's openings for people.

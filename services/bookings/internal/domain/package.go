@@ -75,13 +75,13 @@ func (p Package) Apply(in PackagePatch, currency string) (Package, error) {
 	var service, price error
 	if id := in.ServiceID.Pointer(); id != nil {
 		if p.ServiceID, service = ids.Parse[ServicePrefix](*id); service != nil {
-			service = field("service_id", "No such service.")
+			service = field("service_id", "Service not found.")
 		}
 	}
 	if in.BasePrice.Given() && p.BasePrice.Currency != currency {
 		price = field("base_price.currency", "Must be %s, the operator's currency.", currency)
 	}
-	err := apperr.Join(service, price, setIDs(&p.UnitIDs, in.UnitIDs, "unit_ids", "No such unit."))
+	err := apperr.Join(service, price, setIDs(&p.UnitIDs, in.UnitIDs, "unit_ids", "Unit not found."))
 	return p, err
 }
 
@@ -89,7 +89,7 @@ func (p Package) Apply(in PackagePatch, currency string) (Package, error) {
 // A flat deposit may exceed the price: it is clamped to each booking's total. Of no deposit the value is idle.
 func (p Package) Check() error {
 	if p.DepositType == DepositPercentage && p.DepositValue > money.Whole {
-		return field("deposit_value", "Must be at most %d basis points, which are all of the price.", money.Whole)
+		return field("deposit_value", "Must be at most %d basis points, the full price.", money.Whole)
 	}
 	return nil
 }

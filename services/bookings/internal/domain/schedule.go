@@ -23,9 +23,9 @@ func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	byClock := w.Day != nil || w.Start.Pointer() != nil || w.End.Pointer() != nil
 	switch {
 	case byClock && (w.From != nil || w.To != nil):
-		return field("starts_at", "Give either event_date with its times, or starts_at and ends_at.")
+		return field("starts_at", "Send either event_date with its times, or starts_at and ends_at.")
 	case w.From == nil && w.To != nil:
-		return field("starts_at", "Is required beside ends_at.")
+		return field("starts_at", "Is required with ends_at.")
 	case w.From != nil:
 		return s.span(*w.From, w.To, duration, loc)
 	case w.Day == nil:
@@ -84,7 +84,7 @@ func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location)
 func (s *Schedule) resolve(duration *int, loc *time.Location) error {
 	if s.Start == nil {
 		if s.End != nil {
-			return field("event_end_time", "Needs event_start_time beside it.")
+			return field("event_end_time", "Requires event_start_time.")
 		}
 		s.StartsAt, s.EndsAt = nil, nil
 		return nil

@@ -47,6 +47,6 @@ func (s Service) Apply(p ServicePatch) (Service, error) {
 	p.BufferBeforeMinutes.Set(&s.BufferBeforeMinutes)
 	p.BufferAfterMinutes.Set(&s.BufferAfterMinutes)
 	p.Active.Set(&s.Active)
-	err := setIDs(&s.UnitIDs, p.UnitIDs, "unit_ids", "No such unit.")
+	err := setIDs(&s.UnitIDs, p.UnitIDs, "unit_ids", "Unit not found.")
 	return s, err
 }

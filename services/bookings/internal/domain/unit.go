@@ -52,7 +52,7 @@ func (u Unit) Apply(p UnitPatch) (Unit, error) {
 	p.Description.SetNullable(&u.Description)
 	p.Status.Set(&u.Status)
 	p.Capacity.SetNullable(&u.Capacity)
-	err := setIDs(&u.ServiceIDs, p.ServiceIDs, "service_ids", "No such service.")
+	err := setIDs(&u.ServiceIDs, p.ServiceIDs, "service_ids", "Service not found.")
 	if p.OpeningHours.Given() {
 		var table map[string][][]string // nil for null
 		p.OpeningHours.Set(&table)

@@ -135,7 +135,7 @@ func TestFormsShowNumbersByLanguage(t *testing.T) {
 		form.Set("base_price", map[string]string{"en": "1,250", "de": "1.250"}[lang])
 		page, status := p.inLanguage("en", http.MethodPost, path, form)
 		doc := parse(t, page)
-		want := map[string]string{"en": "Can be read in two ways. Write 1250 or 1.250.", "de": "Kann auf zwei Arten gelesen werden. Schreiben Sie 1250 oder 1,250."}[lang]
+		want := map[string]string{"en": "Is ambiguous. Write 1250 or 1.250.", "de": "Kann auf zwei Arten gelesen werden. Schreiben Sie 1250 oder 1,250."}[lang]
 		if again := formOf(t, doc, path); status != http.StatusUnprocessableEntity || beside(doc, "base_price") != want || again.Get("lang") != lang || again.Get("base_price") != form.Get("base_price") {
 			t.Errorf("%s: %d, %q, %v", lang, status, beside(doc, "base_price"), again)
 		}

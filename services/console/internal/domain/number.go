@@ -95,7 +95,7 @@ func (r Reader) number(name, text string, places int, otherwise error) (string, 
 	out, err := r.Notation.Decimal(text, places)
 	var both ambiguous
 	if errors.As(err, &both) {
-		return "", apperr.Field(name, "Can be read in two ways. Write %s or %s.", both.Whole, both.Decimal)
+		return "", apperr.Field(name, "Is ambiguous. Write %s or %s.", both.Whole, both.Decimal)
 	}
 	if err != nil {
 		return "", otherwise

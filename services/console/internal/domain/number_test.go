@@ -79,7 +79,7 @@ func readAmount(t *testing.T, lang, code, text string) string {
 	r := domain.Reader{Currency: code, Notation: notations[lang]}
 	body, err := r.Body([]forms.Field{{Name: "amount_minor", Kind: "integer"}}, url.Values{"amount_minor": {text}})
 	if err != nil {
-		if said := apperr.As(err).Message; strings.HasPrefix(said, "Can be read in two ways.") {
+		if said := apperr.As(err).Message; strings.HasPrefix(said, "Is ambiguous.") {
 			return "?"
 		}
 		return ""
@@ -110,14 +110,14 @@ func TestAmountsByLanguage(t *testing.T) {
 // The refusal of an ambiguous amount says how to write both readings, and each of them is read as it says.
 func TestAmbiguousAmountsHaveAnExample(t *testing.T) {
 	t.Parallel()
-	for lang, want := range map[string]string{"en": "Can be read in two ways. Write 1250 or 1.250.", "de": "Can be read in two ways. Write 1250 or 1,250."} {
+	for lang, want := range map[string]string{"en": "Is ambiguous. Write 1250 or 1.250.", "de": "Is ambiguous. Write 1250 or 1,250."} {
 		r := domain.Reader{Currency: "KWD", Notation: notations[lang]}
 		text := strings.ReplaceAll("1_250", "_", notations[lang].Group)
 		_, err := r.Body([]forms.Field{{Name: "amount_minor", Kind: "integer"}}, url.Values{"amount_minor": {text}})
 		if got := apperr.As(err).Message; got != want {
 			t.Errorf("%s: %q", lang, got)
 		}
-		one, other, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(want, "Can be read in two ways. Write "), "."), " or ")
+		one, other, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(want, "Is ambiguous. Write "), "."), " or ")
 		if a, b := readAmount(t, lang, "KWD", one), readAmount(t, lang, "KWD", other); a != "1250.000" || b != "1.250" {
 			t.Errorf("%s: %s and %s", lang, a, b)
 		}

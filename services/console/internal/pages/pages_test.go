@@ -232,7 +232,7 @@ func TestTranslate(t *testing.T) {
 		"Must be at most 12.":                            "Darf höchstens 12 sein.",
 		"Must be at most 4, the unit's capacity.":        "Die Einheit fasst höchstens 4 Personen.",
 		"Must be one of: owner, admin.":                  "Muss einer dieser Werte sein: owner, admin.",
-		"kim@example.com is a member already, as staff.": "kim@example.com ist bereits Mitglied, als staff.",
+		"kim@example.com is already a member, as staff.": "kim@example.com ist bereits Mitglied, als staff.",
 		"Something new.":                                 "Something new.",
 	} {
 		if got := Translate(german, said); got != want {

@@ -73,7 +73,7 @@ func TestWhatCSVDoesNotTake(t *testing.T) {
 		"/customers?nonsense=1": "nonsense", "/leads?limit=5": "limit", "/invoices?cursor=abc": "cursor",
 	} {
 		a := w.do(ctx, "GET", path, "", "Accept: text/csv").is(422, "invalid_request", field)
-		if field == "limit" && !strings.Contains(string(a.Body), "Not taken with text/csv") {
+		if field == "limit" && !strings.Contains(string(a.Body), "Not allowed with text/csv") {
 			t.Errorf("%s: %s", path, a.Body)
 		}
 	}

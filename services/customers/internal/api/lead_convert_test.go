@@ -249,8 +249,8 @@ func TestARefusedBookingLeavesNothing(t *testing.T) {
 		code, field string
 	}{
 		{apperr.New(apperr.Conflict, "slot_unavailable", "The slot is taken."), 409, "slot_unavailable", ""},
-		{apperr.Field("unit_id", "No such unit."), 422, "invalid_request", "booking.unit_id"},
-		{apperr.Field("customer_id", "No such customer."), 422, "invalid_request", "customer_id"},
+		{apperr.Field("unit_id", "Unit not found."), 422, "invalid_request", "booking.unit_id"},
+		{apperr.Field("customer_id", "Customer not found."), 422, "invalid_request", "customer_id"},
 		{apperr.New(apperr.Forbidden, "insufficient_scope", "No."), 403, "insufficient_scope", ""},
 	} {
 		w.bookings.Before = func(context.Context, string) error { return tc.err }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
@@ -67,7 +66,7 @@ func (a *Catalogue) Check(ctx context.Context, refs []Reference) error {
 		}
 		switch {
 		case errors.Is(err, domain.ErrNotInCatalogue):
-			failed = append(failed, apperr.Field(r.Field, "No such %s.", strings.TrimSuffix(r.Field, "_id")))
+			failed = append(failed, domain.UnknownReference(r.Field))
 		case err != nil:
 			return err
 		default:

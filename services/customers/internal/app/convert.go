@@ -235,7 +235,7 @@ func (a *Leads) customer(ctx context.Context, tx pg.Tx, l domain.Lead, given *st
 		id, err = existing(ctx, tx, *given)
 		return id, false, err
 	case l.Email == nil:
-		return id, false, apperr.Field("email", "The lead has no e-mail address: give it one, or name the customer in customer_id.")
+		return id, false, apperr.Field("email", "The lead has no email address. Add one, or send customer_id.")
 	}
 	if id, err = ofEmail(ctx, tx, *l.Email); err != nil || !id.IsZero() {
 		return id, false, err
@@ -253,7 +253,7 @@ func existing(ctx context.Context, tx pg.Tx, text string) (domain.CustomerID, er
 		_, err = store.CustomerForShare(ctx, tx, id)
 	}
 	if errors.Is(err, domain.ErrCustomerNotFound) {
-		err = apperr.Field("customer_id", "No such customer.")
+		err = apperr.Field("customer_id", "Customer not found.")
 	}
 	return id, err
 }
@@ -297,5 +297,5 @@ func severalCustomers(found []domain.Customer) error {
 	if len(found) > maxNamed {
 		list += " and more"
 	}
-	return apperr.Field("customer_id", "Several customers have the lead's e-mail address: name one of %s.", list)
+	return apperr.Field("customer_id", "Several customers have the lead's email address. Set customer_id to one of %s.", list)
 }

@@ -1,22 +1,32 @@
 package domain
 
-import "holdfast.dev/libs/apperr"
+import (
+	"strings"
+
+	"holdfast.dev/libs/apperr"
+)
 
 // ErrBookingNotFound and ErrNotInCatalogue are answers of bookings; a client sees them as a 422 on the field with the id.
 var (
 	ErrBookingNotFound = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
-	ErrNotInCatalogue  = apperr.New(apperr.NotFound, "not_found", "Not in the catalogue.")
+	ErrNotInCatalogue  = apperr.New(apperr.NotFound, "not_found", "Not found in the catalogue.")
 )
 
 // ErrInvoiceNotFound and ErrPaymentNotFound are the answers for an id in a path that is unknown, malformed or of another
 // tenant; a payment is one of its invoice.
 var (
 	ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")
-	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "The invoice has no such payment.")
+	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "Invoice payment not found.")
 )
 
 // ErrTransition is the answer to an action that the status does not allow.
 var ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
+
+// UnknownReference is the response to an id in a field, such as customer_id, that does not exist.
+func UnknownReference(field string) error {
+	name := strings.TrimSuffix(field, "_id")
+	return apperr.Field(field, "%s not found.", strings.ToUpper(name[:1])+name[1:])
+}
 
 // MissingScope is the answer to a caller without a scope that the request needs because of what it holds.
 func MissingScope(scope string) error {

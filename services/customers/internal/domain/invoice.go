@@ -114,7 +114,7 @@ func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
 	case left <= 0:
 		return apperr.Field("booking_id", "Nothing is left to invoice.")
 	default:
-		return apperr.Field("booking_id", "Only %s is left to invoice; this balance asks for more.", money.Amount{Minor: left, Currency: total.Currency})
+		return apperr.Field("booking_id", "Only %s is left to invoice. This balance is higher.", money.Amount{Minor: left, Currency: total.Currency})
 	}
 }
 
@@ -148,7 +148,7 @@ func (v Invoice) Voided(at Place) (Invoice, error) {
 		return v, nil
 	}
 	if !v.Paid.IsZero() && v.Status == InvoiceUncollectible {
-		return Invoice{}, ErrTransition.WithMessage("An invoice of which something is paid cannot be voided.").WithField("status")
+		return Invoice{}, ErrTransition.WithMessage("An invoice with payments cannot be voided.").WithField("status")
 	}
 	if err := v.move(VoidUnpaidInvoice, "voided"); err != nil {
 		return Invoice{}, err

@@ -75,7 +75,7 @@ func ErrNoCustomer(named bool, b *Booking) error {
 	case named && b == nil:
 		return nil // the booking is the failed field
 	case named:
-		return apperr.Field("customer_id", "Is required: the booking has no customer, or its customer was erased.")
+		return apperr.Field("customer_id", "Is required because the booking has no customer or its customer was erased.")
 	default:
 		return apperr.Field("customer_id", "Is required without booking_id.")
 	}
@@ -83,7 +83,7 @@ func ErrNoCustomer(named bool, b *Booking) error {
 
 func (v *Invoice) setCustomer(c *Customer) error {
 	if c == nil {
-		return apperr.Field("customer_id", "No such customer.")
+		return apperr.Field("customer_id", "Customer not found.")
 	}
 	v.CustomerID = c.ID
 	return nil
@@ -98,7 +98,7 @@ func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string)
 		v.BookingID, v.BookingStatus = BookingID{}, nil
 		return nil
 	case refs.Booking == nil:
-		return apperr.Field("booking_id", "No such booking.")
+		return apperr.Field("booking_id", "Booking not found.")
 	case refs.Booking.Total.Currency != currency:
 		return apperr.Field("booking_id", "The booking is in %s; the invoice must be in %s, the operator's currency.", refs.Booking.Total.Currency, currency)
 	}
@@ -115,7 +115,7 @@ func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, 
 	case in.Lines.Given():
 		return v.setLines(*in.Lines.Pointer(), currency)
 	case !in.MakesBalance():
-		return apperr.Field("line_items", "Is required, except with kind balance and a booking_id.")
+		return apperr.Field("line_items", "Is required, except with the kind balance and a booking_id.")
 	case !booked:
 		return nil // the booking is the failed field
 	}

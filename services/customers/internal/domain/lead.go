@@ -2,7 +2,6 @@ package domain
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -154,14 +153,14 @@ func (l *Lead) setLostReason(in LeadPatch) error {
 	in.Status.Set(&status)
 	if status != LeadLost {
 		if in.LostReason.Pointer() != nil {
-			return apperr.Field("lost_reason", "Only a lead whose status is lost has a reason. Send it with the status lost.")
+			return apperr.Field("lost_reason", "Is allowed only with the status lost.")
 		}
 		l.LostReason = nil
 		return nil
 	}
 	in.LostReason.SetNullable(&l.LostReason)
 	if l.LostReason == nil || oneline.Blank(*l.LostReason) {
-		return apperr.Field("lost_reason", "A lead whose status is lost needs a reason.")
+		return apperr.Field("lost_reason", "Is required for the status lost.")
 	}
 	return nil
 }
@@ -178,7 +177,7 @@ func setID[P ids.Prefix](to *ids.ID[P], f patch.Field[string], field string) err
 	}
 	var err error
 	if *to, err = ids.Parse[P](*text); err != nil {
-		return apperr.Field(field, "No such %s.", strings.TrimSuffix(field, "_id"))
+		return UnknownReference(field)
 	}
 	return nil
 }
@@ -217,10 +216,10 @@ func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lea
 // refuse is the error of a state that cannot be reached from the present one.
 func (l Lead) refuse(wanted LeadStatus) error {
 	if wanted == LeadConverted && l.Status != LeadLost {
-		return ErrTransition.WithMessage("Only POST /leads/{id}/convert makes a lead converted.").WithField("status")
+		return ErrTransition.WithMessage("To convert a lead, use POST /leads/{id}/convert.").WithField("status")
 	}
 	if l.Status == LeadLost {
-		return ErrTransition.WithMessage("The lead is lost; it can only be contacted again.").WithField("status")
+		return ErrTransition.WithMessage("The lead is lost. It can only become contacted.").WithField("status")
 	}
 	return ErrTransition.WithMessage("A lead that is %s cannot become %s.", l.Status, wanted).WithField("status")
 }

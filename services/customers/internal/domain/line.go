@@ -61,7 +61,7 @@ func Sum(lines []Line, currency string) (Totals, error) {
 	for i, l := range lines {
 		a, err := l.Amounts(currency)
 		if errors.Is(err, errTotal) {
-			return Totals{}, apperr.Field(fmt.Sprintf("line_items.%d.unit_amount", i), "Times quantity must be at most 99,999,999,999.")
+			return Totals{}, apperr.Field(fmt.Sprintf("line_items.%d.unit_amount", i), "Multiplied by quantity, must be at most 99,999,999,999.")
 		}
 		if err != nil {
 			return Totals{}, err
@@ -72,7 +72,7 @@ func Sum(lines []Line, currency string) (Totals, error) {
 	}
 	t.Total = money.Amount{Minor: t.Subtotal.Minor - t.Discount.Minor + t.Tax.Minor, Currency: currency}
 	if t.Subtotal.Minor > maxTotal || t.Total.Minor > maxTotal {
-		return Totals{}, apperr.Field("line_items", "Their total must be at most 99,999,999,999.")
+		return Totals{}, apperr.Field("line_items", "The total must be at most 99,999,999,999.")
 	}
 	return t, nil
 }

@@ -107,10 +107,10 @@ func (v Invoice) accepts(amount int64) error {
 		return v.move(PayAll, "paid")
 	}
 	if len(v.Payments) >= MaxPayments {
-		return quota.ErrReached.WithMessage("An invoice has at most %d payments, those reversed included.", MaxPayments).WithField("amount")
+		return quota.ErrReached.WithMessage("An invoice has at most %d payments, including reversed ones.", MaxPayments).WithField("amount")
 	}
 	if due := v.Due().Minor; amount > due {
-		return apperr.Field("amount", "Must be at most %d, which is what is due.", due)
+		return apperr.Field("amount", "Must be at most %d, the amount due.", due)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (v Invoice) Reverse(id PaymentID, at Place, match patch.Precondition) (Invo
 	p := v.Payments[i]
 	switch {
 	case p.Source != ManualPayment:
-		return Invoice{}, 0, ErrTransition.WithMessage("Only a payment of source manual can be reversed; refund this one.").WithField("status")
+		return Invoice{}, 0, ErrTransition.WithMessage("Only payments with the source manual can be reversed. Refund this payment instead.").WithField("status")
 	case p.ReversedAt != nil:
 		return v, i, nil
 	}

@@ -126,7 +126,7 @@ func (q Quote) Send(now time.Time) (Quote, error) {
 		return Quote{}, err
 	}
 	if q.Day == nil {
-		return Quote{}, apperr.Field("event_date", "Is required on a quote that is sent.")
+		return Quote{}, apperr.Field("event_date", "Is required for a sent quote.")
 	}
 	if q.ExpiresAt == nil {
 		until := now.Add(quoteLife)

@@ -54,9 +54,9 @@ func NewQuote(in QuoteInput, refs QuoteRefs, blank Quote, now time.Time) (Quote,
 			in.Deposit = patch.Value(refs.Price.Deposit)
 		}
 	case in.PackageID.Pointer() == nil:
-		unpriced = apperr.Field("line_items", "Needs line_items or package_id.")
+		unpriced = apperr.Field("line_items", "Requires line_items or package_id.")
 	case in.EventDate.Pointer() == nil:
-		unpriced = apperr.Field("event_date", "Is required beside package_id without line_items.")
+		unpriced = apperr.Field("event_date", "Is required with package_id if there are no line_items.")
 	}
 	return q.apply(in, refs, now, unpriced)
 }
@@ -91,10 +91,10 @@ func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, unpriced erro
 func (q *Quote) link(in QuoteInput, refs QuoteRefs) error {
 	var customer, lead error
 	if changes(in.CustomerID, q.CustomerID) && !refs.Customer {
-		customer = apperr.Field("customer_id", "No such customer.")
+		customer = apperr.Field("customer_id", "Customer not found.")
 	}
 	if changes(in.LeadID, q.LeadID) && !refs.Lead {
-		lead = apperr.Field("lead_id", "No such lead.")
+		lead = apperr.Field("lead_id", "Lead not found.")
 	}
 	q.CustomerID = linked(q.CustomerID, in.CustomerID)
 	q.LeadID = linked(q.LeadID, in.LeadID)
@@ -154,11 +154,11 @@ func clock(f patch.Field[string], to **civil.Clock) {
 func (e QuoteEvent) times(loc *time.Location) error {
 	switch {
 	case e.Start == nil && e.End != nil:
-		return apperr.Field("event_end_time", "Needs event_start_time beside it.")
+		return apperr.Field("event_end_time", "Requires event_start_time.")
 	case e.Start == nil:
 		return nil
 	case e.Day == nil:
-		return apperr.Field("event_date", "Is required beside event_start_time.")
+		return apperr.Field("event_date", "Is required with event_start_time.")
 	}
 	from, ok := e.Day.At(*e.Start, loc)
 	if !ok {

@@ -41,7 +41,7 @@ func (s QuoteStatus) Next(a QuoteAction) (QuoteStatus, error) {
 	if to, ok := quoteTransitions[s][a]; ok {
 		return to, nil
 	}
-	return s, ErrTransition.WithMessage("A quote that is %s does not allow this; possible: %s.", s, s.actions()).WithField("status")
+	return s, ErrTransition.WithMessage("A quote that is %s does not allow this. Possible actions: %s.", s, s.actions()).WithField("status")
 }
 
 // Final reports whether no action leads out of the state.
@@ -56,7 +56,7 @@ func (s QuoteStatus) actions() string {
 		}
 	}
 	if len(out) == 0 {
-		return "nothing"
+		return "none"
 	}
 	return strings.Join(out, ", ")
 }

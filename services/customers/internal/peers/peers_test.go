@@ -203,7 +203,7 @@ func TestLookups(t *testing.T) {
 				t.Error(err)
 			}
 			if in.PackageID != pack.String() {
-				httpx.WriteError(w, "https://booking.test", "req_1", apperr.Field("package_id", "No such package."))
+				httpx.WriteError(w, "https://booking.test", "req_1", apperr.Field("package_id", "Package not found."))
 				return
 			}
 			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000}`, service)

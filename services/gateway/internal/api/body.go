@@ -49,7 +49,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = contract.ErrMalformed.WithMessage("The body stalled: the rest of it did not come within %s.", b.stall).WithCause(err)
+		err = contract.ErrMalformed.WithMessage("The body stalled: the rest did not arrive within %s.", b.stall).WithCause(err)
 	}
 	return n, err
 }

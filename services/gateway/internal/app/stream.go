@@ -43,7 +43,7 @@ func (s *Streams) begin(ctx context.Context, credential string) (streaming conte
 	defer s.mu.Unlock()
 	if s.open[credential] >= s.most {
 		s.metrics.Limited.Inc()
-		return nil, nil, domain.ErrStreams.WithMessage("The credential has %d %s open, and may have no more. Close one, or wait for the time in Retry-After.", s.open[credential], s.kind)
+		return nil, nil, domain.ErrStreams.WithMessage("The credential already has %d open %s, the maximum. Close one, or wait for the time in Retry-After.", s.open[credential], s.kind)
 	}
 	s.open[credential]++
 	s.metrics.Streams.Inc()

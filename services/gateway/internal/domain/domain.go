@@ -16,7 +16,7 @@ import (
 // Errors of the gateway's own checks.
 var (
 	ErrQueryKey  = apperr.New(apperr.BadRequest, "query_api_key_unsupported", "An API key in the query is not supported. Send it as Authorization: Bearer <key>.")
-	ErrTarget    = apperr.New(apperr.BadRequest, "malformed_request", "The target of the request is no URI: it holds a raw #. Escape it as %23.")
+	ErrTarget    = apperr.New(apperr.BadRequest, "malformed_request", "The request target is not a valid URI: it contains a raw #. Encode it as %23.")
 	ErrMissing   = apperr.New(apperr.Unauthenticated, "missing_credential", "Send a credential as Authorization: Bearer <credential>.")
 	ErrInvalid   = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 	ErrExpired   = apperr.New(apperr.Unauthenticated, "expired_credential", "The access token has expired. Exchange the refresh token for a new one.")
@@ -24,13 +24,13 @@ var (
 	ErrScope     = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 	ErrRate      = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
 	ErrStreams   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").WithRetryAfter(5 * time.Second)
-	ErrBodies    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").WithRetryAfter(time.Second)
-	ErrBusy      = apperr.ErrUnavailable.WithMessage("Too many bytes of bodies are under way. Retry shortly.")
+	ErrBodies    = apperr.New(apperr.RateLimited, "rate_limited", "The credential is sending too many bytes at the same time. Send fewer requests in parallel.").WithRetryAfter(time.Second)
+	ErrBusy      = apperr.ErrUnavailable.WithMessage("Too many bytes of request bodies are in progress. Retry shortly.")
 	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").WithRetryAfter(time.Second)
 	ErrNoFeed    = apperr.New(apperr.NotFound, "calendar_feed_not_found", "Calendar feed not found.")
-	ErrNoAccount = apperr.New(apperr.NotFound, "not_found", "No account at a payment gateway has this path.")
+	ErrNoAccount = apperr.New(apperr.NotFound, "not_found", "No payment gateway account has this path.")
 	ErrTokens    = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown addresses are being looked up. Wait for the time in Retry-After.").WithRetryAfter(time.Second)
-	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path. All paths are listed at /docs; none ends in a slash.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "This path does not exist. See /docs for all paths. No path ends with a slash.")
 )
 
 // ErrStopping is the reason why a stream ends when the gateway stops.

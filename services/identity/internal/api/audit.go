@@ -26,7 +26,7 @@ const (
 )
 
 // errAuditTime is a log that is too long for a request.
-var errAuditTime = apperr.ErrUnavailable.WithMessage("The audit log is too long for this request. Name an object or a later page, or use the command line.")
+var errAuditTime = apperr.ErrUnavailable.WithMessage("The audit log is too long for this request. Filter by object, start at a later page, or use the command line.")
 
 // listAudit answers who changed what of the tenant. Whoever may not read the log reads what happened to one object, and not from where.
 func (a *API) listAudit(c *gin.Context, by asker) error {

@@ -22,7 +22,7 @@ func (a *API) listGrants(c *gin.Context, by asker) error {
 	if text := httpx.Query(c).String("operator_id"); text != "" {
 		id, err := ids.Parse[domain.OperatorPrefix](text)
 		if err != nil {
-			return apperr.Field("operator_id", "Must be an operator's id, op_….").WithCause(err)
+			return apperr.Field("operator_id", "Must be an operator ID that starts with op_.").WithCause(err)
 		}
 		operator = &id
 	}

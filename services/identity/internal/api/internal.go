@@ -75,7 +75,7 @@ func (a *API) endedCredentials(c *gin.Context) error {
 	for i, one := range body.Credentials {
 		tenant, err := ids.Parse[ids.TenantPrefix](one.TenantID)
 		if err != nil {
-			return apperr.Field("credentials", "The id of a tenant is wrong: %q.", one.TenantID).WithCause(err)
+			return apperr.Field("credentials", "Invalid tenant ID: %q.", one.TenantID).WithCause(err)
 		}
 		list[i] = domain.CredentialOf(tenant, one.ID)
 	}

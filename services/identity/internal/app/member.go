@@ -61,7 +61,7 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 		return domain.Operator{}, "", err
 	}
 	if m != nil && !m.Waits() && o.PasswordHash != nil {
-		return domain.Operator{}, "", apperr.Field("email", "%s is a member already, as %s.", o.Email, m.Role)
+		return domain.Operator{}, "", apperr.Field("email", "%s is already a member, as %s.", o.Email, m.Role)
 	}
 	if err := memberRoom(ctx, tx, m); err != nil {
 		return domain.Operator{}, "", err
@@ -131,7 +131,7 @@ func (a *App) countInvitation(ctx context.Context, tx pg.Tx, tenant ids.Tenant) 
 	if err != nil || wait == 0 {
 		return err
 	}
-	return quota.ErrReached.WithField("email").WithMessage("More than %d people were invited within a day: the next message can be sent in %s.",
+	return quota.ErrReached.WithField("email").WithMessage("More than %d people were invited within a day. You can send the next invitation in %s.",
 		domain.InviteThrottle.Free, wait.Round(time.Second))
 }
 

@@ -32,7 +32,7 @@ func ParseAppID(s string) (AppID, error) {
 }
 
 // ErrAppNotFound is an app that does not exist, or was deleted.
-var ErrAppNotFound = apperr.New(apperr.NotFound, "app_not_found", "There is no such app.")
+var ErrAppNotFound = apperr.New(apperr.NotFound, "app_not_found", "App not found.")
 
 // AppPlaces is how many apps a tenant may have.
 var AppPlaces = quota.Cap{Most: 100, Rows: "OAuth apps", Field: "name", Remedy: "Delete one first."}
@@ -81,7 +81,7 @@ func CheckApp(a App) error {
 	for _, uri := range a.RedirectURIs {
 		verdicts = append(verdicts, CheckRedirectURI(uri))
 	}
-	require(len(a.BrowserOrigins) <= maxOrigins, "browser_origin", "There may be at most 20 browser origins.")
+	require(len(a.BrowserOrigins) <= maxOrigins, "browser_origin", "There can be at most 20 browser origins.")
 	for _, origin := range a.BrowserOrigins {
 		verdicts = append(verdicts, CheckBrowserOrigin(origin))
 	}
@@ -100,7 +100,7 @@ func CheckRedirectURI(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || !u.IsAbs() || len(s) > maxRedirect || strings.ContainsFunc(s, outside):
-		return bad("is no absolute URI of at most 2000 printable ASCII characters.")
+		return bad("is not an absolute URI of at most 2000 printable ASCII characters.")
 	case u.Fragment != "" || strings.Contains(s, "#"):
 		return bad("must have no fragment.")
 	case u.User != nil:

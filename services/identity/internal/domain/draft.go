@@ -19,8 +19,8 @@ const (
 
 // Errors of drafts.
 var (
-	ErrDraftNotFound = apperr.New(apperr.NotFound, "not_found", "Nothing is kept for this form.")
-	ErrDraftTooLarge = apperr.New(apperr.TooLarge, "request_too_large", "What was entered into a form must be at most 256 KiB.")
+	ErrDraftNotFound = apperr.New(apperr.NotFound, "not_found", "No draft is stored for this form.")
+	ErrDraftTooLarge = apperr.New(apperr.TooLarge, "request_too_large", "Form input must be at most 256 KiB.")
 )
 
 // Draft is what an operator has entered into a form of the console, without secrets.

@@ -36,7 +36,7 @@ func ParseKeyID(s string) (KeyID, error) {
 var (
 	ErrKeyNotFound        = apperr.New(apperr.NotFound, "key_not_found", "API key not found.")
 	ErrCredentialNotFound = apperr.New(apperr.NotFound, "credential_not_found", "No credential has this hash.")
-	ErrKeyEnded           = apperr.New(apperr.Invalid, "invalid_status_transition", "The key has ended, or was rotated before. Rotate the newer key.")
+	ErrKeyEnded           = apperr.New(apperr.Invalid, "invalid_status_transition", "The key has ended or was already rotated. Rotate the newer key.")
 	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
@@ -63,7 +63,7 @@ const MaxOverlap = 7 * 24 * time.Hour
 // CheckOverlap returns the 422 of an overlap that is too long, or nil.
 func CheckOverlap(d time.Duration) error {
 	if d < 0 || d > MaxOverlap {
-		return apperr.Field("overlap_seconds", "Must be 0 to 604800 seconds, which are 7 days.")
+		return apperr.Field("overlap_seconds", "Must be 0 to 604800 seconds (7 days).")
 	}
 	return nil
 }

@@ -44,8 +44,8 @@ var MemberPlaces = quota.Cap{Most: 1000, Rows: "operators", Field: "email", Reme
 
 // Errors about operators.
 var (
-	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "There is no such operator.")
-	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant keeps at least one owner: make another operator an owner first.")
+	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "Operator not found.")
+	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant must have at least one owner. Make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
 	// ErrUnproven is the 422 of an unproven address whose operator belongs to another tenant.
 	ErrUnproven = apperr.Field("email", "This person has an account that is not verified. Ask the operator of the platform to send the invitation.")
@@ -208,7 +208,7 @@ func CheckEmail(s string) (string, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
 	if err != nil || a.Address != s || strings.ContainsFunc(s, oneline.Invisible) || utf8.RuneCountInString(s) > maxEmail {
-		return "", apperr.Field("email", "Must be an e-mail address of at most 255 characters.")
+		return "", apperr.Field("email", "Must be an email address of at most 255 characters.")
 	}
 	return s, nil
 }

@@ -18,7 +18,7 @@ import (
 // Errors about tenants.
 var (
 	ErrTenantNotFound = apperr.New(apperr.NotFound, "tenant_not_found", "Tenant not found.")
-	ErrSlugTaken      = apperr.New(apperr.Conflict, "slug_taken", "Another tenant has this slug.")
+	ErrSlugTaken      = apperr.New(apperr.Conflict, "slug_taken", "Another tenant already uses this slug.")
 )
 
 // Tenant is an operator: one business, whose data no other tenant sees. It spans both modes.
@@ -147,7 +147,7 @@ func (t Tenant) Check() error {
 			wrong = append(wrong, apperr.FieldError{Field: field, Message: message})
 		}
 	}
-	want(slugForm.MatchString(t.Slug), "slug", "Must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at the ends.")
+	want(slugForm.MatchString(t.Slug), "slug", "Must be 1 to 63 lowercase letters, digits and hyphens. It must not start or end with a hyphen.")
 	want(isName(t.Name, 1), "name", "Must be one visible line of 1 to 200 characters.")
 	want(isTimezone(t.Timezone), "timezone", "Must be an IANA time zone, such as Europe/Berlin.")
 	want(len(t.Currency) == 3 && currency.IsValid(t.Currency), "currency", "Must be an ISO 4217 currency, such as EUR.")

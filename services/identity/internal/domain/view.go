@@ -76,5 +76,5 @@ func ViewRoom(inList, inAll int) error {
 	if inList < MaxViews && inAll < MaxAllViews {
 		return nil
 	}
-	return quota.ErrReached.WithMessage("At most %d saved views of a list and %d in all are allowed. Delete one first.", MaxViews, MaxAllViews).WithField("name")
+	return quota.ErrReached.WithMessage("At most %d saved views per list and %d in total are allowed. Delete one first.", MaxViews, MaxAllViews).WithField("name")
 }

@@ -53,7 +53,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
 			@clock, @version, @created_at, @updated_at)`, args)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
-		return domain.ErrSlugTaken.WithMessage("Another tenant has the slug %q.", t.Slug)
+		return domain.ErrSlugTaken.WithMessage("Another tenant already uses the slug %q.", t.Slug)
 	}
 	if err != nil {
 		return fmt.Errorf("insert tenant: %w", err)

@@ -65,7 +65,7 @@ func (a *API) refundsOfCustomer(c *gin.Context) error {
 // exportRequest reads which page of which customer is asked for.
 func exportRequest(c *gin.Context) (customer domain.CustomerID, r page.Request, err error) {
 	if customer, err = ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id")); err != nil {
-		return customer, r, apperr.Field("customer_id", "Must be an id, which begins with cu_.")
+		return customer, r, apperr.Field("customer_id", "Must be an ID that starts with cu_.")
 	}
 	r.Limit = exportPage
 	r.After, err = page.ParsePosition(httpx.Query(c).String("cursor"))

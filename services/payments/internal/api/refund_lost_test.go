@@ -349,7 +349,7 @@ func TestRefundEvents(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":301`)).is(422, "invalid_request", "amount_minor")
 	w.refund(ctx, refundOf(p, `,"amount_minor":250`)).is(201)
 	a := w.refund(ctx, refundOf(p, `,"amount_minor":51`)).is(422, "invalid_request", "amount_minor") // before the intent is read again
-	if !strings.Contains(string(a.Body), ": 50.") {
+	if !strings.Contains(string(a.Body), "refund, 50.") {
 		t.Errorf("%s", a.Body)
 	}
 	w.work()

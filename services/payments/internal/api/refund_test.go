@@ -175,7 +175,7 @@ func TestRefundRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := w.refund(ctx, c.body, key(name)).is(c.status, c.code...)
-			if strings.HasPrefix(name, "too much") && !strings.Contains(string(a.Body), "left to refund: 1000") {
+			if strings.HasPrefix(name, "too much") && !strings.Contains(string(a.Body), "left to refund, 1000") {
 				t.Errorf("%s", a.Body)
 			}
 		})
@@ -213,7 +213,7 @@ func TestRefundsAtOnce(t *testing.T) {
 	if made.Load() != 6 || refused.Load() != 14 || len(w.gateway.Refunds()) != 6 {
 		t.Errorf("%d made, %d refused, %d at the gateway", made.Load(), refused.Load(), len(w.gateway.Refunds()))
 	}
-	if a := w.refund(ctx, refundOf(p, `,"amount_minor":150`)).is(422, "invalid_request", "amount_minor"); !strings.Contains(string(a.Body), ": 100.") {
+	if a := w.refund(ctx, refundOf(p, `,"amount_minor":150`)).is(422, "invalid_request", "amount_minor"); !strings.Contains(string(a.Body), "refund, 100.") {
 		t.Errorf("%s", a.Body)
 	}
 }

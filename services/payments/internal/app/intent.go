@@ -52,10 +52,10 @@ func gatewayError(cause error, fresh bool) (definite bool, answer error) {
 		}
 		return fresh || !refused.Unread, domain.ErrGateway.WithMessage("%s", text).WithCause(cause)
 	case errors.As(cause, &busy):
-		return fresh, domain.ErrGateway.WithMessage("The payment gateway takes no requests at the moment.").
+		return fresh, domain.ErrGateway.WithMessage("The payment gateway is not accepting requests at the moment.").
 			WithRetryAfter(busy.RetryAfter).WithCause(cause)
 	default:
-		return false, domain.ErrGateway.WithMessage("The payment gateway has not answered. Retry with the same Idempotency-Key.").
+		return false, domain.ErrGateway.WithMessage("The payment gateway did not respond. Retry with the same Idempotency-Key.").
 			WithRetryAfter(unknownRetry).WithCause(cause)
 	}
 }

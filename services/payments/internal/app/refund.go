@@ -156,7 +156,7 @@ func (o *createRefund) makesSomething() bool { return o.r.Shown || o.pending[0].
 // giveBack ends a refund of which nothing was made, because the gateway takes no requests.
 func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
 	_, answer := gatewayError(cause, true)
-	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway takes no requests at the moment."}}
+	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway is not accepting requests at the moment."}}
 	o.pending = nil
 	for _, part := range parts {
 		o.pending = append(o.pending, settled{part, out})

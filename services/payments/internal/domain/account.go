@@ -72,12 +72,12 @@ func checkKey(field, key string, prefixes ...string) error {
 			return nil
 		}
 	}
-	return apperr.Field(field, "Must be a key of this mode, which begins with %s.", strings.Join(prefixes, " or "))
+	return apperr.Field(field, "Must be a key of this mode that starts with %s.", strings.Join(prefixes, " or "))
 }
 
 func checkWebhookSecret(s string) error {
 	if s == "" || strings.HasPrefix(s, "whsec_") && len(s) <= keyBytes {
 		return nil
 	}
-	return apperr.Field("webhook_secret", "Must be the signing secret of the webhook endpoint, which begins with whsec_.")
+	return apperr.Field("webhook_secret", "Must be the signing secret of the webhook endpoint. It starts with whsec_.")
 }

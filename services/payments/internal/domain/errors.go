@@ -10,12 +10,12 @@ var (
 		"The payment gateway is not configured for this tenant in this mode.")
 	ErrAlreadyPaid      = apperr.New(apperr.Invalid, "booking_already_paid", "Nothing is outstanding on the booking.").WithField("booking_id")
 	ErrNotPayable       = apperr.New(apperr.Invalid, "booking_not_payable", "The booking is cancelled or expired.").WithField("booking_id")
-	ErrCurrencyMismatch = apperr.New(apperr.Invalid, "currency_mismatch", "The booking has another currency.").WithField("currency")
+	ErrCurrencyMismatch = apperr.New(apperr.Invalid, "currency_mismatch", "The currency differs from the booking's currency.").WithField("currency")
 	ErrRefundNotFound   = apperr.New(apperr.NotFound, "refund_not_found", "Refund not found.")
 	ErrNothingToRefund  = apperr.New(apperr.Conflict, "nothing_to_refund",
-		"Nothing is left to refund: nothing was taken, or all of it has been refunded or is being refunded.")
-	ErrOwedNotFound = apperr.New(apperr.NotFound, "refund_not_found", "There is no such owed refund.")
-	ErrOwedDone     = apperr.New(apperr.Invalid, "invalid_status_transition", "The refund is not owed any more: it was made, or closed.").WithField("status")
+		"Nothing is left to refund: nothing was paid, or everything has been refunded or is being refunded.")
+	ErrOwedNotFound = apperr.New(apperr.NotFound, "refund_not_found", "Owed refund not found.")
+	ErrOwedDone     = apperr.New(apperr.Invalid, "invalid_status_transition", "The refund is no longer owed. It was returned or closed.").WithField("status")
 	ErrTransition   = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
 	// ErrGateway is the answer when the gateway refuses, is not configured, or has not answered.
 	ErrGateway = apperr.New(apperr.BadGateway, "payment_intent_failed", "The payment gateway did not accept the request.")
@@ -23,7 +23,7 @@ var (
 
 // The errors of gateway accounts.
 var (
-	ErrConnected = apperr.New(apperr.Conflict, "gateway_connected", "Another account is connected: disconnect it first.")
+	ErrConnected = apperr.New(apperr.Conflict, "gateway_connected", "Another account is connected. Disconnect it first.")
 	ErrNoAccount = apperr.New(apperr.NotFound, "gateway_account_not_found", "No account is connected in this mode.")
 )
 

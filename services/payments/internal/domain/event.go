@@ -11,7 +11,7 @@ import (
 var ErrEvent = apperr.New(apperr.BadRequest, "malformed_request", "The event has no valid signature of this account.")
 
 // ErrAccountNotFound is the answer to a webhook for an account that does not exist.
-var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No account at a payment gateway has this path.")
+var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No payment gateway account has this path.")
 
 // Event is an event that the gateway has sent. What it says of an intent is not believed: the intent is read again.
 type Event struct {
@@ -28,7 +28,7 @@ type Event struct {
 }
 
 // ErrEventsWaiting is the answer to a webhook of an account of which too many events wait; the gateway sends it again.
-var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of this account wait. Send it again later.")
+var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of this account are pending. Send the event again later.")
 
 const (
 	// EventsWaiting bounds the events of an account that are not worked off.

@@ -41,7 +41,7 @@ func TestParseGatewayID(t *testing.T) {
 func TestActionsOfAState(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[domain.Status]string{
-		domain.Succeeded: "possible: nothing.", domain.RequiresCapture: "possible: ", "requires_payment_method": "possible: cancel.",
+		domain.Succeeded: "Possible actions: none.", domain.RequiresCapture: "Possible actions: ", "requires_payment_method": "Possible actions: cancel.",
 	} {
 		if err := status.Check("unknown"); !errors.Is(err, domain.ErrTransition) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", status, err)
@@ -76,7 +76,7 @@ func TestFirstReasonOfAnInvoice(t *testing.T) {
 		}
 		return err.Error()
 	}
-	if got := refused(b, domain.Invoice{Status: "open", Due: usd(0)}); !strings.Contains(got, "something is due") {
+	if got := refused(b, domain.Invoice{Status: "open", Due: usd(0)}); !strings.Contains(got, "an amount due") {
 		t.Errorf("nothing is due on the invoice: %s", got)
 	}
 	if got := refused(b, domain.Invoice{Status: "open", Due: usd(1)}); got != "" {

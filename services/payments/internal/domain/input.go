@@ -74,10 +74,10 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 		return 0, ErrAlreadyPaid
 	}
 	if !slices.Contains(openInvoices, v.Status) {
-		return 0, apperr.Field("invoice_id", "Must be an invoice that is open; this one is %s.", v.Status)
+		return 0, apperr.Field("invoice_id", "Must be an open invoice. This one is %s.", v.Status)
 	}
 	if v.Due.Minor <= 0 {
-		return 0, apperr.Field("invoice_id", "Must be an invoice on which something is due.")
+		return 0, apperr.Field("invoice_id", "Must be an invoice with an amount due.")
 	}
 	if v.Due.Currency != b.Total.Currency {
 		return 0, apperr.Field("invoice_id", "Must have the booking's currency, %s.", b.Total.Currency)
@@ -96,13 +96,13 @@ func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
 	case priced && outstanding <= 0:
 		return 0, ErrAlreadyPaid
 	case in.Amount == nil && !priced:
-		return 0, apperr.Field("amount_minor", "Is required, because the booking has no price.")
+		return 0, apperr.Field("amount_minor", "Is required because the booking has no price.")
 	case in.Amount == nil && outstanding > MaxAmount:
-		return 0, apperr.Field("amount_minor", "Is required, because more than %d is outstanding: pay in parts.", MaxAmount)
+		return 0, apperr.Field("amount_minor", "Is required because more than %d is outstanding. Pay in several parts.", MaxAmount)
 	case in.Amount == nil:
 		return outstanding, nil
 	case priced && *in.Amount > outstanding:
-		return 0, apperr.Field("amount_minor", "Must be at most what is outstanding: %d.", outstanding)
+		return 0, apperr.Field("amount_minor", "Must be at most the outstanding amount, %d.", outstanding)
 	}
 	return *in.Amount, nil
 }
@@ -110,7 +110,7 @@ func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
 // CheckCapture returns the error of an amount that cannot be captured.
 func (p Intent) CheckCapture(minor int64) error {
 	if minor > p.Capturable {
-		return apperr.Field("amount_minor", "Must be at most what is authorised: %d.", p.Capturable)
+		return apperr.Field("amount_minor", "Must be at most the authorised amount, %d.", p.Capturable)
 	}
 	if _, err := ToStripe(minor, p.Amount.Currency); err != nil {
 		return apperr.Field("amount_minor", "%s.", sentence(err))

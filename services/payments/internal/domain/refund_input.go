@@ -25,9 +25,9 @@ const MaxAllocations = 20
 func (in RefundInput) Check() error {
 	switch {
 	case in.Intent == nil && in.Booking == nil:
-		return apperr.Field("payment_intent_id", "Is required, or booking_id is.")
+		return apperr.Field("payment_intent_id", "Is required without booking_id.")
 	case in.Intent != nil && in.Booking != nil:
-		return apperr.Field("payment_intent_id", "Must be absent when booking_id is given: a refund is of one of them.")
+		return apperr.Field("payment_intent_id", "Must not be sent with booking_id. Send only one of them.")
 	}
 	return nil
 }
@@ -105,14 +105,14 @@ func (in RefundInput) amount(left int64, more bool, code string) (int64, error) 
 	switch {
 	case in.Amount == nil && more:
 		return 0, apperr.Field("amount_minor",
-			"Is required, because more than %d payments have something left: at most %d, which is left of the newest %d.", MaxAllocations, left, MaxAllocations)
+			"Is required because more than %d payments can be refunded. Must be at most %d, the amount left on the newest %d.", MaxAllocations, left, MaxAllocations)
 	case in.Amount == nil:
 		return left, nil
 	case *in.Amount > left && more:
-		return 0, apperr.Field("amount_minor", "Must be at most %d, which is left of the newest %d payments: refund the others afterwards.",
+		return 0, apperr.Field("amount_minor", "Must be at most %d, the amount left on the newest %d payments. Refund the others afterwards.",
 			left, MaxAllocations)
 	case *in.Amount > left:
-		return 0, apperr.Field("amount_minor", "Must be at most what is left to refund: %d.", left)
+		return 0, apperr.Field("amount_minor", "Must be at most the amount left to refund, %d.", left)
 	}
 	if _, err := ToStripe(*in.Amount, code); err != nil {
 		return 0, apperr.Field("amount_minor", "%s.", sentence(err))

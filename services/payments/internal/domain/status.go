@@ -50,11 +50,11 @@ func (s Status) Check(a Action) error {
 		}
 		names = append(names, string(can))
 	}
-	possible := "nothing"
+	possible := "none"
 	if len(names) > 0 {
 		possible = strings.Join(names, ", ")
 	}
-	return ErrTransition.WithMessage("A payment intent that is %s does not allow this; possible: %s.", s, possible).WithField("status")
+	return ErrTransition.WithMessage("A payment intent that is %s does not allow this. Possible actions: %s.", s, possible).WithField("status")
 }
 
 // Known reports whether the gateway knows the intent.

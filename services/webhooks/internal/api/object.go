@@ -32,7 +32,7 @@ func (a *API) eventsOfObjects(c *gin.Context) error {
 			after = &id
 		}
 		if i < 0 || after == nil {
-			return apperr.Field("cursor", "Must be the next of an answer to the same ids.")
+			return apperr.Field("cursor", "Must be the next of a previous response for the same IDs.")
 		}
 		r.Objects, r.After = objects[i:], after
 	}

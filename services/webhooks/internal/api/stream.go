@@ -74,7 +74,7 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 		return store.Cursor{}, err
 	}
 	if err != nil {
-		return store.Cursor{}, apperr.Field("Last-Event-ID", "Must be the id of an event of the last 30 days; leave it out to start with the next event.")
+		return store.Cursor{}, apperr.Field("Last-Event-ID", "Must be the ID of an event of the last 30 days. Leave it out to start with the next event.")
 	}
 	return store.Cursor{At: e.UpdatedAt, ID: e.ID}, nil
 }

@@ -135,10 +135,10 @@ func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error
 	}
 	if n > limit && limit < MaxReplay {
 		return 0, apperr.Field("endpoint_id",
-			"The endpoint has %d pending deliveries, and may have %d; wait until they are delivered, or replay less.", pending, domain.MaxPending)
+			"The endpoint has %d pending deliveries, and the maximum is %d. Wait until they are delivered, or replay fewer events.", pending, domain.MaxPending)
 	}
 	if n > MaxReplay {
-		return 0, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
+		return 0, apperr.Field("to", "There are more than %d events before this time. Replay them in several parts.", MaxReplay)
 	}
 	return n, nil
 }
@@ -156,7 +156,7 @@ func enabledEndpoint(ctx context.Context, tx pg.Tx, given string) (domain.Endpoi
 		}
 	}
 	if errors.Is(err, domain.ErrEndpointNotFound) {
-		err = apperr.Field("endpoint_id", "Webhook endpoint not found; it must be the id of an endpoint of this mode.")
+		err = apperr.Field("endpoint_id", "Webhook endpoint not found. Send the ID of an endpoint in this mode.")
 	}
 	return domain.Endpoint{}, err
 }

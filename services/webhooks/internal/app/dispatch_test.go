@@ -128,7 +128,7 @@ func TestScheduleOfAttempts(t *testing.T) {
 	if d.Status != domain.Failed || len(d.Attempts) != 20 || d.NextAttemptAt != nil || *d.FailureReason != domain.AttemptsExhausted {
 		t.Errorf("delivery: %s, %d attempts, %v", d.Status, len(d.Attempts), d.FailureReason)
 	}
-	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled after 20 failed attempts in a row; 0 waiting deliveries") {
+	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled after 20 consecutive failed attempts. 0 pending deliveries failed.") {
 		t.Errorf("warning: %v", warning)
 	}
 	if got.Status != domain.Disabled || *got.DisabledReason != domain.Failures || got.ConsecutiveFailures != 20 {
@@ -218,7 +218,7 @@ func TestGone(t *testing.T) {
 			t.Errorf("after %d attempts: %s", len(d.Attempts), *d.FailureReason)
 		}
 	}
-	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled because it answered 410; 29 waiting deliveries failed with it.") {
+	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled because it returned 410. 29 pending deliveries failed.") {
 		t.Errorf("warning: %v", warning)
 	}
 	w.ingest(w.ctx, 5)

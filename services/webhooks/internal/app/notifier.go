@@ -44,7 +44,7 @@ func (n *Notifier) Listen(audience Audience) (*Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open[audience.Tenant] >= n.MaxStreams {
-		return nil, domain.ErrStreams.WithMessage("The tenant has %d streams open, and may have no more. Close one, or wait for the time in Retry-After.", n.MaxStreams)
+		return nil, domain.ErrStreams.WithMessage("The tenant already has %d open streams, the maximum. Close one, or wait for the time in Retry-After.", n.MaxStreams)
 	}
 	if n.open == nil {
 		n.open, n.audiences = map[ids.Tenant]int{}, map[Audience]*audienceStreams{}

@@ -185,11 +185,11 @@ func (e Endpoint) Warning() *string {
 	var why string
 	switch {
 	case e.Status == Disabled && e.DisabledReason != nil && *e.DisabledReason == Failures:
-		why = fmt.Sprintf("Disabled after %d failed attempts in a row", DisableAfter)
+		why = fmt.Sprintf("Disabled after %d consecutive failed attempts", DisableAfter)
 	case e.Status == Disabled && e.DisabledReason != nil && *e.DisabledReason == Gone:
-		why = "Disabled because it answered 410"
+		why = "Disabled because it returned 410"
 	case e.Status == Enabled && e.ConsecutiveFailures >= WarnAfter:
-		return new(fmt.Sprintf("%d attempts in a row have failed; after %d the endpoint is disabled.", e.ConsecutiveFailures, DisableAfter))
+		return new(fmt.Sprintf("%d consecutive attempts have failed. After %d, the endpoint is disabled.", e.ConsecutiveFailures, DisableAfter))
 	default:
 		return nil
 	}
@@ -197,7 +197,7 @@ func (e Endpoint) Warning() *string {
 	if e.FailedWaiting == MaxCounted {
 		failed = fmt.Sprintf("more than %d", MaxPending)
 	}
-	return new(fmt.Sprintf("%s; %s waiting deliveries failed with it. Enable it, then replay the events.", why, failed))
+	return new(fmt.Sprintf("%s. %s pending deliveries failed. Enable the endpoint, then replay the events.", why, failed))
 }
 
 // Outcome is the result of one attempt as far as it changes the health of its endpoint.

@@ -53,19 +53,19 @@ func NewPlan(ctx context.Context, q Query, c Catalogue, op Operator) (Plan, erro
 		size += u.bytes() * q.Days()
 	}
 	if len(p.units)*q.Days() > MaxUnitDays {
-		return Plan{}, tooLong("over %d times a unit on a day", MaxUnitDays)
+		return Plan{}, tooLong("%d unit days", MaxUnitDays)
 	}
 	if err := p.cut(ctx); err != nil {
 		return Plan{}, err
 	}
 	if size+p.slots*slotBytes > MaxBytes {
-		return Plan{}, tooLong("over %d MiB", MaxBytes>>20)
+		return Plan{}, tooLong("%d MiB", MaxBytes>>20)
 	}
 	return p, nil
 }
 
 func tooLong(format string, bound int) error {
-	return apperr.Field("to", "The answer would hold "+format+". Ask for fewer days, or for one unit.", bound)
+	return apperr.Field("to", "The response would exceed "+format+". Request fewer days or a single unit.", bound)
 }
 
 // Units are those whose claims the answer rests on.
@@ -81,7 +81,7 @@ func (p *Plan) Units() []domain.UnitID {
 // refused on to. The end of ctx ends the work.
 func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	if len(claims) > MaxClaims {
-		return nil, tooLong("over %d bookings", MaxClaims)
+		return nil, tooLong("%d bookings", MaxClaims)
 	}
 	byUnit := takenBy(claims, p.op.Now)
 	evaluators := make([]evaluator, len(p.units))
@@ -129,7 +129,7 @@ func (p *Plan) cut(ctx context.Context) error {
 			p.openings[n][i] = spans
 			for _, o := range spans {
 				if p.slots += u.count(o); p.slots > MaxSlots {
-					return tooLong("over %d slots", MaxSlots)
+					return tooLong("%d slots", MaxSlots)
 				}
 			}
 		}

@@ -54,7 +54,7 @@ func ParseRange(from, to string, most int, loc *time.Location) (Range, error) {
 	case r.To.Before(r.From):
 		return Range{}, apperr.Field("to", "Must not be before from.")
 	case r.Days() > most:
-		return Range{}, apperr.Field("to", "Must be within %d days, from included.", most)
+		return Range{}, apperr.Field("to", "The range can have at most %d days.", most)
 	}
 	return r, nil
 }

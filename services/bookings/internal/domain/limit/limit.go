@@ -22,7 +22,7 @@ func caps(most int, kind, active, inactive, remedy string) Caps {
 		Active: quota.Cap{Most: most, Rows: kind + " that are " + active, Field: "name", Remedy: remedy},
 		Inactive: quota.Cap{
 			Most: inactiveFactor * most, Rows: kind + " that are " + inactive, Field: "name",
-			Remedy: "Change one of them to what you need instead of adding another.",
+			Remedy: "Update an existing one instead.",
 		},
 	}
 }

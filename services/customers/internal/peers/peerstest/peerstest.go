@@ -102,7 +102,7 @@ func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string) (ou
 	err = f.call(ctx, "price", func() error {
 		p, ok := f.prices[id]
 		if !ok {
-			return apperr.Field("package_id", "No such package.")
+			return apperr.Field("package_id", "Package not found.")
 		}
 		out = p
 		return nil

@@ -138,7 +138,7 @@ func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`<h1>&lt;b&gt;T&lt;/b&gt; 1</h1>`, `<p>a &amp; b</p>`, `<p>The &lt;i&gt;thing&lt;/i&gt;. Needs <code>write:things</code>.</p>`,
+		`<h1>&lt;b&gt;T&lt;/b&gt; 1</h1>`, `<p>a &amp; b</p>`, `<p>The &lt;i&gt;thing&lt;/i&gt;. Requires <code>write:things</code>.</p>`,
 		`<tr><td><code>id</code> (required)</td><td>path</td><td>string</td><td></td></tr>`,
 		`<tr><td><code>limit</code></td><td>query</td><td>integer ≥ 1 ≤ 100 default 25</td><td>Rows.</td></tr>`,
 		`<tr><td><code>name</code> (required)</td><td>string length ≥ 1 length ≤ 9</td><td></td></tr>`,

@@ -54,7 +54,7 @@ func (s *Server) authorize(v *visit) error {
 	}
 	asked := s.asked(a, *operator, members)
 	if len(asked.Tenants) == 0 {
-		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator can give none of the scopes, or is a member of no tenant that may use the app."))
+		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator cannot grant any of the scopes, or is not a member of a tenant that can use the app."))
 	}
 	if v.r.Method == http.MethodGet {
 		return v.show(http.StatusOK, pages.Consent(v.frame(), asked))
@@ -110,7 +110,7 @@ func (s *Server) params(v *visit) (url.Values, error) {
 func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(params[name]) > 1 {
-			return nil, mistakeError("invalid_request: " + name + " comes twice")
+			return nil, mistakeError("invalid_request: " + name + " appears twice")
 		}
 	}
 	id, err := domain.ParseAppID(params.Get("client_id"))
@@ -141,7 +141,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 func (s *Server) check(ctx context.Context, a *authorization) error {
 	for name, values := range a.params {
 		if len(values) > 1 && slices.Contains(authorizeParams, name) {
-			return fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
+			return fosite.ErrInvalidRequest.WithHintf("The parameter %s appears twice.", printable(name))
 		}
 	}
 	if a.params.Get("request") != "" {
@@ -154,7 +154,7 @@ func (s *Server) check(ctx context.Context, a *authorization) error {
 		switch p {
 		case "login", "consent":
 		case "none":
-			return fosite.ErrInteractionRequired.WithHint("Consent is asked for every time.")
+			return fosite.ErrInteractionRequired.WithHint("Consent is required every time.")
 		default:
 			return fosite.ErrInvalidRequest.WithHint("prompt must be login, consent or none.")
 		}
@@ -232,7 +232,7 @@ func (s *Server) asked(a *authorization, o domain.Operator, members []domain.Mem
 func (s *Server) decide(v *visit, a *authorization, o domain.Operator, asked pages.Asked) error {
 	s.sessions.Remove(v.r.Context(), keyFresh)
 	if v.form.Get("decision") != "allow" {
-		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator has refused."))
+		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator denied access."))
 	}
 	tenant, err := ids.Parse[ids.TenantPrefix](v.form.Get("tenant"))
 	mode := caller.Mode(v.form.Get("mode"))

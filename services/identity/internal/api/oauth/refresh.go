@@ -28,7 +28,7 @@ func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acce
 // restrictScopes keeps the scopes that the request names. Each must be one of the grant.
 func restrictScopes(r fosite.AccessRequester, asked fosite.Arguments) error {
 	if !r.GetGrantedScopes().Has(asked...) {
-		return fosite.ErrInvalidScope.WithHint("A refresh cannot give scopes that the operator has not granted.")
+		return fosite.ErrInvalidScope.WithHint("A refresh cannot add scopes that the operator has not granted.")
 	}
 	if a, ok := r.(*fosite.AccessRequest); ok {
 		a.GrantedScope = nil

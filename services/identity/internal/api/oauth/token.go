@@ -151,12 +151,12 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 // formParams are the parameters that count, besides those of an authorization request; others are ignored.
 var formParams = []string{"grant_type", "code", "code_verifier", "refresh_token", "token", "token_type_hint", "client_secret", "client_assertion", "client_assertion_type"}
 
-// once drops empty parameters, and refuses one that comes twice.
+// once drops empty parameters, and refuses one that appears twice.
 func once(form url.Values) (url.Values, error) {
 	for name, values := range form {
 		form[name] = values[:1]
 		if len(values) > 1 && (slices.Contains(formParams, name) || slices.Contains(authorizeParams, name)) {
-			return nil, fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
+			return nil, fosite.ErrInvalidRequest.WithHintf("The parameter %s appears twice.", printable(name))
 		}
 		if values[0] == "" {
 			delete(form, name)
@@ -193,7 +193,7 @@ func unavailable(w http.ResponseWriter, err error) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "The request was not decided. Try again."})
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "The request was not completed. Try again."})
 	return nil
 }
 
@@ -249,7 +249,7 @@ func (v revoker) grantOf(ctx context.Context, token, clientID string) (*domain.G
 func (s *Server) introspect(c *gin.Context) error {
 	form, err := readForm(c.Writer, c.Request)
 	if err != nil {
-		return apperr.Field("token", "Must be given in a form.").WithCause(err)
+		return apperr.Field("token", "Must be sent in a form.").WithCause(err)
 	}
 	out, err := s.App.Introspect(c.Request.Context(), form.Get("token"))
 	if err != nil {

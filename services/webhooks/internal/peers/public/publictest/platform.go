@@ -99,7 +99,7 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api/v1/events/stream":
 		p.stream(w, r)
 	default:
-		refuse(w, http.StatusNotFound, `{"error":{"code":"not_found","message":"There is nothing at this path."}}`)
+		refuse(w, http.StatusNotFound, `{"error":{"code":"not_found","message":"This path does not exist."}}`)
 	}
 }
 
