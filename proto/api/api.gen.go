@@ -3567,7 +3567,7 @@ type PaymentIntent struct {
 	// AmountReceived Amount received.
 	AmountReceived int64 `json:"amount_received"`
 
-	// AmountCapturable Amount that is authorised and can be captured.
+	// AmountCapturable Amount that is authorized and can be captured.
 	AmountCapturable int64 `json:"amount_capturable"`
 
 	// AmountRefunded Amount refunded.
@@ -3628,9 +3628,9 @@ type PaymentIntent struct {
 // PaymentIntentObject Always `payment_intent`.
 type PaymentIntentObject string
 
-// PaymentIntentCapture How much of an authorised amount to capture.
+// PaymentIntentCapture How much of an authorized amount to capture.
 type PaymentIntentCapture struct {
-	// AmountMinor Amount in the smallest unit of the currency, at most the authorised amount. Null means all of it.
+	// AmountMinor Amount in the smallest unit of the currency, at most the authorized amount. Null means all of it.
 	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 }
 
