@@ -197,7 +197,7 @@ func TestRolesBoundScopes(t *testing.T) {
 	w.invite(w.tenant, "lee@example.com", "viewer")
 	b := w.browser()
 	consent := b.signIn(w.request(), "lee@example.com")
-	if !strings.Contains(consent.body, "Your role as viewer of Boats withholds: write:bookings.") {
+	if !strings.Contains(consent.body, "Your role as viewer of Boats does not allow: write:bookings.") {
 		t.Errorf("%s", consent.body)
 	}
 	got := w.sent(b.submit(consent, "tenant", w.tenant.ID.String(), "mode", "test", "decision", "allow"))

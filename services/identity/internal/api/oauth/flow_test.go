@@ -212,7 +212,7 @@ func TestTheChoiceOfTenants(t *testing.T) {
 	b := w.browser()
 	consent := b.signIn(w.request(), w.operator.Email)
 	if strings.Count(consent.body, `<option value="tn_`) != 2 || strings.Contains(consent.body, "Third") ||
-		!strings.Contains(consent.body, "Your role as viewer of Second withholds: write:bookings.") {
+		!strings.Contains(consent.body, "Your role as viewer of Second does not allow: write:bookings.") {
 		t.Errorf("%s", consent.body)
 	}
 	got := w.sent(b.submit(consent, "tenant", second.ID.String(), "mode", "test", "decision", "allow"))

@@ -203,7 +203,7 @@ func TestOneTimeLinks(t *testing.T) {
 	}
 	form := b.get(path)
 	for bad, why := range map[string]string{
-		"short": "12 to 256", "aaaaaaaaaaaaaaaa": "commonest", "unbelievable": "commonest", "PASSWORD1234": "commonest", "dana is my name": "e-mail", strings.Repeat("x1", 200): "12 to 256",
+		"short": "12 to 256", "aaaaaaaaaaaaaaaa": "most common", "unbelievable": "most common", "PASSWORD1234": "most common", "dana is my name": "email", strings.Repeat("x1", 200): "12 to 256",
 	} {
 		if p := b.submit(form, "password", bad); p.StatusCode != 422 || !strings.Contains(p.body, why) {
 			t.Errorf("%q: %d %s", bad, p.StatusCode, p.body)
