@@ -354,7 +354,7 @@ func TestStreamsOfOneCredentialAreBounded(t *testing.T) {
 	handled, _ := w.service.calls()
 	a := g.send(t, "GET", stream, "", bearer(key))
 	want(t, a, 429, "rate_limited")
-	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 streams open") || a.Header.Get("RateLimit-Remaining") != "597" {
+	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 open streams") || a.Header.Get("RateLimit-Remaining") != "597" {
 		t.Errorf("%v %s", a.Header, a.body)
 	}
 	if after, _ := w.service.calls(); after != handled {
