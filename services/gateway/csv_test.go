@@ -156,7 +156,7 @@ func TestDownloadsOfOneCredentialAreBounded(t *testing.T) {
 	g.listen(t, ask...)
 	a := g.send(t, "GET", customers, "", ask[1:]...)
 	want(t, a, 429, "rate_limited")
-	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 downloads open") || a.Header.Get("RateLimit-Remaining") != "597" {
+	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 open downloads") || a.Header.Get("RateLimit-Remaining") != "597" {
 		t.Errorf("%v %s", a.Header, a.body)
 	}
 	first.leave()
