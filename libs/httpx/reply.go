@@ -59,8 +59,8 @@ func PDF(c *gin.Context, body []byte) error {
 	return answer(c, http.StatusOK, "", "application/pdf", body)
 }
 
-// Text answers a document of a media type with the entity tag of its content: 304 when the client has it already. Clients
-// may keep it, but must ask each time whether it is still valid.
+// Text returns a document of a media type with the entity tag of its content. It returns 304 when the client already has the
+// document. Clients may cache it, but must revalidate it each time.
 func Text(c *gin.Context, contentType, etag string, body []byte) error {
 	status := http.StatusOK
 	if noneMatch(c.Request.Header.Values("If-None-Match"), etag) {

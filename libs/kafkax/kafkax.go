@@ -155,7 +155,7 @@ func MakeTopics(ctx context.Context, s Settings, topics []Topic) error {
 	})
 }
 
-// retryUntilReached calls try until it asks for no retry, ctx ends or reachLimit has passed, and returns the last error.
+// retryUntilReached calls try until try requests no retry, ctx ends or reachLimit has passed. It returns the last error.
 func retryUntilReached(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
 	for limit := time.Now().Add(reachLimit); ; {
 		again, err := try()
@@ -254,8 +254,8 @@ func led(topics []kafka.Topic) error {
 	return nil
 }
 
-// checkLeaders asks each partition's leader, because a leader learns of its partition a moment later than the other
-// brokers.
+// checkLeaders queries the leader of each partition, because a leader knows its partition slightly later than the other brokers
+// do.
 func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
 	ask := map[string][]kafka.OffsetRequest{}
 	for _, t := range topics {

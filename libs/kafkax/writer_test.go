@@ -44,7 +44,7 @@ func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// The offsets tell a stalled reader from a partition without new messages.
+// The offsets distinguish a stalled reader from a partition without new messages.
 func TestCheckFindsAStalledReader(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

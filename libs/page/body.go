@@ -129,8 +129,8 @@ func (r Request) position(p Place) Position {
 	return Position{At: p.Created, ID: p.ID}
 }
 
-// Serve answers one page of the list that the request asks for, or the whole list as CSV where the operation has that and
-// the request prefers it. read reads the rows.
+// Serve returns the requested page of the list. It returns the whole list as CSV if the operation supports CSV and the request
+// prefers it. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,
 	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) Place, shape func(T, api.Mode) V,

@@ -49,7 +49,7 @@ type download struct {
 	began       bool
 }
 
-// Write sends a part at once, the header before the first one.
+// Write sends a part immediately. It sends the header before the first part.
 func (d *download) Write(part []byte) (int, error) {
 	if !d.began {
 		d.began = true

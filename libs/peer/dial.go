@@ -12,7 +12,8 @@ const (
 	ConnectLimit = 3 * time.Second
 	// dialAttempt is how long one attempt to connect may take.
 	dialAttempt = 200 * time.Millisecond
-	// longestPause is the longest pause between two attempts that fail at once, such as refused ones: 5, 10, 20, 40, 80, 160 ms.
+	// longestPause is the longest pause between two attempts that fail immediately, such as refused connections: 5, 10, 20, 40, 80,
+	// 160 ms.
 	longestPause = 160 * time.Millisecond
 )
 

@@ -116,7 +116,7 @@ func TestUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var says interface{ Unavailable() bool } // as httpx asks
+	var says interface{ Unavailable() bool } // as httpx checks
 	for name, err := range verdicts {
 		if err == nil || !pg.Unavailable(err) || !errors.As(err, &says) || !says.Unavailable() {
 			t.Errorf("%s: %v", name, err)

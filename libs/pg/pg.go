@@ -230,7 +230,8 @@ func (db *DB) ReadToWatermark(ctx context.Context) Q {
 	return reader{db: db, caller: caller.FromContext(ctx), watermark: true}
 }
 
-// OtherMode returns ctx with the caller's other mode. After a miss it tells a 403 for the wrong mode from a 404.
+// OtherMode returns ctx with the caller's other mode. After a miss, a lookup in the other mode distinguishes a 403 for the wrong
+// mode from a 404.
 func OtherMode(ctx context.Context) context.Context {
 	c := caller.FromContext(ctx)
 	if c.Live() {
@@ -279,7 +280,7 @@ func Unavailable(err error) bool {
 	}
 }
 
-// unavailableError is an error for which Unavailable is true. Packages that do not import pg can ask it by its method.
+// unavailableError is an error for which Unavailable is true. Packages that do not import pg can call its method.
 type unavailableError struct{ error }
 
 // Unavailable reports that the request may succeed when it is repeated.

@@ -124,7 +124,7 @@ func (f *fakeIdentity) asked() int {
 	return f.lookups
 }
 
-// fakeService stands for every service except identity: it stores what it made, and idempotency records.
+// fakeService stands for every service except identity. It stores what it creates, and idempotency records.
 type fakeService struct {
 	url      string
 	mu       sync.Mutex

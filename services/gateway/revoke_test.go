@@ -153,8 +153,7 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 	}
 }
 
-// A single time-out of Redis must not make the gateway ask identity again for every credential that is older than a
-// second.
+// A single time-out of Redis must not make the gateway look up every credential that is older than a second in identity again.
 func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

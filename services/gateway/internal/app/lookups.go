@@ -8,12 +8,12 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Lookups bounds how much identity must do for credentials that this process has not seen yet: how many are looked up at
-// once, and how many a second may turn out to be unknown. Further look-ups wait in one queue per client address, and the
-// queues are served in turn, so that a client that guesses keys does not keep others waiting.
+// Lookups limits the load on identity from credentials that this process has not seen yet. It limits how many are looked up at
+// the same time, and how many per second may be unknown. Further lookups wait in one queue per client address. The queues are
+// served in turn, so that a client that guesses keys does not delay others.
 type Lookups struct {
 	atOnce int
-	rate   float64 // unknown credentials a second; after an idle second as many at once
+	rate   float64 // unknown credentials per second; after an idle second, as many at the same time
 
 	mu        sync.Mutex
 	running   int             // guarded by mu, like all fields below

@@ -121,7 +121,7 @@ func TestAddressesAreServedInTurn(t *testing.T) {
 	})
 }
 
-// When the queue of an address is full, further look-ups are refused at once; look-ups that timed out leave the queue.
+// When the queue of an address is full, further lookups are refused immediately. Lookups that time out leave the queue.
 func TestAQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

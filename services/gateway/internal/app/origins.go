@@ -30,8 +30,8 @@ func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *
 	}
 }
 
-// Known reports whether a refusal may be read by scripts of an origin. It asks for one that is not known, within half a second and with few
-// at a time, because refused requests are many; where that fails, what was known within a day holds.
+// Known reports whether scripts of an origin may read a refusal. It looks up an unknown origin within half a second, with few
+// lookups at a time, because there are many refused requests. If the lookup fails, the last result of the past day applies.
 func (o *Origins) Known(ctx context.Context, origin string) bool {
 	select {
 	case o.looking <- struct{}{}:

@@ -23,7 +23,8 @@ type Credential struct {
 	state  string
 }
 
-// LookupFunc asks identity for the principal of the hash of a credential of that kind. It returns ErrInvalid when there is none.
+// LookupFunc requests the principal of the hash of a credential of that kind from identity. It returns ErrInvalid when there is
+// none.
 type LookupFunc func(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error)
 
 // Principals finds the principal of a credential, and caches it.
@@ -133,7 +134,7 @@ func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen 
 	return c.standing()
 }
 
-// load asks identity and caches the result.
+// load requests the principal from identity and caches the result.
 func (p *Principals) load(ctx context.Context, hash [32]byte, kind, marker, state string) (*Credential, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

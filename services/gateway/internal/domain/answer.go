@@ -24,7 +24,7 @@ type Answer struct {
 	Applied         string
 	Body            []byte
 	KeepUntil       time.Time           // end of the idempotency record; zero: no record
-	Passed          map[string][]string // further headers for a browser; nil for every other answer
+	Passed          map[string][]string // further headers for a browser; nil for every other response
 	Private         bool                // the service says that the answer must not be cached
 }
 
@@ -40,8 +40,8 @@ type stored struct {
 
 const lengthSize = 4
 
-// Placeholder returns what may be cached of an answer with a secret or personal data: that its key was used, and with
-// which service. Only that service can tell whether the same request is repeated, and what the answer is.
+// Placeholder returns what may be cached of a response with a secret or personal data: that its key was used, and with which
+// service. Only that service knows whether the same request is repeated, and what the response is.
 func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
