@@ -187,7 +187,7 @@ func (s *stack) explain(name string, err error) error {
 	return err
 }
 
-// sibling returns the path of an executable beside this one.
+// sibling returns the path of an executable in the same folder as this one.
 func sibling(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

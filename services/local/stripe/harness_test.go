@@ -152,7 +152,7 @@ func intent(amount int64, currency string) *stripe.PaymentIntentParams {
 	}
 }
 
-// paying confirms at once with a test method.
+// paying returns parameters that confirm the intent immediately with a test method.
 func paying(amount int64, currency, method string) *stripe.PaymentIntentParams {
 	p := intent(amount, currency)
 	p.Confirm, p.PaymentMethod = stripe.Bool(true), stripe.String(method)

@@ -24,7 +24,7 @@ const (
 	forgetAtOnce = 1000
 )
 
-// run serves until ctx ends. ready is told the address.
+// run serves until ctx ends. It calls ready with the address.
 func run(ctx context.Context, c config, ready func(address string)) (err error) {
 	db, err := store.Open(c.Data)
 	if err != nil {

@@ -149,8 +149,8 @@ func (c *client) want(t *testing.T, status int, method, path, body string) answe
 	return a
 }
 
-// insist does what the documentation tells a client to do while something is down: it repeats the request with the same
-// key until it gets one of the statuses. Any other answer except an outage is an error.
+// insist follows the documentation for clients during an outage: it repeats the request with the same key until it gets one of
+// the statuses. Any other response except an outage is an error.
 func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) answer {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && t.Context().Err() == nil; time.Sleep(50 * time.Millisecond) {

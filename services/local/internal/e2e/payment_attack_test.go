@@ -191,8 +191,8 @@ func (m merchant) paid(t *testing.T, booking string, amount int64) {
 	})
 }
 
-// Whatever dies and whichever answer is lost, each intent that a client has asked for is made and charged once, and bookings shows
-// what the gateway holds: payments is killed at random under load while the stand-in loses every third answer.
+// Payments is killed at random under load while the stand-in loses every third response. Each intent that a client has requested
+// is still created and charged once, and bookings shows what the gateway holds.
 func TestChargedOnceUnderKillsAndLostAnswers(t *testing.T) {
 	m := newMerchant(t, "USD")
 	var rule struct{ ID int }
@@ -382,7 +382,8 @@ func TestPaymentRaces(t *testing.T) {
 	})
 }
 
-// Events that come shuffled, several times, and say that they are a day old change nothing of what is true, and each payment is told once.
+// Events that arrive out of order, several times, and with a time of a day ago do not change the result, and each payment is
+// reported once.
 func TestGatewayEventsOutOfOrder(t *testing.T) {
 	m := newMerchant(t, "USD")
 	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account, "repeat": 2, "shuffle": "1s", "age": "24h"}, nil)

@@ -30,8 +30,8 @@ type Host struct {
 	Mark  string // value of supervise.OwnerEnv
 }
 
-// ServerUser returns the user that the parts run as: nil (the current user), or, as root, postgres when that user
-// exists, else nobody, because PostgreSQL refuses to run as root.
+// ServerUser returns the user that the parts run as: nil (the current user), or, as root, postgres when that user exists,
+// otherwise the user nobody, because PostgreSQL refuses to run as root.
 func ServerUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil // A nil credential means the user of this process.

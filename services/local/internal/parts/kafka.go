@@ -119,7 +119,7 @@ broker.session.timeout.ms=3000
 `, broker, controller, data)
 }
 
-// ready asks for the brokers. A broker that listens but is not yet usable is missing in its own answer.
+// ready requests the list of brokers. A broker that listens but is not yet usable is missing from its own response.
 func (k Kafka) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

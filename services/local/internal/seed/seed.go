@@ -133,5 +133,5 @@ func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
 	}
 	s.State.Give(name, made.Secret)
-	return made.Secret, s.State.Save() // saved at once, because a secret is shown only once
+	return made.Secret, s.State.Save() // saved immediately, because a secret is shown only once
 }

@@ -96,7 +96,7 @@ func (s *Server) snapshot(r *http.Request) (any, error) {
 	return all, err
 }
 
-// counters tells how often each operation was answered with which status, and the successful charges per intent.
+// counters returns how often each operation returned which status, and the number of successful charges per intent.
 func (s *Server) counters(r *http.Request) (any, error) {
 	charges := map[string]int{}
 	err := s.App.DB.View(func(t *store.Tx) error {
