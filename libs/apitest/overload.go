@@ -84,7 +84,7 @@ func (w *Env) complete(requests []Request, idle []string) {
 	}
 }
 
-// open makes a pool of the app role that ends with the test.
+// open creates a pool of the app role that ends with the test.
 func (w *Env) open(opt pg.Options) *pg.DB {
 	w.T.Helper()
 	db, err := pg.Open(w.T.Context(), w.DB.AppURL, opt)

@@ -198,7 +198,7 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
-// validate runs the checks that come after a stored answer and a missing resource. Both need a look-up, which is made
+// validate runs the checks that come after a stored answer and a missing resource. Both need a lookup, which is made
 // only when a check fails.
 func (s *Server) validate(route Route, checks ...Handler) Handler {
 	return func(c *gin.Context) error {

@@ -23,7 +23,7 @@ var ErrMalformed = errors.New("malformed id")
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
 type ID[P Prefix] struct{ uuid [16]byte }
 
-// New makes a new id. Ids sort by the time at which they were made.
+// New creates a new id. Ids sort by the time at which they were made.
 func New[P Prefix]() ID[P] {
 	var p P
 	tid, err := typeid.WithPrefix(p.Prefix())

@@ -1,6 +1,6 @@
 // Package kafkax writes to and consumes from Kafka without loss: writes wait for all replicas, offsets are committed
 // after the effect, and messages that cannot be handled go to a dead-letter topic. Messages may come twice; consumers
-// recognise duplicates by event id. Names of topics and groups in this package have no prefix.
+// recognize duplicates by event id. Names of topics and groups in this package have no prefix.
 package kafkax
 
 import (
@@ -48,7 +48,7 @@ type Writer struct {
 	transport *kafka.Transport
 }
 
-// NewWriter makes a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
+// NewWriter creates a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
 // write, because metadata is cached for 6 s. The topics that are named here are created when the brokers do not know
 // one, for instance after they lost their disks.
 func NewWriter(c Cluster, topics ...Topic) *Writer {
@@ -57,7 +57,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
 		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do; keeps the order per key
-		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgement
+		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgment
 		BatchTimeout: 5 * time.Millisecond,                    // the library's default is one second
 		BatchSize:    500,
 		BatchBytes:   maxMessageBytes,

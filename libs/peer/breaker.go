@@ -33,7 +33,7 @@ type Breaker struct {
 	timeouts timeouts
 }
 
-// NewBreaker makes a closed breaker. changed is called with each new state: closed, open, half-open.
+// NewBreaker creates a closed breaker. changed is called with each new state: closed, open, half-open.
 func NewBreaker(changed func(state string)) *Breaker {
 	return &Breaker{circuit: circuitbreaker.NewBuilder[any]().
 		WithFailureRateThreshold(failureRate, failureCalls, failureSpan).

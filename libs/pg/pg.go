@@ -77,7 +77,7 @@ type DB struct {
 	wait time.Duration // for a free connection; 0 waits without end
 }
 
-// Open makes a pool and pings the server.
+// Open creates a pool and pings the server.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	db, err := open(ctx, url, opt)
 	if err != nil {
@@ -90,7 +90,7 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	return db, nil
 }
 
-// open makes a pool that connects when it is first used.
+// open creates a pool that connects when it is first used.
 func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -168,7 +168,7 @@ const Watermark = `current_setting('app.settled')::timestamptz`
 
 const setWatermark = `select set_config('app.settled', oldest_write()::text, true)`
 
-// Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialisation failure once, so fn must
+// Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialization failure once, so fn must
 // have no effect outside tx.
 func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
 	c, err := caller.Require(ctx)

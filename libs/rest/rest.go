@@ -134,7 +134,7 @@ func Object(c *gin.Context, v any) error {
 // None is the preparation of a use case that looks nothing up.
 func None[In any](_ context.Context, in In) (In, error) { return in, nil }
 
-// Create makes a resource: from converts the body, prepare looks up what the use case needs, and create makes the resource in
+// Create creates a resource: from converts the body, prepare looks up what the use case needs, and create makes the resource in
 // the transaction that stores the record of the key, the event and the response. An error of prepare is answered in that
 // transaction: an earlier success with the same key outranks it.
 func Create[ID, T, B, In, P any](

@@ -50,7 +50,7 @@ func TestForgedKeysKeepNoClientOut(t *testing.T) {
 	}
 }
 
-// Over the limit every unknown key gets 429; identity gets no more look-ups than the limit, and keys that were valid
+// Over the limit every unknown key gets 429; identity gets no more lookups than the limit, and keys that were valid
 // recently still pass.
 func TestForgedKeysOverTheBound(t *testing.T) {
 	t.Parallel()

@@ -159,7 +159,7 @@ func paying(amount int64, currency, method string) *stripe.PaymentIntentParams {
 	return p
 }
 
-// pay makes an intent that must end in that status.
+// pay creates an intent that must end in that status.
 func (s *standIn) pay(amount int64, currency, method string, want stripe.PaymentIntentStatus) *stripe.PaymentIntent {
 	s.t.Helper()
 	pi, err := s.PaymentIntents.New(paying(amount, currency, method))
@@ -212,7 +212,7 @@ type receiver struct {
 	refuse int // so many requests are answered with 500
 }
 
-// receive makes an endpoint of the account for all events.
+// receive creates an endpoint of the account for all events.
 func (s *standIn) receive(api *client.API, types ...string) *receiver {
 	s.t.Helper()
 	if len(types) == 0 {

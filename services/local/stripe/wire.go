@@ -102,7 +102,7 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	return server.Shutdown(end)
 }
 
-// prepare makes the account of the settings, and loads the keys of all accounts.
+// prepare creates the account of the settings, and loads the keys of all accounts.
 func prepare(db *store.DB, keys *api.Keyring, controls *control.Server, own domain.Account) error {
 	err := db.View(func(t *store.Tx) error {
 		accounts, err := t.Accounts()

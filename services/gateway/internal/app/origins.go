@@ -10,7 +10,7 @@ type Origins struct {
 	lookup  func(ctx context.Context, origin string) (bool, error)
 	cache   cache[string, bool]
 	last    cache[string, bool] // what was known last, for refusals
-	looking chan struct{}       // a place for each look-up of a refusal
+	looking chan struct{}       // a place for each lookup of a refusal
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	longOrigin     = 255 // bytes; no registered one is longer
 )
 
-// NewOrigins makes an empty cache in front of lookup.
+// NewOrigins creates an empty cache in front of lookup.
 func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *Origins {
 	return &Origins{
 		lookup: lookup, cache: newCache[string, bool](originsSize, originsKept, sinceWrite), last: newCache[string, bool](originsSize, originsLast, sinceWrite),

@@ -98,7 +98,7 @@ func outdated(c *Credential, r *store.Reply) bool {
 }
 
 // refresh reads c again because a revocation may have been lost, when Redis was down or lost its data. A credential is
-// read once for each marker and state, so that one wrong entry does not cause a look-up per request. When identity does
+// read once for each marker and state, so that one wrong entry does not cause a lookup per request. When identity does
 // not answer either, the request continues with the cached principal while it is not too old.
 func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	fresh, err := p.Principals.Reread(ctx, c, marker, state)

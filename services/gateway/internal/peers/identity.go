@@ -1,4 +1,4 @@
-// Package peers calls other processes: identity for look-ups, and the services that answer.
+// Package peers calls other processes: identity for lookups, and the services that answer.
 package peers
 
 import (

@@ -29,7 +29,7 @@ func scaled(normal, full int) int {
 	return normal
 }
 
-// unique makes a value that no earlier run has used.
+// unique creates a value that no earlier run has used.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
 // answer is one HTTP answer, read completely.
@@ -84,7 +84,7 @@ type client struct {
 	told      sync.Map // kinds of wrong answers that were reported
 }
 
-// as makes a client with a key of .run/env.
+// as creates a client with a key of .run/env.
 func (p *platform) as(t *testing.T, name string) *client {
 	t.Helper()
 	if p.env[name] == "" {

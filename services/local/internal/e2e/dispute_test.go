@@ -34,7 +34,7 @@ func (p *platform) control(t *testing.T, path string, body map[string]any) {
 	}
 }
 
-// deposit makes an intent of a new booking's deposit.
+// deposit creates an intent of a new booking's deposit.
 func deposit(t *testing.T, c *client) (made intent, booking string) {
 	t.Helper()
 	accepted := payable(t, c)

@@ -237,7 +237,7 @@ func (p *purse) begin(body string, owed int64) (made intent, ok bool) {
 	return made, true
 }
 
-// card makes an intent for the booking or one of its invoices.
+// card creates an intent for the booking or one of its invoices.
 func (p *purse) card() (intent, bool) {
 	p.t.Helper()
 	b, list := p.now(), p.invoices()

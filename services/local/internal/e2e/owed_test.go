@@ -78,7 +78,7 @@ func nextDay(t *testing.T, db *pgx.Conn, booking string) {
 	execute(t, db, `update automatic_refunds set retry_at = now(), due_at = now() where subject = $1`, booking)
 }
 
-// The payer disputes a payment before the booking is cancelled: the gateway refuses the refund on each day until the dispute is won, and
+// The payer disputes a payment before the booking is canceled: the gateway refuses the refund on each day until the dispute is won, and
 // then makes it once.
 func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	m := owing(t)

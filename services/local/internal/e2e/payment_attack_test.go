@@ -82,13 +82,13 @@ func newMerchant(t *testing.T, currency string) merchant {
 	return m
 }
 
-// booking makes a booking without a price.
+// booking creates a booking without a price.
 func (m merchant) booking(t *testing.T) string {
 	t.Helper()
 	return m.insist(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":%q}`, chainDay(rand.IntN(10_000))), unique("booking"), http.StatusCreated).id(t)
 }
 
-// begin makes an intent, and repeats the request with its key until it is made.
+// begin creates an intent, and repeats the request with its key until it is made.
 func (m merchant) begin(t *testing.T, booking string, amount int64, more string) (made intent) {
 	t.Helper()
 	m.beginWith(t, booking, amount, more, unique("pay"), &made)
@@ -529,7 +529,7 @@ func TestCurrencies(t *testing.T) {
 				}](t, m.client, path).Refunded == back
 			})
 			h := m.holding(t)
-			var returned []int64 // what was authorised and not captured counts as a refund at the gateway
+			var returned []int64 // what was authorized and not captured counts as a refund at the gateway
 			for _, r := range h.Refunds {
 				returned = append(returned, r.Amount)
 			}

@@ -106,7 +106,7 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// newPlatform makes a checkout from the executables of `make build`.
+// newPlatform creates a checkout from the executables of `make build`.
 func newPlatform(settings ...string) (*platform, error) {
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {

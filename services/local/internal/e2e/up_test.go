@@ -133,7 +133,7 @@ func (p *platform) stopped(t *testing.T) {
 	}
 }
 
-// fresh makes a checkout that is deleted at the end of the test.
+// fresh creates a checkout that is deleted at the end of the test.
 func fresh(t *testing.T, settings ...string) *platform {
 	t.Helper()
 	p, err := newPlatform(settings...)

@@ -71,7 +71,7 @@ type tenantRow struct {
 	Slug string `json:"slug"`
 }
 
-// tenants makes the missing tenants, and returns all ids by slug.
+// tenants creates the missing tenants, and returns all ids by slug.
 func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 	out, err := s.Tool(ctx, "identity", "tenant", "list", "--json")
 	if err != nil {

@@ -105,7 +105,7 @@ type Replay struct {
 	Types    []string
 }
 
-// Replay makes a delivery for each event of r and returns their number.
+// Replay creates a delivery for each event of r and returns their number.
 func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error) {
 	if err := MayRead(ctx, r.Types); err != nil {
 		return 0, err

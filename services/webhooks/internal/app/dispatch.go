@@ -82,7 +82,7 @@ const (
 	minTenantShare = 32 // the least concurrency that a tenant's share has
 )
 
-// prepare makes the channels and maps on first use.
+// prepare creates the channels and maps on first use.
 func (d *Dispatcher) prepare() {
 	d.once.Do(func() {
 		d.wake, d.results, d.active = make(chan struct{}, 1), make(chan result, d.MaxConcurrency), map[*activeAttempt]bool{}

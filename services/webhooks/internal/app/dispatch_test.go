@@ -172,7 +172,7 @@ func TestSevenDays(t *testing.T) {
 	e := w.endpoint(w.ctx, hook)
 	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 429, RetryAfter: 100 * time.Hour} })
 	w.ingest(w.ctx, 1)
-	for range 14 { // Retry-After is honoured up to 12 h
+	for range 14 { // Retry-After is honored up to 12 h
 		if n := w.drain(); n != 1 {
 			t.Fatalf("%d attempts after %s", n, w.Now())
 		}

@@ -61,7 +61,7 @@ func NewGuard(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
-// The errors of CheckURL and of the dialler.
+// The errors of CheckURL and of the dialer.
 var (
 	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck // a sentence for the operator
 	errScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck // as above

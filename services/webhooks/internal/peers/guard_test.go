@@ -177,7 +177,7 @@ func dialled(t *testing.T, raw string) (host, port string) {
 	return host, port
 }
 
-// The dialler allows what CheckURL allows. It refuses private addresses in any form.
+// The dialer allows what CheckURL allows. It refuses private addresses in any form.
 func TestTheDiallerAgrees(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)

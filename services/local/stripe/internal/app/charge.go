@@ -160,7 +160,7 @@ func (u *Unit) CaptureIntent(id string, amount *int64) (*domain.Intent, error) {
 	)
 }
 
-// release gives an authorised amount back that was not captured: a refund that moves no money.
+// release gives an authorized amount back that was not captured: a refund that moves no money.
 func (u *Unit) release(pi *domain.Intent, c *domain.Charge, amount int64) error {
 	if amount == 0 {
 		return nil

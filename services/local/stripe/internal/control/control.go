@@ -186,7 +186,7 @@ func (s *Server) dispute(r *http.Request) (any, error) {
 	in := struct {
 		Amount *int64 `json:"amount"`
 		Reason string `json:"reason"`
-		// Inquiry makes an inquiry, which withdraws nothing.
+		// Inquiry creates an inquiry, which withdraws nothing.
 		Inquiry bool `json:"inquiry"`
 	}{Reason: "general"}
 	if err := read(r, &in); err != nil {

@@ -31,7 +31,7 @@ func (t *Tx) bucket(name string) *bbolt.Bucket { return t.bolt.Bucket([]byte(nam
 // alphabet is in the order of bytes, so that ids sort by their time.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewID makes an id. Later ids of a kind sort behind earlier ones.
+// NewID creates an id. Later ids of a kind sort behind earlier ones.
 func (t *Tx) NewID(kind Kind) string {
 	t.db.last = max(t.db.last+1, t.now.UnixMicro())
 	var digits [9]byte
