@@ -28,7 +28,7 @@ func (w *Env) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, r
 	w.complete(requests, idle)
 	const short = 30 * time.Millisecond
 	const long = time.Minute
-	//nolint:contextcheck // held until release, whatever ctx is
+	//nolint:contextcheck // held until release, regardless of ctx
 	release := w.Hold(`do $$ declare tables text; begin
 		select string_agg(format('%I', relname), ', ') into tables from pg_class
 		where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace;

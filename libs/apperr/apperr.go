@@ -29,7 +29,7 @@ const (
 	Timeout
 )
 
-// FieldError is one failed field: the dotted path as sent and a sentence that says what is allowed.
+// FieldError is one failed field: the dotted path as sent and a sentence that describes what is allowed.
 type FieldError struct {
 	Field   string
 	Message string

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones of operators, whatever the machine has
+	_ "time/tzdata" // zones of operators, regardless of the machine
 )
 
 // Date is a day of the proleptic Gregorian calendar, without a place; it is ordered by Before.

@@ -17,7 +17,7 @@ import (
 // Prefix names a kind of resource; implementations are empty structs.
 type Prefix interface{ Prefix() string }
 
-// ErrMalformed says that a string is not an id of the wanted kind. A handler answers it with a 404 or a 422.
+// ErrMalformed reports that a string is not an id of the wanted kind. A handler answers it with a 404 or a 422.
 var ErrMalformed = errors.New("malformed id")
 
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.

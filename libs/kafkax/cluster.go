@@ -28,7 +28,7 @@ type Settings struct {
 	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // number of partitions of a topic when it is created
 }
 
-// Cluster says how to reach a Kafka cluster.
+// Cluster specifies how to reach a Kafka cluster.
 type Cluster struct {
 	Brokers []string       // host:port
 	Prefix  string         // before each topic's and group's name

@@ -30,7 +30,7 @@ type Producer interface {
 	Produce(ctx context.Context, msgs ...Message) error
 }
 
-// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused for good.
+// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused permanently.
 var ErrPoison = errors.New("poison message")
 
 // ErrSeparate is what HandleBatch returns, before it has any effect, of a batch whose messages are to be handled one by one. It is

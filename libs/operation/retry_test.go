@@ -87,7 +87,7 @@ func TestRetryFetches(t *testing.T) {
 	}
 }
 
-// A service that was called has refused only where it says so for good.
+// A called service has refused only if its refusal is permanent.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{

@@ -208,7 +208,7 @@ func Recovered(do func() error) (err error) {
 	return do()
 }
 
-// Failing is how many rows have failed lately.
+// Failing is how many rows have failed recently.
 type Failing struct{ count int }
 
 // Report logs how many rows fail whenever that changes.

@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// topic is a broker that keeps what it acknowledged. It can fail after it stored a batch, like a broker that dies before
-// it answers.
+// topic is a broker that keeps what it acknowledged. It can fail after it stored a batch, like a broker that crashes before
+// it responds.
 type topic struct {
 	mu       sync.Mutex
 	messages []kafkax.Message

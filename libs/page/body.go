@@ -113,7 +113,7 @@ func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.R
 	return data, rows.More, nil
 }
 
-// Send answers a list with Body.
+// Send responds with a list with Body.
 func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) error {
 	body, err := Body(pages, r, rows, place, shape)
 	if err != nil {
@@ -129,8 +129,8 @@ func (r Request) position(p Place) Position {
 	return Position{At: p.Created, ID: p.ID}
 }
 
-// Serve returns the requested page of the list. It returns the whole list as CSV if the operation supports CSV and the request
-// prefers it. read reads the rows.
+// Serve responds with the requested page of the list. It responds with the whole list as CSV if the operation supports CSV and
+// the request prefers it. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,
 	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) Place, shape func(T, api.Mode) V,

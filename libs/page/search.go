@@ -23,7 +23,7 @@ const (
 	WalkLookups = 10_000
 )
 
-// ErrTooBroad says that a deep search did not end within the statement time-out.
+// ErrTooBroad reports that a deep search did not end within the statement time-out.
 var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
 	"The search takes too long. Use longer words, or a filter that matches fewer rows.").WithRetryAfter(time.Second)
 
@@ -122,8 +122,8 @@ func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others
 	return Read(ctx, q, r, l.Scan, sql, args...)
 }
 
-// walked examines the next rows in the order of the list, as many as WalkLookups allows. complete says that the page is
-// full or that no more rows follow.
+// walked examines the next rows in the order of the list, as many as WalkLookups allows. complete reports whether the page is
+// full or no more rows follow.
 func (l List[T]) walked(ctx context.Context, q pg.Q, r Request) (rows Rows[T], complete bool, err error) {
 	wide := r
 	wide.Limit = WalkLookups / len(l.Conditions)

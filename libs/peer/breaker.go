@@ -24,7 +24,7 @@ const (
 	timeoutWindow     = 10 * time.Second
 )
 
-// ErrOpen says that nothing was sent, because the breaker is open.
+// ErrOpen reports that nothing was sent, because the breaker is open.
 var ErrOpen = circuitbreaker.ErrOpen
 
 // Breaker is the circuit breaker of a service, in the gateway and in the services that call it. Make one with NewBreaker.

@@ -133,7 +133,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// errNoConnection says that all connections of the pool were in use for as long as a request may wait.
+// errNoConnection reports that all connections of the pool were in use for as long as a request may wait.
 var errNoConnection = errors.New("no connection became free")
 
 // acquire takes a connection from the pool.
@@ -156,7 +156,7 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 // Close closes the pool's connections.
 func (db *DB) Close() { db.pool.Close() }
 
-// Ping checks that the server answers.
+// Ping checks that the server responds.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
 const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// errRunning says that this checkout's stack already runs.
+// errRunning reports that this checkout's stack already runs.
 var errRunning = errors.New("the platform of this checkout is already running")
 
 // lock takes the checkout's lock. The kernel releases it when this process ends.

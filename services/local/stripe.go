@@ -36,7 +36,7 @@ func (w wiring) stripeSettings(data string) []string {
 	return lines(vars)
 }
 
-// startStripe starts the Stripe stand-in and returns when it answers.
+// startStripe starts the Stripe stand-in and returns when it responds.
 func (p *platform) startStripe(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(p.data, stripeName), 0o700); err != nil {
 		return err

@@ -67,7 +67,7 @@ func (l *Lookups) Enter(address string) error {
 	return domain.ErrGuessing
 }
 
-// Leave ends a lookup. unknown says that it found no credential.
+// Leave ends a lookup. unknown reports that it found no credential.
 func (l *Lookups) Leave(unknown bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

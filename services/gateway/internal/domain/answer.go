@@ -46,7 +46,7 @@ func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
 
-// ErrStored says that a cached answer cannot be decoded. The caller ignores such an answer.
+// ErrStored reports that a cached answer cannot be decoded. The caller ignores such an answer.
 var ErrStored = errors.New("malformed cached answer")
 
 // Encode returns the cached form of an answer: fingerprint, length of the head, head, body.

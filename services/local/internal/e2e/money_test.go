@@ -122,7 +122,8 @@ func (p *purse) held() map[string]purseIntent {
 	return out
 }
 
-// differs says where the stand-in, payments, bookings and customers do not agree, or what does not add up; "" when all is well.
+// differs returns where the stand-in, payments, bookings and customers disagree, or what does not add up. It returns "" when
+// everything agrees.
 func (p *purse) differs() string {
 	p.t.Helper()
 	held, shown, b, list := p.held(), p.intents(), p.now(), p.invoices()

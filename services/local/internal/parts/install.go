@@ -60,8 +60,7 @@ func systemInstaller() installer {
 	}}
 }
 
-// install installs Debian packages, as root or with sudo. When it cannot, its error is one line that says what to
-// install.
+// install installs Debian packages, as root or with sudo. When it cannot, its error is one line that explains what to install.
 func (i installer) install(ctx context.Context, packages []string, say func(string, ...any)) error {
 	hint := fmt.Sprintf("PostgreSQL %d+ (with contrib) and Redis %d+ are needed; missing here: %s",
 		postgresMajor, redisMajor, strings.Join(packages, ", "))

@@ -31,7 +31,7 @@ type Kafka struct {
 	Embedded   string // path of local-kafka, Embedded only
 }
 
-// StartKafka starts the broker and returns when it answers.
+// StartKafka starts the broker and returns when it responds.
 func (h *Host) StartKafka(ctx context.Context, k Kafka) error {
 	spec, err := h.embeddedSpec(k)
 	if k.Kind == Apache {

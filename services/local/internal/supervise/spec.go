@@ -1,4 +1,4 @@
-// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that dies, stops
+// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that crashes, stops
 // them in reverse order, and makes sure that they end when the supervisor itself is killed.
 package supervise
 

@@ -97,7 +97,7 @@ func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.Endpoi
 	return store.Delivery(ctx, tx, endpoint, id)
 }
 
-// Replay says which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
+// Replay specifies which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
 // is the types that the endpoint subscribes to.
 type Replay struct {
 	Endpoint string

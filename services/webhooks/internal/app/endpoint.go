@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// Guard says which URLs the platform may connect to.
+// Guard specifies which URLs the platform may connect to.
 type Guard interface {
-	// CheckURL returns nil, or a sentence that says what is allowed.
+	// CheckURL returns nil, or a sentence that describes what is allowed.
 	CheckURL(ctx context.Context, url string, live bool) error
 }
 
@@ -189,8 +189,8 @@ func lockMatching(
 	return e, match.Check(e.Version)
 }
 
-// noTypes says that a use case discloses no events: a sample is not a real event, and a deletion sends nothing.
+// noTypes means that a use case discloses no events: a sample is not a real event, and a deletion sends nothing.
 func noTypes(domain.Endpoint) []string { return nil }
 
-// subscribedTypes says that a use case discloses the events that the endpoint subscribes to.
+// subscribedTypes means that a use case discloses the events that the endpoint subscribes to.
 func subscribedTypes(e domain.Endpoint) []string { return e.EventTypes }

@@ -48,7 +48,7 @@ func (u *Unit) attempt(pi *domain.Intent, m *domain.StoredMethod) error {
 	}
 }
 
-// pending leaves the intent processing until the bank answers.
+// pending leaves the intent processing until the bank responds.
 func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCase) error {
 	c.Status, c.Paid, c.Captured, c.Outcome = domain.ChargePending, false, true, nil
 	pi.Status, pi.Processing = domain.Processing, &domain.ProcessingState{Type: domain.TypeOfBank}

@@ -72,7 +72,7 @@ func (t *Tx) Delete(s domain.Scope, kind Kind, id string) error {
 	return t.bucket(string(kind)).Delete(key(s, id))
 }
 
-// Get returns an object, nil when there is none.
+// Get responds with an object, nil when there is none.
 func Get[T any](t *Tx, s domain.Scope, kind Kind, id string) (*T, error) {
 	text := t.Raw(s, kind, id)
 	if text == nil {
