@@ -1,5 +1,5 @@
 // Package apikey makes and checks the secrets that the platform issues: a prefix, random base62 digits, and 6 base62 digits
-// of the CRC32 (IEEE) of everything before them. The checksum finds a mistyped secret without a look-up. It is not a secret.
+// of the CRC32 (IEEE) of everything before them. The checksum finds a mistyped secret without a lookup. It is not a secret.
 //
 //	svc_live_, svc_test_  an API key: 26 random digits
 //	svc_at_               an OAuth access token: 26 random digits
@@ -28,7 +28,7 @@ const (
 	checkLen   = 6
 )
 
-// New makes a new API key of the mode. The key is shown once and stored as its Hash.
+// New creates a new API key of the mode. The key is shown once and stored as its Hash.
 func New(mode caller.Mode) string {
 	if mode == caller.Live {
 		return Secret(livePrefix, KeyDigits)
@@ -36,7 +36,7 @@ func New(mode caller.Mode) string {
 	return Secret(testPrefix, KeyDigits)
 }
 
-// Secret makes a new secret with that prefix and number of random digits.
+// Secret creates a new secret with that prefix and number of random digits.
 func Secret(prefix string, digits int) string { return Sum(prefix + Random(digits)) }
 
 // Random returns random base62 digits.

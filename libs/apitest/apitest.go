@@ -70,7 +70,7 @@ type Env struct {
 	service string
 }
 
-// New makes the database.
+// New creates the database.
 func New(t *testing.T, service string, migrations fs.FS) *Env {
 	t.Helper()
 	once.Do(func() { checker = contracttest.NewService(t, proto.OpenAPI) })

@@ -28,7 +28,7 @@ func (w *Env) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, r
 	w.complete(requests, idle)
 	const short = 30 * time.Millisecond
 	const long = time.Minute
-	//nolint:contextcheck // held until release, whatever ctx is
+	//nolint:contextcheck // held until release, regardless of ctx
 	release := w.Hold(`do $$ declare tables text; begin
 		select string_agg(format('%I', relname), ', ') into tables from pg_class
 		where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace;
@@ -84,7 +84,7 @@ func (w *Env) complete(requests []Request, idle []string) {
 	}
 }
 
-// open makes a pool of the app role that ends with the test.
+// open creates a pool of the app role that ends with the test.
 func (w *Env) open(opt pg.Options) *pg.DB {
 	w.T.Helper()
 	db, err := pg.Open(w.T.Context(), w.DB.AppURL, opt)

@@ -29,7 +29,7 @@ const (
 	Timeout
 )
 
-// FieldError is one failed field: the dotted path as sent and a sentence that says what is allowed.
+// FieldError is one failed field: the dotted path as sent and a sentence that describes what is allowed.
 type FieldError struct {
 	Field   string
 	Message string
@@ -55,12 +55,12 @@ func New(kind Kind, code, message string) *Error {
 	return &Error{Kind: kind, Code: code, Message: message}
 }
 
-// Field makes the 422 invalid_request of one field.
+// Field creates the 422 invalid_request of one field.
 func Field(field, format string, args ...any) *Error {
 	return Fields([]FieldError{{Field: field, Message: fmt.Sprintf(format, args...)}})
 }
 
-// Fields makes the 422 invalid_request of several fields; fields must not be empty.
+// Fields creates the 422 invalid_request of several fields; fields must not be empty.
 func Fields(fields []FieldError) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_request", Message: fields[0].Message, Fields: fields}
 }

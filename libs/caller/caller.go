@@ -77,7 +77,7 @@ func Service(name string, tenant ids.Tenant, mode Mode) Caller {
 
 type key struct{}
 
-// ErrNone says that a context has no caller, because the request was not verified.
+// ErrNone reports that a context has no caller, because the request was not verified.
 var ErrNone = errors.New("no caller in context")
 
 // With returns ctx with the caller.

@@ -17,7 +17,7 @@ const Header = "X-Caller"
 
 const lifetime = 60 * time.Second
 
-// ErrInvalid says that a signed caller is missing, forged, expired, or meant for another call.
+// ErrInvalid reports that a signed caller is missing, forged, expired, or meant for another call.
 var ErrInvalid = errors.New("invalid signed caller")
 
 // Call is the part of a statement that describes the call; the rest describes the caller.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones of operators, whatever the machine has
+	_ "time/tzdata" // zones of operators, regardless of the machine
 )
 
 // Date is a day of the proleptic Gregorian calendar, without a place; it is ordered by Before.
@@ -234,8 +234,8 @@ type zone struct {
 // farthest is how far a wall clock has ever stood from UTC, with room for a skipped day.
 const farthest = 40 * time.Hour
 
-// zonesAround lists the stretches that may show the wall time, given as if it were UTC. time.Date is not
-// asked: around a change it picks either side as it likes.
+// zonesAround returns the zones in which the wall time may occur. The wall time is passed as if it were UTC. It does not use
+// time.Date, because time.Date picks an arbitrary side around a change of the offset.
 func zonesAround(wall time.Time, loc *time.Location) []zone {
 	zones := make([]zone, 0, 3)
 	for at := wall.Add(-farthest); !at.After(wall.Add(farthest)); {

@@ -61,7 +61,7 @@ func Execute(ctx context.Context, root *cobra.Command) error {
 	return err
 }
 
-// prepare makes each command record that its work began, and each group of commands refuse a name that it does not have.
+// prepare makes each command record that its work began, and makes each group of commands refuse a name that it does not have.
 func prepare(cmd *cobra.Command, began *bool) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -263,8 +263,8 @@ func TestManyValuesHoldLittle(t *testing.T) {
 	}
 }
 
-// Few large bodies are parsed at a time, however many arrive at once.
-// The test is not parallel, as it measures the memory of the whole process.
+// Only a few large bodies are parsed at a time, even when many arrive at the same time. The test is not parallel because it
+// measures the memory of the whole process.
 func TestManyLargeBodiesHoldLittle(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var b strings.Builder

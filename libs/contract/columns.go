@@ -14,7 +14,7 @@ import (
 // Column is a property of a list's item as CSV: one column, or the columns of its own properties.
 type Column struct {
 	Name       string
-	Expand     bool     // x-expand: it exists only when the request asks for it
+	Expand     bool     // x-expand: it exists only when the request expands it
 	Properties []Column // of an object that names its properties; else the value is one cell
 }
 

@@ -33,24 +33,24 @@ type Operation struct {
 	Success  int      // the declared 2xx status
 	Statuses []int    // all declared statuses, in the document's order
 	Codes    []string // x-error-codes: every error.code that the operation answers
-	// HasBody says that a body is declared, BodyRequired that it must be sent.
+	// HasBody reports that a body is declared, BodyRequired that it must be sent.
 	HasBody, BodyRequired bool
-	// Secret says that the answer holds a secret (x-secret-response): it is encrypted in the table and never cached
+	// Secret reports that the answer holds a secret (x-secret-response): it is encrypted in the table and never cached
 	// elsewhere.
 	Secret bool
-	// Personal says that the answer holds a person's data (a field marked x-personal): it is never cached outside the
+	// Personal reports that the answer holds a person's data (a field marked x-personal): it is never cached outside the
 	// table, where the person's erasure finds it.
 	Personal bool
-	// Public says that the operation takes no credential (x-public): what it may read follows from its path.
+	// Public reports that the operation takes no credential (x-public): what it may read follows from its path.
 	Public bool
 	// Callers are the services that may make an internal call (x-callers), Permission is what it needs besides the scopes
 	// (x-required-permission), and Idempotent says that it declares the header Idempotency-Key. Empty in the public contract.
 	Callers    []string
 	Permission string
 	Idempotent bool
-	// Stream says that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
+	// Stream reports that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
-	// Download says that the answer has any size (x-download): it is forwarded while it arrives, and of no use without its end.
+	// Download reports that the answer has any size (x-download): it is forwarded while it arrives, and of no use without its end.
 	Download bool
 	// CSV are the columns of the list as text/csv (x-csv); nil when the operation answers JSON only.
 	CSV []Column

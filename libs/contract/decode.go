@@ -28,7 +28,7 @@ func (op *Operation) Decode(b *Body, into any) error {
 	return nil
 }
 
-// rangeError says that a number does not fit into its Go type.
+// rangeError reports that a number does not fit into its Go type.
 type rangeError struct{ path []string }
 
 // Error implements error.

@@ -22,7 +22,7 @@ type mask struct {
 type maskedProp struct {
 	*mask
 
-	expand bool // x-expand: the property exists only when the request asked for it
+	expand bool // x-expand: the property exists only when the request expands it
 }
 
 // mask reads the marks of a schema.
@@ -88,7 +88,7 @@ func (l *loader) empty(n *yaml.Node) json.RawMessage {
 	return null
 }
 
-// types returns the types that a schema allows, by itself or by its alternatives.
+// types returns the types that a schema allows, directly or through its alternatives.
 func (l *loader) types(n *yaml.Node) []string {
 	n, _, err := l.Follow(n, "")
 	if err != nil {
@@ -151,7 +151,7 @@ func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
 // KindOf returns the kind of object that the events of a type are about: the value of the object's property "object".
 func KindOf(eventType string) string {
 	kind, _, _ := strings.Cut(eventType, ".")
-	if kind == "payment" { // payment.succeeded tells of the intent
+	if kind == "payment" { // payment.succeeded is about the intent
 		return "payment_intent"
 	}
 	return kind

@@ -12,8 +12,8 @@ func paramName(seg string) string {
 	return name
 }
 
-// route identifies an operation's method and path, whatever the names of its parameters: the router cannot tell two operations with the
-// same route apart.
+// route identifies an operation's method and path, regardless of the names of its parameters. The router cannot distinguish two
+// operations with the same route.
 func (op *Operation) route() string {
 	segments := strings.Split(op.Path, "/")
 	for i, seg := range segments {

@@ -10,7 +10,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/aead/subtle"
 )
 
-// ErrOpen says that a sealed text was changed, was made for other associated data, or names an unknown key.
+// ErrOpen reports that a sealed text was changed, was made for other associated data, or names an unknown key.
 var ErrOpen = errors.New("sealed text cannot be opened")
 
 const (

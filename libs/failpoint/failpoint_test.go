@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A build with the tag dies at the step that the environment names, at the given pass; one without the tag does not, and has
-// neither the names of steps nor that of the variable.
+// A build with the tag crashes at the step that the environment names, at the given pass. A build without the tag does not, and
+// contains neither the names of the steps nor that of the variable.
 func TestHere(t *testing.T) {
 	t.Parallel()
 	tagged, plain := build(t, "-tags", "failpoints"), build(t)

@@ -1,6 +1,6 @@
 //go:build failpoints
 
-// Package failpoint marks the steps at which a test lets a process die. Only a build with the tag failpoints has them.
+// Package failpoint marks the steps at which a test makes a process crash. Only a build with the tag failpoints has them.
 package failpoint
 
 import (

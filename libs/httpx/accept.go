@@ -20,8 +20,8 @@ func CSVRoute(op *contract.Operation) string { return op.Path + ".csv" }
 // PrefersCSV reports whether the request is to be answered as CSV.
 func PrefersCSV(c *gin.Context) bool { return AcceptsCSV(of(c).op, c.Request.Header) }
 
-// AcceptsCSV reports whether the operation has CSV and the Accept header prefers text/csv. A tie goes to JSON where the header
-// names application/json, else to CSV, which it names beside a range such as */*.
+// AcceptsCSV reports whether the operation has CSV and the Accept header prefers text/csv. On a tie, JSON wins if the header
+// names application/json. Otherwise CSV wins, because the header names it in addition to a range such as */*.
 func AcceptsCSV(op *contract.Operation, h http.Header) bool {
 	if op == nil || op.CSV == nil {
 		return false

@@ -103,7 +103,7 @@ func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID
 // RequestID returns what SetRequestID has set.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
 
-// outside tells a failure of a dependency of the service from an internal error. libs/pg marks its errors with
+// outside distinguishes a failure of a dependency of the service from an internal error. libs/pg marks its errors with
 // Unavailable.
 func outside(err error, internal *apperr.Error) *apperr.Error {
 	var called interface{ Unavailable() bool }

@@ -109,7 +109,7 @@ func encode(v any) []byte {
 	return b
 }
 
-// WriteError answers err in the public envelope: an *apperr.Error as it is, every other error as internal_error. Its doc_url
+// WriteError responds with err in the public envelope: an *apperr.Error as it is, every other error as internal_error. Its doc_url
 // begins with publicURL, where clients reach the gateway. It sets Content-Type, X-Request-Id and the headers of the error.
 // The cause is never shown. Every 422 has message, errors and param, and its message begins with the name of the first
 // field.

@@ -49,8 +49,8 @@ type testService struct {
 	signer  *caller.Signer
 	checker *contracttest.Checker
 	records map[string]record
-	checks  int // look-ups of stored answers
-	exists  int // look-ups of the id in the path
+	checks  int // lookups of stored answers
+	exists  int // lookups of the id in the path
 	fail    error
 	panics  bool
 	lastID  string

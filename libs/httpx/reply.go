@@ -49,18 +49,18 @@ func Send(c *gin.Context, r idem.Reply) error {
 	return JSON(c, r.Status, r.ETag, r.Body)
 }
 
-// JSON answers body as it is. etag, when not empty, is the header's value with its quotes. A 204 has no body.
+// JSON responds with body as it is. etag, when not empty, is the header's value with its quotes. A 204 has no body.
 func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	return answer(c, status, etag, "application/json", body)
 }
 
-// PDF answers a document.
+// PDF responds with a document.
 func PDF(c *gin.Context, body []byte) error {
 	return answer(c, http.StatusOK, "", "application/pdf", body)
 }
 
-// Text answers a document of a media type with the entity tag of its content: 304 when the client has it already. Clients
-// may keep it, but must ask each time whether it is still valid.
+// Text responds with a document of a media type with the entity tag of its content. It responds with 304 when the client already
+// has the document. Clients may cache it, but must revalidate it each time.
 func Text(c *gin.Context, contentType, etag string, body []byte) error {
 	status := http.StatusOK
 	if noneMatch(c.Request.Header.Values("If-None-Match"), etag) {
@@ -101,7 +101,7 @@ func answer(c *gin.Context, status int, etag, contentType string, body []byte) e
 	return nil
 }
 
-// Resource answers one resource in its public shape, with its version as the entity tag.
+// Resource responds with one resource in its public shape, with its version as the entity tag.
 func Resource(c *gin.Context, version int64, v any) error {
 	body, err := contract.Encode(v)
 	if err != nil {

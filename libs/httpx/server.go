@@ -198,7 +198,7 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
-// validate runs the checks that come after a stored answer and a missing resource. Both need a look-up, which is made
+// validate runs the checks that come after a stored answer and a missing resource. Both need a lookup, which is made
 // only when a check fails.
 func (s *Server) validate(route Route, checks ...Handler) Handler {
 	return func(c *gin.Context) error {
@@ -211,7 +211,7 @@ func (s *Server) validate(route Route, checks ...Handler) Handler {
 	}
 }
 
-// refuse returns the error of a failed validation, unless a stored answer or a missing resource comes first.
+// refuse responds with the error of a failed validation, unless a stored answer or a missing resource comes first.
 func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
 	if answered, err := s.replay(c); answered || err != nil {
 		return err
@@ -272,7 +272,7 @@ func (s *Server) handle(route Route) Handler {
 	}
 }
 
-// replay answers with the stored reply of the request's key, if there is one, and ends the request.
+// replay responds with the stored reply of the request's key, if there is one, and ends the request.
 func (s *Server) replay(c *gin.Context) (answered bool, err error) {
 	ctx := c.Request.Context()
 	if _, ok := idem.RequestFrom(ctx); !ok || s.Idem == nil {

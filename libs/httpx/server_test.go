@@ -307,7 +307,7 @@ func TestLookupsOnlyOnFailure(t *testing.T) {
 	d := open(t)
 	d.call("PATCH", httpx.Base+"/customers/"+known, `{}`)
 	d.call("GET", httpx.Base+"/customers/"+known, "")
-	if d.checks != 0 || d.exists != 2 { // the look-ups of the two handlers
+	if d.checks != 0 || d.exists != 2 { // the lookups of the two handlers
 		t.Errorf("%d checks, %d look-ups of the id", d.checks, d.exists)
 	}
 }

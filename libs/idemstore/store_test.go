@@ -285,7 +285,7 @@ func TestOperationOfAKey(t *testing.T) {
 	claims(mine, "a", false, "")
 	claims(with(pg.OtherMode(base), "k", `{}`), "", false, "")
 	mismatch(with(base, "k", `{"other":1}`))
-	for range 3 { // the operation goes on for days
+	for range 3 { // the operation takes days
 		now = now.Add(23 * time.Hour)
 		tx(worker, func(ctx context.Context, tx pg.Tx) error { return s.Hold(ctx, tx, "a") })
 	}

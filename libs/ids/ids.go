@@ -17,13 +17,13 @@ import (
 // Prefix names a kind of resource; implementations are empty structs.
 type Prefix interface{ Prefix() string }
 
-// ErrMalformed says that a string is not an id of the wanted kind. A handler answers it with a 404 or a 422.
+// ErrMalformed reports that a string is not an id of the wanted kind. A handler answers it with a 404 or a 422.
 var ErrMalformed = errors.New("malformed id")
 
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
 type ID[P Prefix] struct{ uuid [16]byte }
 
-// New makes a new id. Ids sort by the time at which they were made.
+// New creates a new id. Ids sort by the time at which they were made.
 func New[P Prefix]() ID[P] {
 	var p P
 	tid, err := typeid.WithPrefix(p.Prefix())

@@ -117,7 +117,7 @@ func TestMessagesAreHeldBackAndComeTogether(t *testing.T) {
 	})
 }
 
-// A message that a broker holds back for longer than a reader is checked after is no stalled reader.
+// A reader is not reported as stalled when a broker delays a message for longer than the interval of the check.
 func TestHeldBackIsNotStalled(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

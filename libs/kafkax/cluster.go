@@ -28,7 +28,7 @@ type Settings struct {
 	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // number of partitions of a topic when it is created
 }
 
-// Cluster says how to reach a Kafka cluster.
+// Cluster specifies how to reach a Kafka cluster.
 type Cluster struct {
 	Brokers []string       // host:port
 	Prefix  string         // before each topic's and group's name
@@ -92,7 +92,7 @@ func (c Cluster) transport() *kafka.Transport {
 	return &kafka.Transport{DialTimeout: dialTimeout, IdleTimeout: 30 * time.Second, ClientID: clientID, TLS: c.TLS, SASL: c.SASL}
 }
 
-// newClient makes a client for single requests. release closes its connections.
+// newClient creates a client for single requests. release closes its connections.
 func (c Cluster) newClient(timeout time.Duration) (client *kafka.Client, release func()) {
 	t := c.transport()
 	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: t, Timeout: timeout}, t.CloseIdleConnections

@@ -24,12 +24,12 @@ type Consumer struct {
 	Group  string
 	Topics []string
 	Handle Handler
-	// HandleBatch, when set, has the effects of several messages of one partition at once, all or none. After an error, or
-	// ErrSeparate, Handle gets them one by one.
+	// HandleBatch, when set, handles several messages of one partition together: either all take effect or none does. After an
+	// error, or ErrSeparate, Handle receives them one by one.
 	HandleBatch func(ctx context.Context, batch []Message) error
 	BatchBytes  int // of the batches of all partitions together; 0: DefaultBatchBytes
-	// FetchWait is how long a broker holds back its answer so that the messages of a partition come together; 0: it answers as
-	// soon as it has one. A consumer that nobody waits for costs a broker and a database less this way.
+	// FetchWait is how long a broker delays its response to collect more messages of a partition; 0: it responds as soon as it has
+	// one. A longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.
 	FetchWait  time.Duration
 	DeadLetter Producer // nil: a Writer of its own
 	Log        *slog.Logger
@@ -93,8 +93,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 }
 
-// unknown returns an error when the brokers answer and do not know one of topics, because a group would rejoin without
-// end. It asks the brokers each time, because they may have lost their disks.
+// unknown returns an error when the brokers respond and do not know one of topics, because a group would otherwise rejoin
+// endlessly. It queries the brokers each time, because they may have lost their disks.
 func (c *Consumer) unknown(ctx context.Context, topics []string) error {
 	client, release := c.newClient(commitTimeout)
 	defer release()

@@ -1,6 +1,6 @@
 // Package kafkax writes to and consumes from Kafka without loss: writes wait for all replicas, offsets are committed
 // after the effect, and messages that cannot be handled go to a dead-letter topic. Messages may come twice; consumers
-// recognise duplicates by event id. Names of topics and groups in this package have no prefix.
+// recognize duplicates by event id. Names of topics and groups in this package have no prefix.
 package kafkax
 
 import (
@@ -30,7 +30,7 @@ type Producer interface {
 	Produce(ctx context.Context, msgs ...Message) error
 }
 
-// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused for good.
+// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused permanently.
 var ErrPoison = errors.New("poison message")
 
 // ErrSeparate is what HandleBatch returns, before it has any effect, of a batch whose messages are to be handled one by one. It is
@@ -48,7 +48,7 @@ type Writer struct {
 	transport *kafka.Transport
 }
 
-// NewWriter makes a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
+// NewWriter creates a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
 // write, because metadata is cached for 6 s. The topics that are named here are created when the brokers do not know
 // one, for instance after they lost their disks.
 func NewWriter(c Cluster, topics ...Topic) *Writer {
@@ -57,7 +57,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
 		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do; keeps the order per key
-		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgement
+		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgment
 		BatchTimeout: 5 * time.Millisecond,                    // the library's default is one second
 		BatchSize:    500,
 		BatchBytes:   maxMessageBytes,
@@ -155,7 +155,7 @@ func MakeTopics(ctx context.Context, s Settings, topics []Topic) error {
 	})
 }
 
-// retryUntilReached calls try until it asks for no retry, ctx ends or reachLimit has passed, and returns the last error.
+// retryUntilReached calls try until try requests no retry, ctx ends or reachLimit has passed. It returns the last error.
 func retryUntilReached(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
 	for limit := time.Now().Add(reachLimit); ; {
 		again, err := try()
@@ -254,8 +254,8 @@ func led(topics []kafka.Topic) error {
 	return nil
 }
 
-// checkLeaders asks each partition's leader, because a leader learns of its partition a moment later than the other
-// brokers.
+// checkLeaders queries the leader of each partition, because a leader knows its partition slightly later than the other brokers
+// do.
 func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
 	ask := map[string][]kafka.OffsetRequest{}
 	for _, t := range topics {

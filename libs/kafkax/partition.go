@@ -37,7 +37,7 @@ const DefaultBatchBytes = 8 << 20
 // poisonPauses are the pauses between the tries of a poison message, below 5 s in all.
 var poisonPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 
-// Headers of a dead letter. The original message's headers are kept beside them.
+// Headers of a dead letter. The dead letter also keeps the original message's headers.
 const (
 	HeaderTopic     = "x-original-topic"
 	HeaderPartition = "x-original-partition"
@@ -167,7 +167,7 @@ func (p *partition) passed(m kafka.Message) {
 	p.gauge(m.HighWaterMark - next)
 }
 
-// handleBatch handles a batch at once. It returns false when each message must be handled alone.
+// handleBatch handles all messages of a batch together. It returns false when each message must be handled separately.
 func (p *partition) handleBatch(ctx context.Context, batch []kafka.Message) bool {
 	list := make([]Message, len(batch))
 	for i, m := range batch {

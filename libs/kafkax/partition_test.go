@@ -53,7 +53,7 @@ func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
 	})
 }
 
-// A batch whose handler asks for its messages one by one is no failure in the log; one that fails is.
+// A batch whose handler requests its messages one by one is not logged as a failure. A batch that fails is.
 func TestSeparateBatchIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/kafkatest"
 )
 
-// The library's defaults wait for no acknowledgement, wait a second and spread a key over all partitions.
+// The library's defaults wait for no acknowledgment, wait a second and spread a key over all partitions.
 func TestWriterLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."}).writer
@@ -44,7 +44,7 @@ func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// The offsets tell a stalled reader from a partition without new messages.
+// The offsets distinguish a stalled reader from a partition without new messages.
 func TestCheckFindsAStalledReader(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

@@ -41,8 +41,8 @@ func Decimals(code string) (int, error) {
 	return int(d), nil
 }
 
-// Step is the smallest difference between computed amounts of the currency, in minor units: 10 where ISO 4217 gives three
-// decimals, because card payments have no thousandths, else 1. Amounts that somebody enters may lie between.
+// Step is the smallest difference between computed amounts of the currency, in minor units: 10 where ISO 4217 defines three
+// decimals, because card payments have no thousandths, otherwise 1. Amounts that a person enters may be finer.
 func Step(code string) int64 {
 	if d, _ := Decimals(code); d == 3 {
 		return 10

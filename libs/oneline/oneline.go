@@ -34,8 +34,8 @@ func Check(s string) error {
 	return nil
 }
 
-// Invisible reports whether a character shows nothing by itself: white space, control and format characters, Unicode's
-// default ignorable characters, and the blank Braille pattern.
+// Invisible reports whether a character is invisible on its own: white space, control and format characters, Unicode's default
+// ignorable characters, and the blank Braille pattern.
 func Invisible(r rune) bool {
 	return unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == 0x2800
 }

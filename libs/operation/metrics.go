@@ -30,7 +30,7 @@ func Labelled(count, age *prometheus.GaugeVec, label string, measure Measure) Ba
 	return Backlog{Count: count.WithLabelValues(label), Age: age.WithLabelValues(label), Measure: measure}
 }
 
-// Meter measures how much work is not finished and since when, so that an alert can tell.
+// Meter measures how much work is unfinished and since when. Alerts use these metrics.
 type Meter struct {
 	Worker   *pg.DB // worker role
 	Now      func() time.Time

@@ -24,7 +24,7 @@ const (
 	maxAgain = 6
 )
 
-// UnderWay says that another request, or a worker, has what the transaction would change.
+// UnderWay reports that another request, or a worker, holds what the transaction would change.
 type UnderWay struct {
 	Answer *apperr.Error // when it takes too long
 }
@@ -32,7 +32,7 @@ type UnderWay struct {
 // Error implements error.
 func (u *UnderWay) Error() string { return u.Answer.Error() }
 
-// Again is the error of a transaction that lacks something: it is run again after Fetch, which runs outside of it.
+// Again is the error of a transaction that lacks something. The transaction is run again after Fetch, which runs outside of it.
 type Again struct {
 	// Fetch may be nil.
 	Fetch func(ctx context.Context) error
@@ -43,9 +43,9 @@ type Again struct {
 // Error implements error.
 func (a *Again) Error() string { return a.Why }
 
-// Retry runs do, and runs it again as its error asks: after the Fetch of an Again, and until no other attempt is under way.
-// It returns the Answer of an UnderWay that takes longer than patience, and apperr.ErrUnavailable when a transaction lacks
-// something time and again.
+// Retry runs do, and runs it again when its error requires it: after the Fetch of an Again, and until no other attempt is in
+// progress. It returns the Answer of an UnderWay that takes longer than patience. It returns apperr.ErrUnavailable when a
+// transaction lacks something repeatedly.
 func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Context) error) error {
 	for until, again := time.Now().Add(patience), 0; ; {
 		err := do(ctx)

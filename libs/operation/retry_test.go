@@ -54,7 +54,7 @@ func TestRetryWaits(t *testing.T) {
 	})
 }
 
-// A transaction that lacks something is run again once that is fetched, and not for ever.
+// A transaction that lacks something is run again after the missing data is fetched, but not endlessly.
 func TestRetryFetches(t *testing.T) {
 	t.Parallel()
 	runs, fetched := 0, 0
@@ -87,7 +87,7 @@ func TestRetryFetches(t *testing.T) {
 	}
 }
 
-// A service that was called has refused only where it says so for good.
+// A called service has refused only if its refusal is permanent.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{

@@ -26,7 +26,7 @@ type Operation[T any] interface {
 	Release(ctx context.Context, tx pg.Tx) error
 }
 
-// RefusedError says that an operation has had no effect.
+// RefusedError reports that an operation has had no effect.
 type RefusedError struct{ Answer error }
 
 // Error implements error.

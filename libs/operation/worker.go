@@ -36,42 +36,42 @@ func Homes(list []Home) (tenants [][16]byte, modes []bool) {
 }
 
 const (
-	dueAtOnce   = 100                    // rows that a worker looks up at once
-	homeWorkers = 32                     // rows of one tenant and mode that are worked off at once: less than an account's calls
-	allWorkers  = 256                    // rows that a worker works off at once
-	lookEvery   = 100 * time.Millisecond // how often new rows are looked for while some are worked off
-	restFor     = time.Second            // for which a row that stays due is left alone
-	reportEvery = time.Minute            // of the rows that failed, while others are still worked off
+	dueAtOnce   = 100                    // rows that a worker looks up at a time
+	homeWorkers = 32                     // rows of one tenant and mode that are processed at the same time: fewer than an account's calls
+	allWorkers  = 256                    // rows that a worker processes at the same time
+	lookEvery   = 100 * time.Millisecond // how often the worker looks for new rows while it processes others
+	restFor     = time.Second            // how long a row that stays due is not retried
+	reportEvery = time.Minute            // of the rows that failed, while others are still processed
 	keptErrors  = 20                     // of the rows that failed
 )
 
-// Workers works off the rows of all tenants that are due, those of each tenant and mode beside those of the others, so that the
-// account of one at the gateway, which may not answer, keeps nobody else waiting.
+// Workers processes the due rows of all tenants. It processes the tenants and modes in parallel, so that a tenant whose account
+// at the gateway does not respond delays no other tenant.
 type Workers[T comparable] struct {
-	// Service is the name under which rows are worked off.
+	// Service is the name of the service that processes the rows.
 	Service string
 	DB      *pg.DB // worker role
 	// Find returns up to limit rows, the oldest first, without those of the tenants that have all their workers.
 	Find func(ctx context.Context, tx pg.Tx, now time.Time, full []Home, limit int) ([]T, error)
 	Home func(row T) Home
-	// Do works off a row. An UnderWay says that another process has it, which is no failure.
+	// Do processes a row. An UnderWay reports that another process holds the row, which is not a failure.
 	Do  func(ctx context.Context, row T) error
 	Now func() time.Time
-	// Woken says that a row has become due; nil: nothing says so.
+	// Woken signals that a row has become due; nil: there is no signal.
 	Woken <-chan struct{}
-	// Report gets how many rows have failed since the last report, and the first of their errors.
+	// Report receives the number of rows that have failed since the last report, and the first of their errors.
 	Report func(ctx context.Context, count int, errs []error)
 
 	mu      sync.Mutex
 	all     sync.WaitGroup
 	running map[Home]int
-	begun   map[T]time.Time // of the rows that were begun lately, and have not ended well
+	begun   map[T]time.Time // of the rows that were begun recently and have not succeeded
 	failed  int
 	errs    []error
 	ended   chan struct{}
 }
 
-// Run works off what is due, and what becomes due meanwhile.
+// Run processes the rows that are due, and those that become due in the meantime.
 func (w *Workers[T]) Run(ctx context.Context) error {
 	w.running, w.begun, w.ended = map[Home]int{}, map[T]time.Time{}, make(chan struct{}, 1)
 	defer w.all.Wait()
@@ -100,7 +100,7 @@ func (w *Workers[T]) Run(ctx context.Context) error {
 	}
 }
 
-// look begins rows that are due; more says that there may be others that can begin now.
+// look begins rows that are due. more reports whether there may be others that can begin now.
 func (w *Workers[T]) look(ctx context.Context) (more bool, err error) {
 	full, places := w.full()
 	if places <= 0 {
@@ -121,7 +121,7 @@ func (w *Workers[T]) look(ctx context.Context) (more bool, err error) {
 	return begun && len(found) == dueAtOnce, nil
 }
 
-// full are the tenants that have all their workers, and how many workers are left for the others.
+// full returns the tenants that use all their workers, and the number of workers that are left for the others.
 func (w *Workers[T]) full() (list []Home, places int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *Workers[T]) full() (list []Home, places int) {
 	return list, places
 }
 
-// tell reports what has failed.
+// tell reports the failures since the last report.
 func (w *Workers[T]) tell(ctx context.Context) {
 	w.mu.Lock()
 	count, errs := w.failed, w.errs
@@ -155,7 +155,7 @@ func (w *Workers[T]) idle() bool {
 	return len(w.running) == 0
 }
 
-// begin works off a row beside the others, unless it was begun just now or its tenant has all its workers.
+// begin processes a row in parallel with the others, unless it was begun recently or its tenant uses all its workers.
 func (w *Workers[T]) begin(ctx context.Context, row T) bool {
 	home := w.Home(row)
 	w.mu.Lock()
@@ -208,7 +208,7 @@ func Recovered(do func() error) (err error) {
 	return do()
 }
 
-// Failing is how many rows have failed lately.
+// Failing is how many rows have failed recently.
 type Failing struct{ count int }
 
 // Report logs how many rows fail whenever that changes.

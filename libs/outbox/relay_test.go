@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// topic is a broker that keeps what it acknowledged. It can fail after it stored a batch, like a broker that dies before
-// it answers.
+// topic is a broker that keeps what it acknowledged. It can fail after it stored a batch, like a broker that crashes before
+// it responds.
 type topic struct {
 	mu       sync.Mutex
 	messages []kafkax.Message
@@ -104,8 +104,8 @@ func TestARolledBackEventIsNeverSent(t *testing.T) {
 	}
 }
 
-// Relays are stopped at random, acknowledgements are lost, and two relays run at once: every event still arrives, and
-// the first arrivals of each object are in order.
+// Relays are stopped at random, acknowledgments are lost, and two relays run at the same time. Every event still arrives, and the
+// first arrivals of each object are in order.
 func TestNothingIsLostAndObjectsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	const objects, changes = 20, 15

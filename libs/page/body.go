@@ -113,7 +113,7 @@ func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.R
 	return data, rows.More, nil
 }
 
-// Send answers a list with Body.
+// Send responds with a list with Body.
 func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) error {
 	body, err := Body(pages, r, rows, place, shape)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r Request) position(p Place) Position {
 	return Position{At: p.Created, ID: p.ID}
 }
 
-// Serve answers one page of the list that the request asks for, or the whole list as CSV where the operation has that and
+// Serve responds with the requested page of the list. It responds with the whole list as CSV if the operation supports CSV and
 // the request prefers it. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,

@@ -29,7 +29,7 @@ type fields struct {
 	objects map[string]*fields
 }
 
-// newTable lays the columns out in the contract's order, with the expanded resources that the request asks for.
+// newTable arranges the columns in the order of the contract, including the resources that the request expands.
 func newTable(columns []contract.Column, expand []string) *table {
 	t := &table{}
 	t.row = t.add("", columns, expand)

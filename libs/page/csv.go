@@ -36,7 +36,7 @@ func refusePaging(q contract.Query) error {
 	return nil
 }
 
-// serveCSV answers all rows of a list, page by page.
+// serveCSV responds with all rows of a list, page by page.
 func serveCSV[T, V any](
 	c *gin.Context, r Request, read func(ctx context.Context, r Request) (Rows[T], error), place func(T) Place, shape func(T) V,
 ) error {

@@ -20,7 +20,7 @@ const (
 	writeStallTime  = 45 * time.Second // of one write; longer than the gateway waits for its client
 )
 
-// Download answers a body of any size, which send writes part by part; it writes at least once. The downloads of a tenant and of
+// Download responds with a body of any size, which send writes part by part; it writes at least once. The downloads of a tenant and of
 // the process are limited in number and in time. An error before the first byte is returned. After it the connection is closed,
 // so that no client takes a part for the whole.
 func Download(c *gin.Context, contentType string, send func(ctx context.Context, w io.Writer) error) error {
@@ -49,7 +49,7 @@ type download struct {
 	began       bool
 }
 
-// Write sends a part at once, the header before the first one.
+// Write sends a part immediately. It sends the header before the first part.
 func (d *download) Write(part []byte) (int, error) {
 	if !d.began {
 		d.began = true

@@ -20,7 +20,7 @@ const DownloadRows = 250
 // with NewTurns for each kind of download: one that waits for another service keeps only those of its kind waiting.
 type Turns struct{ slots *quota.Slots }
 
-// NewTurns makes the turns of a kind of download in this process.
+// NewTurns creates the turns of a kind of download in this process.
 func NewTurns() Turns {
 	return Turns{quota.NewSlots(quota.Limits{
 		Work: Downloads.Work, All: Downloads.All, PerTenant: 1, Waiting: Downloads.PerTenant - 1, Wait: downloadTimeout,

@@ -93,7 +93,7 @@ func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (
 	return r, nil
 }
 
-// Next makes the cursor of the page after last.
+// Next creates the cursor of the page after last.
 func (c *Codec) Next(r Request, last Position) string {
 	k := c.keys[0]
 	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)

@@ -16,14 +16,14 @@ import (
 )
 
 // The bounds of a search, independent of how much is stored: a condition with at most RareMatches rows is read
-// completely, and otherwise the next rows of the list are examined with at most WalkLookups look-ups. Only a deep search
+// completely, and otherwise the next rows of the list are examined with at most WalkLookups lookups. Only a deep search
 // reads more; the number of deep searches is limited.
 const (
 	RareMatches = 1_000
 	WalkLookups = 10_000
 )
 
-// ErrTooBroad says that a deep search did not end within the statement time-out.
+// ErrTooBroad reports that a deep search did not end within the statement time-out.
 var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
 	"The search takes too long. Use longer words, or a filter that matches fewer rows.").WithRetryAfter(time.Second)
 
@@ -43,9 +43,9 @@ type List[T any] struct {
 	Conditions []Condition
 }
 
-// Search reads one page of the rows that fulfil all conditions. When few rows fulfil a condition, it begins with these.
-// When many rows fulfil every condition, it examines rows in the order of the list until the page is full. When that
-// needs too many look-ups, it collects the ids of all matches: this is a deep search.
+// Search reads one page of the rows that fulfill all conditions. When few rows fulfill a condition, it begins with these.
+// When many rows fulfill every condition, it examines rows in the order of the list until the page is full. When that
+// needs too many lookups, it collects the ids of all matches: this is a deep search.
 func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], error) {
 	if len(l.Conditions) == 0 {
 		sql, args := l.Statement(r, func(*Where) {})
@@ -104,7 +104,7 @@ func union(selects []string, end string) string {
 	return strings.Join(parts, ` union all `)
 }
 
-// collected begins with the ids of the rows that fulfil the first conditions. The ids are collected as an array, so that
+// collected begins with the ids of the rows that fulfill the first conditions. The ids are collected as an array, so that
 // every plan reads the index ranges of these conditions and the list's rows by key, and never all rows of the tenant.
 func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others []Condition) (Rows[T], error) {
 	selects := make([]string, len(first))
@@ -122,8 +122,8 @@ func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others
 	return Read(ctx, q, r, l.Scan, sql, args...)
 }
 
-// walked examines the next rows in the order of the list, as many as WalkLookups allows. complete says that the page is
-// full or that no more rows follow.
+// walked examines the next rows in the order of the list, as many as WalkLookups allows. complete reports whether the page is
+// full or no more rows follow.
 func (l List[T]) walked(ctx context.Context, q pg.Q, r Request) (rows Rows[T], complete bool, err error) {
 	wide := r
 	wide.Limit = WalkLookups / len(l.Conditions)

@@ -123,7 +123,7 @@ type Alternative struct {
 	args []any
 }
 
-// When makes an alternative. Each "?" in cond stands for the next argument.
+// When creates an alternative. Each "?" in cond stands for the next argument.
 func When(cond string, args ...any) Alternative { return Alternative{cond, args} }
 
 // OneOf are the alternatives in which column has one of the values, each once.

@@ -67,7 +67,7 @@ func SetMetadata(f Field[json.RawMessage], to *json.RawMessage) {
 	}
 }
 
-// Precondition says which version of a resource a change expects. The If-Match of a request implements it.
+// Precondition specifies which version of a resource a change expects. The If-Match of a request implements it.
 type Precondition interface {
 	// Check returns apperr.ErrVersion when the version is not the expected one.
 	Check(version int64) error

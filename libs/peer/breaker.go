@@ -24,7 +24,7 @@ const (
 	timeoutWindow     = 10 * time.Second
 )
 
-// ErrOpen says that nothing was sent, because the breaker is open.
+// ErrOpen reports that nothing was sent, because the breaker is open.
 var ErrOpen = circuitbreaker.ErrOpen
 
 // Breaker is the circuit breaker of a service, in the gateway and in the services that call it. Make one with NewBreaker.
@@ -33,7 +33,7 @@ type Breaker struct {
 	timeouts timeouts
 }
 
-// NewBreaker makes a closed breaker. changed is called with each new state: closed, open, half-open.
+// NewBreaker creates a closed breaker. changed is called with each new state: closed, open, half-open.
 func NewBreaker(changed func(state string)) *Breaker {
 	return &Breaker{circuit: circuitbreaker.NewBuilder[any]().
 		WithFailureRateThreshold(failureRate, failureCalls, failureSpan).
@@ -43,10 +43,10 @@ func NewBreaker(changed func(state string)) *Breaker {
 		Build()}
 }
 
-// Open reports whether the next call fails at once.
+// Open reports whether the next call fails immediately.
 func (b *Breaker) Open() bool { return b.circuit.IsOpen() && b.circuit.RemainingDelay() > 0 }
 
-// Begin takes a permit for one call, which Answered, Unavailable or Late returns; ErrOpen.
+// Begin acquires a permit for one call, which Answered, Unavailable or Late releases. It returns ErrOpen when there is none.
 func (b *Breaker) Begin() error {
 	if !b.circuit.TryAcquirePermit() {
 		return ErrOpen
@@ -54,14 +54,15 @@ func (b *Breaker) Begin() error {
 	return nil
 }
 
-// Answered ends a call that was answered with any status, and one that says nothing of the service: one tenant's data can cause a 500.
+// Answered ends a call that received a response with any status, because the data of one tenant can cause a 500. It also ends a
+// call that says nothing about the service.
 func (b *Breaker) Answered() { b.circuit.RecordSuccess() }
 
 // Unavailable ends a call without a connection, or with one that broke.
 func (b *Breaker) Unavailable() { b.circuit.RecordFailure() }
 
-// Late ends a call that was not answered in time. Of those of one client, which is a tenant or, without a credential, an address, a few
-// count only: what it asks for may be what makes them late. A call for no client counts always.
+// Late ends a call that timed out. Only a few calls of each client count, because the client's own requests may cause the
+// time-outs. A client is a tenant or, without a credential, an address. A call for no client always counts.
 func (b *Breaker) Late(client string) {
 	if client == "" || b.timeouts.count(client) || b.circuit.IsHalfOpen() {
 		b.circuit.RecordFailure()

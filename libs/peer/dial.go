@@ -12,14 +12,15 @@ const (
 	ConnectLimit = 3 * time.Second
 	// dialAttempt is how long one attempt to connect may take.
 	dialAttempt = 200 * time.Millisecond
-	// longestPause is the longest pause between two attempts that fail at once, such as refused ones: 5, 10, 20, 40, 80, 160 ms.
+	// longestPause is the longest pause between two attempts that fail immediately, such as refused connections: 5, 10, 20, 40, 80,
+	// 160 ms.
 	longestPause = 160 * time.Millisecond
 )
 
-// Dial connects to one of the processes behind an address, for as long as limit allows. A failed attempt is followed by another one,
-// whatever the request's method, because nothing was sent: a balancer that has not noticed that a process is gone may choose a living one
-// for the next attempt. Each attempt is short, because a process that is gone with its network drops packets and refuses nothing.
-// The error is that of the last attempt, for which Unconnected is true.
+// Dial connects to one of the processes behind an address, for as long as limit allows. A failed attempt is followed by another
+// one, regardless of the request's method, because nothing was sent. A balancer that has not noticed that a process is gone may
+// choose a running one for the next attempt. Each attempt is short, because a process that is gone with its network drops packets
+// and refuses nothing. The error is that of the last attempt, for which Unconnected is true.
 func Dial(ctx context.Context, network, address string, limit time.Duration) (net.Conn, error) {
 	end := time.Now().Add(limit)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longestPause) {
@@ -41,7 +42,7 @@ func Dial(ctx context.Context, network, address string, limit time.Duration) (ne
 	}
 }
 
-// Unconnected reports whether an error says that no connection was made, so that nothing was sent.
+// Unconnected reports whether an error means that no connection was made, so that nothing was sent.
 func Unconnected(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

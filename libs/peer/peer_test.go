@@ -221,7 +221,7 @@ func TestTimeoutIsOfAllTries(t *testing.T) {
 	}
 }
 
-// A peer that breaks its connections is not called for a while; a peer that answers is, whatever it answers.
+// A peer that breaks its connections is not called for a while. A peer that responds is called, regardless of its response.
 func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []bool{true, false} {

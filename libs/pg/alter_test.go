@@ -25,8 +25,8 @@ func altered() fstest.MapFS {
 	return files
 }
 
-// A migration that waits for a long read, such as a dump, lets all requests pass meanwhile, and is done when the read
-// has ended.
+// A migration that waits for a long read, such as a dump, lets all requests pass in the meantime, and completes when the read has
+// ended.
 func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)

@@ -45,7 +45,7 @@ func TestArgsThatAreMissingAreAnError(t *testing.T) {
 	}
 }
 
-// The pairs of an object are written beside its resource; an array and an absent value have no pairs.
+// The pairs of an object are written along with its resource. An array and an absent value have no pairs.
 func TestMetadataPairs(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, fstest.MapFS{"00001_pairs.sql": {Data: []byte(`-- +goose Up

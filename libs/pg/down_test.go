@@ -45,7 +45,7 @@ func TestDownTellsADeadServerFromAnError(t *testing.T) {
 }
 
 // An error that a repetition may cure is unavailable: a row that stays locked, a statement that takes too long, a pool
-// without a free connection. A request that its own client cancelled is not.
+// without a free connection. A request that its own client canceled is not.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
@@ -116,7 +116,7 @@ func TestUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var says interface{ Unavailable() bool } // as httpx asks
+	var says interface{ Unavailable() bool } // as httpx checks
 	for name, err := range verdicts {
 		if err == nil || !pg.Unavailable(err) || !errors.As(err, &says) || !says.Unavailable() {
 			t.Errorf("%s: %v", name, err)

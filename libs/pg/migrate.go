@@ -72,7 +72,8 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 // reachLimit is how long a migration waits for its server, because a pod may run seconds before its network is ready.
 const reachLimit = 30 * time.Second
 
-// reach returns when the server answers, at once when it refuses, and after reachLimit when there is no answer.
+// reach returns when the server responds. It returns immediately when the server refuses, and after reachLimit when there is no
+// response.
 func reach(ctx context.Context, db *sql.DB) error {
 	for limit := time.Now().Add(reachLimit); ; {
 		err := db.PingContext(ctx)

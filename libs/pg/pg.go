@@ -77,7 +77,7 @@ type DB struct {
 	wait time.Duration // for a free connection; 0 waits without end
 }
 
-// Open makes a pool and pings the server.
+// Open creates a pool and pings the server.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	db, err := open(ctx, url, opt)
 	if err != nil {
@@ -90,7 +90,7 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	return db, nil
 }
 
-// open makes a pool that connects when it is first used.
+// open creates a pool that connects when it is first used.
 func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -133,7 +133,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// errNoConnection says that all connections of the pool were in use for as long as a request may wait.
+// errNoConnection reports that all connections of the pool were in use for as long as a request may wait.
 var errNoConnection = errors.New("no connection became free")
 
 // acquire takes a connection from the pool.
@@ -156,7 +156,7 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 // Close closes the pool's connections.
 func (db *DB) Close() { db.pool.Close() }
 
-// Ping checks that the server answers.
+// Ping checks that the server responds.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
 const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
@@ -168,7 +168,7 @@ const Watermark = `current_setting('app.settled')::timestamptz`
 
 const setWatermark = `select set_config('app.settled', oldest_write()::text, true)`
 
-// Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialisation failure once, so fn must
+// Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialization failure once, so fn must
 // have no effect outside tx.
 func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
 	c, err := caller.Require(ctx)
@@ -230,7 +230,8 @@ func (db *DB) ReadToWatermark(ctx context.Context) Q {
 	return reader{db: db, caller: caller.FromContext(ctx), watermark: true}
 }
 
-// OtherMode returns ctx with the caller's other mode. After a miss it tells a 403 for the wrong mode from a 404.
+// OtherMode returns ctx with the caller's other mode. After a miss, a lookup in the other mode distinguishes a 403 for the wrong
+// mode from a 404.
 func OtherMode(ctx context.Context) context.Context {
 	c := caller.FromContext(ctx)
 	if c.Live() {
@@ -279,7 +280,7 @@ func Unavailable(err error) bool {
 	}
 }
 
-// unavailableError is an error for which Unavailable is true. Packages that do not import pg can ask it by its method.
+// unavailableError is an error for which Unavailable is true. Packages that do not import pg can call its method.
 type unavailableError struct{ error }
 
 // Unavailable reports that the request may succeed when it is repeated.

@@ -13,7 +13,7 @@ type Runtime interface {
 	Ready(name string, run func(ctx context.Context) error)
 }
 
-// OpenManaged opens a traced pool and closes it at the stop. The process is ready only while the pool's server answers.
+// OpenManaged opens a traced pool and closes it at the stop. The process is ready only while the pool's server responds.
 // An unreachable server is not an error, because it may come back. A server that refuses the login or has no such
 // database is one.
 func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
@@ -34,7 +34,7 @@ func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options)
 	return db, nil
 }
 
-// unreachable reports whether err says that no server answered, or that the server is starting, stopping or full.
+// unreachable reports whether err means that no server answered, or that the server is starting, stopping or full.
 func unreachable(err error) bool {
 	code := Code(err)
 	return Down(err) && (code == "" || code == "53300" || strings.HasPrefix(code, "57P"))

@@ -17,7 +17,7 @@ func (p *process) OnStop(_ string, stop func(context.Context) error) { p.stops =
 
 func (p *process) Ready(_ string, run func(context.Context) error) { p.checks = append(p.checks, run) }
 
-// A process starts before its database, and is ready when the database answers; a wrong login is an error at once.
+// A process can start before its database, and becomes ready when the database responds. A wrong login is an error immediately.
 func TestOpenManagedWaitsForAnUnreachableServer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)

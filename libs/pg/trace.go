@@ -19,7 +19,7 @@ var (
 	_ pgx.BatchTracer = (*tracer)(nil)
 )
 
-// newTracer makes a tracer. Call it after obs.StartTracing.
+// newTracer creates a tracer. Call it after obs.StartTracing.
 func newTracer() *tracer {
 	if !obs.Tracing() {
 		return &tracer{}

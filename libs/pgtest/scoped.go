@@ -94,7 +94,7 @@ type scopedTable struct {
 
 var (
 	reference = regexp.MustCompile(`(?i)\b(?:from|join|update|into)\s+([a-z_]+)`)
-	// returned are the columns that a statement returns; to return the tenant's column is not to ask for one tenant.
+	// returned matches the columns that a statement returns. A statement that returns the tenant's column does not filter by tenant.
 	returned = regexp.MustCompile(`(?i)\b(?:select\b[^()]*?\bfrom|returning\b[^()]*)`)
 )
 

@@ -14,8 +14,8 @@ type Cap struct {
 	Remedy string // a sentence that says what to do
 }
 
-// Room returns nil when one more row fits beside there rows. The caller must have counted them under a lock that every
-// other writer of such rows takes, so that two writers cannot both add the last row.
+// Room returns nil when one more row fits in addition to the existing rows, whose number is there. The caller must count them
+// under a lock that every other writer of such rows takes, so that two writers cannot both add the last row.
 func (c Cap) Room(there int) error {
 	if there < c.Most {
 		return nil

@@ -33,7 +33,7 @@ type tenantSlots struct {
 	running chan struct{}
 }
 
-// NewSlots makes the slots of one kind of work in this process.
+// NewSlots creates the slots of one kind of work in this process.
 func NewSlots(l Limits) *Slots {
 	return &Slots{limits: l, slots: make(chan struct{}, l.All), tenants: map[ids.Tenant]*tenantSlots{}}
 }

@@ -28,7 +28,7 @@ func isTooMany(err error) bool {
 	return e.Kind == apperr.RateLimited && strings.Contains(e.Message, "too many documents")
 }
 
-// A tenant at its worst never holds the slots of another tenant, which gets one at once.
+// A tenant under heavy load never holds the slots of another tenant. The other tenant gets a slot immediately.
 func TestOneTenantNeverQueuesBehindAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAllSlotsAreTaken(t *testing.T) {
 	})
 }
 
-// A limit without waiting refuses at once, and gives a free slot whatever the timer says.
+// A limit without waiting refuses immediately. It grants a free slot regardless of the timer.
 func TestSlotsWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	s, tenant := NewSlots(Limits{Work: "documents", All: 2, PerTenant: 1}), ids.New[ids.TenantPrefix]()

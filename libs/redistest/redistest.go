@@ -94,7 +94,7 @@ func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	run(t, sentinel, append(args, "--bind", "127.0.0.1", "--requirepass", SentinelPassword)...)
 	c := redis.NewSentinelClient(options(t, a, sentinel, SentinelPassword))
 	defer c.Close()
-	eventually(t, "the Sentinel knows that the replica is in step", func() bool { // it asks each server once in 10 s
+	eventually(t, "the Sentinel knows that the replica is in step", func() bool { // it queries each server every 10 s
 		all := c.Replicas(t.Context(), MasterName).Val()
 		return len(all) == 1 && all[0]["master-link-status"] == "ok"
 	})

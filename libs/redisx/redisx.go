@@ -22,7 +22,7 @@ type Options struct {
 	Timeout  time.Duration // of one command or pipeline with its dialling; 15 ms
 	PoolSize int           // connections per node; 32
 	Access   Access
-	// Dial makes the network connections, under TLS if there is any. The default is a plain dialler.
+	// Dial creates the network connections, under TLS if there is any. The default is a plain dialer.
 	Dial dialFunc
 }
 

@@ -25,7 +25,7 @@ type Column[R any] struct {
 
 const batch = 100
 
-// ErrLeft says that some rows are sealed under a key that the box does not have.
+// ErrLeft reports that some rows are sealed under a key that the box does not have.
 var ErrLeft = errors.New("some secrets are left: no key opens them")
 
 // Run seals every text of the column under the box's first key, in small transactions of the worker role, and writes its

@@ -21,7 +21,7 @@ type Outcome[V any] struct {
 	Show   func(v V, mode api.Mode) Answer
 }
 
-// Run runs a verb in its transaction, once per Idempotency-Key, and answers with its outcome.
+// Run runs a verb in its transaction, once per Idempotency-Key, and responds with its outcome.
 func Run[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], verb func(ctx context.Context, tx pg.Tx) (V, error)) error {
 	reply, err := idemstore.Run(c.Request.Context(), answers, verb, func(ctx context.Context, v V) (idem.Reply, error) {
 		return o.Show(v, httpx.Mode(ctx)).reply(o.Status)
@@ -32,7 +32,7 @@ func Run[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], verb fun
 	return httpx.Send(c, reply)
 }
 
-// OperateFor runs an operation and answers with its outcome.
+// OperateFor runs an operation and responds with its outcome.
 func OperateFor[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], op operation.Operation[V]) error {
 	reply, err := operate(c.Request.Context(), answers, operation.Patience, op, func(ctx context.Context, v V) (idem.Reply, error) {
 		return o.Show(v, httpx.Mode(ctx)).reply(o.Status)

@@ -111,7 +111,7 @@ func (r Collection[ID, T]) reply(ctx context.Context, status int, v T) (idem.Rep
 	return out, err
 }
 
-// Get answers the resource of the path.
+// Get responds with the resource of the path.
 func Get[ID, T any](c *gin.Context, r Collection[ID, T]) error {
 	ctx := c.Request.Context()
 	v, err := r.Read(ctx, c.Param("id"))
@@ -122,7 +122,7 @@ func Get[ID, T any](c *gin.Context, r Collection[ID, T]) error {
 	return httpx.Resource(c, shown.Version, shown.Body)
 }
 
-// Object answers a value that has no version, and so no entity tag.
+// Object responds with a value that has no version, and so no entity tag.
 func Object(c *gin.Context, v any) error {
 	body, err := contract.Encode(v)
 	if err != nil {
@@ -134,7 +134,7 @@ func Object(c *gin.Context, v any) error {
 // None is the preparation of a use case that looks nothing up.
 func None[In any](_ context.Context, in In) (In, error) { return in, nil }
 
-// Create makes a resource: from converts the body, prepare looks up what the use case needs, and create makes the resource in
+// Create creates a resource: from converts the body, prepare looks up what the use case needs, and create makes the resource in
 // the transaction that stores the record of the key, the event and the response. An error of prepare is answered in that
 // transaction: an earlier success with the same key outranks it.
 func Create[ID, T, B, In, P any](
@@ -188,7 +188,7 @@ func Act[ID, T any](c *gin.Context, r Collection[ID, T], act func(ctx context.Co
 		})
 }
 
-// change answers an error of prepare in the transaction, after a missing resource.
+// change responds with an error of prepare in the transaction, after a missing resource.
 func change[ID, T, P any](
 	c *gin.Context, r Collection[ID, T], prepare func(ctx context.Context) (P, error),
 	use func(ctx context.Context, tx pg.Tx, id ID, p P, match patch.Precondition) (T, error),
@@ -215,7 +215,7 @@ func change[ID, T, P any](
 	return httpx.Send(c, reply)
 }
 
-// Operate runs an operation on the resource of an id, and answers with what it makes of it.
+// Operate runs an operation on the resource of an id, and responds with the result.
 func Operate[ID, T any](c *gin.Context, r Collection[ID, T], id ID, op operation.Operation[T]) error {
 	reply, err := r.operate(c.Request.Context(), http.StatusOK, op)
 	if err != nil {
@@ -252,7 +252,7 @@ func operate[T any](
 	return reply, err
 }
 
-// Delete deletes the resource of the path in a transaction and answers without a body.
+// Delete deletes the resource of the path in a transaction and responds without a body.
 func Delete[ID, T any](
 	c *gin.Context, r Collection[ID, T], verb func(ctx context.Context, tx pg.Tx, id ID, match patch.Precondition) error,
 ) error {

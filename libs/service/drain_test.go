@@ -112,7 +112,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Clients that never stop connecting do not keep a process for ever.
+// Clients that never stop connecting do not keep a process running.
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
 	rt, _, stop := running(t, func(rt *Runtime) {

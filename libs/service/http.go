@@ -37,8 +37,8 @@ func (rt *Runtime) HTTP(addr string, h http.Handler) {
 	rt.serve(addr, obs.Handler(rt.Log, rt.red, h))
 }
 
-// PublicHTTP is HTTP for a server that anybody can reach. Each request begins a new trace: a client's traceparent could
-// otherwise force sampling of every request, or join unrelated requests.
+// PublicHTTP is HTTP for a server on the public internet. Each request starts a new trace, because a client's traceparent could
+// force sampling of every request, or join unrelated requests.
 func (rt *Runtime) PublicHTTP(addr string, h http.Handler) {
 	seen := obs.Handler(rt.Log, rt.red, h)
 	rt.serve(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func (rt *Runtime) serveMetrics() {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	limits := rt.Common.HTTP
-	limits.WriteTimeout = 2 * time.Minute // a profile takes as long as the request asks for
+	limits.WriteTimeout = 2 * time.Minute // a profile takes as long as the request specifies
 	limits.MaxConnections = 100
 	rt.server("metrics", rt.Common.MetricsAddr, limits, mux, nil)
 }
@@ -126,8 +126,8 @@ func (rt *Runtime) accept(name string, srv *http.Server, l net.Listener) {
 	}
 }
 
-// ready answers 200 when every check passes within the deadline and the stop has not begun, else 503 with the name of
-// the failed check. The cause is logged only, because anybody can read the path.
+// ready returns 200 when every check passes within the deadline and the shutdown has not begun. Otherwise it returns 503 with the
+// name of the failed check. The cause is only logged, because the path is public.
 func (rt *Runtime) ready(w http.ResponseWriter, r *http.Request) {
 	if rt.stopping.Load() {
 		http.Error(w, "stopping", http.StatusServiceUnavailable)

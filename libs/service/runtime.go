@@ -95,7 +95,7 @@ func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 	})
 }
 
-// Every runs work at once and then once per interval, until the stop. After an error it retries with the back-off of Go
+// Every runs work immediately and then once per interval, until the shutdown. After an error it retries with the back-off of Go
 // instead of the interval.
 func (rt *Runtime) Every(name string, interval time.Duration, work func(ctx context.Context) error) {
 	rt.Go(name, func(ctx context.Context) error {

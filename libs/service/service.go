@@ -69,7 +69,7 @@ func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 	return command.Execute(ctx, root)
 }
 
-// Command makes a command that reads its Settings from the environment.
+// Command creates a command that reads its Settings from the environment.
 func Command[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,

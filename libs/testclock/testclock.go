@@ -41,8 +41,8 @@ func Put(ctx context.Context, tx pg.Tx, c Clock) error {
 	return nil
 }
 
-// Save writes the caller's clock beside something that is to expire. A later reader then uses a clock that is no older, though
-// the event of a return to real time may still be on its way.
+// Save stores the caller's clock along with something that expires. A later reader then uses a clock that is at least as recent,
+// even if the event of a return to real time has not arrived yet.
 func Save(ctx context.Context, tx pg.Tx) error {
 	c := caller.FromContext(ctx)
 	if c.Mode != caller.Test || c.PolicyVersion == 0 {

@@ -25,7 +25,7 @@ type Authority struct {
 	key    *ecdsa.PrivateKey
 }
 
-// New makes an authority. Its files are deleted at the end of the test.
+// New creates an authority. Its files are deleted at the end of the test.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir()}
@@ -78,7 +78,7 @@ func (a *Authority) Client(t testing.TB) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{pair}}
 }
 
-// sign makes the certificate of key.
+// sign creates the certificate of key.
 func (a *Authority) sign(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey) []byte {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, cert, a.cert, &key.PublicKey, a.key)

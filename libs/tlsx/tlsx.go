@@ -11,7 +11,7 @@ import (
 
 // Files are the paths of PEM files; each may be empty.
 type Files struct {
-	CA        string // authorities that are trusted beside the system's
+	CA        string // certificate authorities that are trusted in addition to the system's
 	Cert, Key string // the client's certificate with its chain, and its private key: both or neither
 }
 

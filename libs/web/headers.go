@@ -51,7 +51,7 @@ type Page struct {
 	Body   Component
 }
 
-// Show answers with a page.
+// Show responds with a page.
 func (s *Site) Show(w http.ResponseWriter, r *http.Request, p Page) error {
 	s.Guard(w)
 	h := w.Header()

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/words"
 )
 
-// The language that a person has chosen comes before those that the browser asks for.
+// The language that a person has chosen takes precedence over those that the browser requests.
 func TestText(t *testing.T) {
 	t.Parallel()
 	texts, err := words.New(fstest.MapFS{

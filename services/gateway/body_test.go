@@ -88,8 +88,8 @@ func TestBodiesOfOneCredentialAreBounded(t *testing.T) {
 	want(t, g.send(t, "POST", customers, ada, bearer(key)), 201, "")
 }
 
-// Over the limit of a credential the answer is 429, over that of the process 503 for every credential, until a body is
-// released.
+// Over the limit of a credential the response is 429. Over the limit of the process it is 503 for every credential, until a body
+// is released.
 func TestBytesOfBodies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

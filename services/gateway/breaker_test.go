@@ -15,7 +15,7 @@ func (g *gateway) breaker(service string) float64 {
 	return count(g.server.Pipeline.Metrics.Breaker.WithLabelValues(service))
 }
 
-// together sends `clients` GETs at once, each on its own connection, and counts the statuses of the answers.
+// together sends `clients` GETs at the same time, each on its own connection, and counts the statuses of the responses.
 func (g *gateway) together(t *testing.T, key string, clients int) map[int]int {
 	t.Helper()
 	many := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}

@@ -61,7 +61,8 @@ func TestCSVComesAsItIsSent(t *testing.T) {
 	eventually(t, "its line", func() bool { return strings.Contains(lastLine(g), `"/customers.csv"`) })
 }
 
-// Only an operation with CSV, asked for CSV, leaves the way of whole answers: its service gets no Accept.
+// Only a CSV request to an operation with CSV is streamed. All other responses are forwarded whole, and the service receives no
+// Accept header.
 func TestOtherAnswersAreWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +96,8 @@ func TestOtherAnswersAreWhole(t *testing.T) {
 	}
 }
 
-// An export is a download whatever it is asked for: it arrives while it is sent, counts as one, and is cut when it breaks off.
+// An export is always a download, regardless of the Accept header. It arrives while it is sent, counts as a download, and is cut
+// off when the service breaks off.
 func TestExportsAreDownloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,14 +22,14 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// fakeIdentity answers look-ups from memory, and counts them.
+// fakeIdentity answers lookups from memory, and counts them.
 type fakeIdentity struct {
 	url     string
 	mu      sync.Mutex
 	known   map[string]*internalapi.Principal // by hash
 	lookups int
 	down    bool
-	pages   http.HandlerFunc // OAuth's, whose path is not a look-up's
+	pages   http.HandlerFunc // OAuth's, whose path is not a lookup's
 }
 
 func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
@@ -73,7 +73,7 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 	return f
 }
 
-// newKey makes a test key; without scopes it has all of them.
+// newKey creates a test key; without scopes it has all of them.
 func (f *fakeIdentity) newKey(scopes ...string) string {
 	if len(scopes) == 0 {
 		scopes = proto.Scopes
@@ -89,7 +89,7 @@ func (f *fakeIdentity) newKey(scopes ...string) string {
 	return key
 }
 
-// newToken makes an access token of a new grant, which ends at a time.
+// newToken creates an access token of a new grant, which ends at a time.
 func (f *fakeIdentity) newToken(expires time.Time) string {
 	key := f.newKey()
 	token := apikey.Secret(apikey.AccessToken, apikey.KeyDigits)
@@ -124,7 +124,7 @@ func (f *fakeIdentity) asked() int {
 	return f.lookups
 }
 
-// fakeService stands for every service except identity: it stores what it made, and idempotency records.
+// fakeService stands for every service except identity. It stores what it creates, and idempotency records.
 type fakeService struct {
 	url      string
 	mu       sync.Mutex

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// While a client of the same address sends 50 invented keys a second with correct checksums, a valid key that this
-// gateway has not seen is answered within 2 s, and one that was valid recently at once.
+// While a client at the same address sends 50 invented keys a second with correct checksums, a request with a valid key that this
+// gateway has not seen gets a response within 2 s. A request with a key that was valid recently gets one immediately.
 func TestForgedKeysKeepNoClientOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -50,7 +50,7 @@ func TestForgedKeysKeepNoClientOut(t *testing.T) {
 	}
 }
 
-// Over the limit every unknown key gets 429; identity gets no more look-ups than the limit, and keys that were valid
+// Over the limit every unknown key gets 429; identity gets no more lookups than the limit, and keys that were valid
 // recently still pass.
 func TestForgedKeysOverTheBound(t *testing.T) {
 	t.Parallel()

@@ -164,7 +164,7 @@ func header(name, value string) edit { return func(r *http.Request) { r.Header.A
 
 func bearer(key string) edit { return header("Authorization", "Bearer "+key) }
 
-// send makes one request and checks the answer against the contract. A body that is not empty is sent as JSON.
+// send sends one request and checks the response against the contract. A body that is not empty is sent as JSON.
 func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *answer {
 	t.Helper()
 	a, err := g.try(t, method, path, body, edits...)

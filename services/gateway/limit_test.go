@@ -39,9 +39,9 @@ func TestTwoGatewaysOneLimit(t *testing.T) {
 	}
 }
 
-// A gateway with the default time-out of Redis must count exactly however busy its own process is. This test runs alone,
-// because it uses all processors. Other processes of the machine may delay Redis itself, which a gateway cannot tell
-// from a dead Redis; so one of three attempts must be exact.
+// A gateway with the default time-out of Redis must count exactly, no matter how busy its own process is. This test runs alone,
+// because it uses all processors. Other processes of the machine may delay Redis itself. A gateway cannot distinguish that from a
+// dead Redis, so one of three attempts must be exact.
 func TestABusyProcessDoesNotOpenTheLimit(t *testing.T) {
 	w := newWorld(t)
 	var seen []string

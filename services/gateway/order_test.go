@@ -148,7 +148,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	}
 }
 
-// A malformed key causes no look-up; an unknown key causes one, then none for a while.
+// A malformed key causes no lookup; an unknown key causes one, then none for a while.
 func TestLookupsOfBadKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

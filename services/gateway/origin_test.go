@@ -13,7 +13,7 @@ import (
 
 const ownPage = "https://till.example"
 
-// registered makes identity know one origin, and counts how often it is asked.
+// registered registers one origin with identity, and counts how often identity is called.
 func registered(w *world) *atomic.Int64 {
 	asked := new(atomic.Int64)
 	w.identity.pages = func(out http.ResponseWriter, r *http.Request) {
@@ -23,8 +23,8 @@ func registered(w *world) *atomic.Int64 {
 	return asked
 }
 
-// A browser that asks whether a script may send a request hears yes for the origins that apps have registered, on the paths of the API and
-// of the token endpoint alone. Any other OPTIONS is 405.
+// A preflight request is accepted for the origins that apps have registered, and only on the paths of the API and of the token
+// endpoint. Any other OPTIONS request gets 405.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

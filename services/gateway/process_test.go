@@ -156,9 +156,9 @@ func TestEnormousHeader(t *testing.T) {
 	}
 }
 
-// At most HTTP_MAX_CONNS of ten thousand idle connections are open at once. The others wait until open ones were idle
-// for HTTP_IDLE_TIMEOUT, so that a new client is served in bounded time. The waiting connections fit into the system's
-// own queue.
+// At most HTTP_MAX_CONNS of ten thousand idle connections are open at the same time. The others wait until open ones have been
+// idle for HTTP_IDLE_TIMEOUT, so that a new client is served in bounded time. The waiting connections fit into the system's own
+// queue.
 func TestIdleConnectionsAreBounded(t *testing.T) {
 	const limit, clients, idle = 6500, 10_000, 4 * time.Second
 	w := newWorld(t)

@@ -60,8 +60,8 @@ func newToken() string { return strings.ToLower(ids.New[ids.RequestPrefix]().Str
 
 func calendar(token string) string { return "/api/v1/calendar/" + token + ".ics" }
 
-// A missing, a wrong and a valid credential make no difference to an operation without one: identity is not asked, and the
-// answer has no header of a credential.
+// An operation without a credential ignores a missing, a wrong and a valid credential. The gateway does not call identity, and
+// the response has no header of a credential.
 func TestAnOperationWithoutACredential(t *testing.T) {
 	t.Parallel()
 	w, token := newWorld(t), newToken()
@@ -124,8 +124,8 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 	}
 }
 
-// A token may be read 60 times a minute over all gateways, however it is escaped; others are not held up, and a token that
-// is no longer valid is 404 at once.
+// A token may be read 60 times a minute over all gateways, however it is escaped. Other tokens are not delayed, and a token that
+// is no longer valid gets 404 immediately.
 func TestTheRateOfAToken(t *testing.T) {
 	t.Parallel()
 	w, token, other := newWorld(t), newToken(), newToken()
@@ -166,7 +166,7 @@ func TestTheRateOfAToken(t *testing.T) {
 	want(t, gates[0].send(t, "GET", calendar(other), ""), 404, "calendar_feed_not_found")
 }
 
-// While Redis is down each gateway counts by itself.
+// While Redis is down, each gateway counts on its own.
 func TestTheRateOfATokenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	w, token := newWorld(t), newToken()

@@ -42,7 +42,7 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	impatient := func(c *Config) { c.UpstreamTimeout, c.GatewayTimeout = 500*time.Millisecond, 500*time.Millisecond }
 	slow := w.start(t, impatient)
 	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
-	// The look-ups of keys go to identity's own address; clients' calls to identity are refused like all others.
+	// The lookups of keys go to identity's own address; clients' calls to identity are refused like all others.
 	dead.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", nowhere)).server.Pipeline.Upstreams["identity"]
 	slow.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", w.service.url), impatient).server.Pipeline.Upstreams["identity"]
 	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })

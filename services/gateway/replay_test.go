@@ -94,7 +94,7 @@ func TestReplayNeedsTheScopeStill(t *testing.T) {
 	want(t, g.send(t, "POST", bookings, party, edits...), 403, "insufficient_scope")
 }
 
-// When Redis has lost its data, the service's own record answers, and the gateway does not answer by itself.
+// When Redis has lost its data, the response comes from the service's own record, and not from the gateway.
 func TestReplayFromTheService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -66,7 +66,7 @@ func TestANewVersionHoldsFromTheNextRequest(t *testing.T) {
 	if a.Header.Get("X-Service-Scope") != "read:units" {
 		t.Errorf("X-Service-Scope %q", a.Header.Get("X-Service-Scope"))
 	}
-	// A version that identity does not have yet causes one look-up, not one per request.
+	// A version that identity does not have yet causes one lookup, not one per request.
 	w.setState(t, key, "9")
 	before := w.identity.asked()
 	for range 3 {
@@ -136,7 +136,7 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey()
-	w.identity.mu.Lock() // the look-up hangs until all requests wait for it
+	w.identity.mu.Lock() // the lookup hangs until all requests wait for it
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -153,8 +153,7 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 	}
 }
 
-// A single time-out of Redis must not make the gateway ask identity again for every credential that is older than a
-// second.
+// A single time-out of Redis must not make the gateway look up every credential that is older than a second in identity again.
 func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -119,7 +119,7 @@ func TestDeadAndSlowService(t *testing.T) {
 	}
 }
 
-// A refused connection is retried for every call: behind a load balancer the next attempt may reach a living process.
+// A refused connection is retried for every call, because behind a load balancer the next attempt may reach a running process.
 // Here the service starts while the call waits.
 func TestARefusedConnectionIsTriedAgain(t *testing.T) {
 	t.Parallel()

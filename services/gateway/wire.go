@@ -126,11 +126,11 @@ const (
 // breakerStates are the values of the metric.
 var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
 
-// lookups is the metric's name of the breaker of identity's look-ups, which is not the breaker of clients' calls to
+// lookups is the metric's name of the breaker of identity's lookups, which is not the breaker of clients' calls to
 // identity.
 const lookups = "identity look-ups"
 
-// upstreams makes one Upstream per service that the gateway calls. A service that the contract names and proto/services.yaml does not
+// upstreams creates one Upstream per service that the gateway calls. A service that the contract names and proto/services.yaml does not
 // have stops the start.
 func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger, m *app.Metrics) (map[string]app.Upstream, error) {
 	out := map[string]app.Upstream{}

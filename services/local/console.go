@@ -97,8 +97,8 @@ func (c *console) file(name string) (*os.File, error) {
 	return f, err
 }
 
-// grave reports whether a line must be shown at once: a warning, an error, or something that is not a log line, such as
-// a panic.
+// grave reports whether a line must be shown immediately: a warning, an error, or something that is not a log line, such as a
+// panic.
 func grave(line []byte) bool {
 	return line[0] != '{' || bytes.Contains(line, []byte(`"level":"WARN"`)) || bytes.Contains(line, []byte(`"level":"ERROR"`))
 }

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// dataDir makes the folder of the parts' data: .run/data, or, as root, a folder that the servers' user can reach, to
+// dataDir creates the folder of the parts' data: .run/data, or, as root, a folder that the servers' user can reach, to
 // which .run/data links.
 func dataDir(root, run string) (string, error) {
 	link := filepath.Join(run, "data")

@@ -117,7 +117,7 @@ func (p *platform) greet(ctx context.Context, r seed.Result) {
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
 }
 
-// docsNote says when /docs is the plain page.
+// docsNote returns a note when /docs is the plain page.
 func docsNote(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

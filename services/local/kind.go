@@ -143,7 +143,7 @@ func (k *kind) install(ctx context.Context, datastores, tag string, values []str
 	return k.seed(ctx)
 }
 
-// putSecrets makes the Secrets that the datastores and the services read, and stores the keys in a Secret of their own.
+// putSecrets creates the Secrets that the datastores and the services read, and stores the keys in a Secret of their own.
 func (k *kind) putSecrets(ctx context.Context) error {
 	secrets := map[string]map[string]string{
 		dataSecret: {"postgres-password": k.keys.Secret("postgres"), "redis-password": k.keys.Secret("redis")},

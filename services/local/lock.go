@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// errRunning says that this checkout's stack already runs.
+// errRunning reports that this checkout's stack already runs.
 var errRunning = errors.New("the platform of this checkout is already running")
 
 // lock takes the checkout's lock. The kernel releases it when this process ends.
@@ -32,8 +32,8 @@ func lock(run string) (release func(), err error) {
 	return func() { _ = f.Close() }, f.Truncate(int64(len(text)))
 }
 
-// stopHolder asks the process that holds the lock to stop, and reports whether that process exists: the process id of a
-// killed one stays in the file until the next one writes its own.
+// stopHolder signals the process that holds the lock to stop, and reports whether that process exists. The process id of a killed
+// process stays in the file until the next process writes its own.
 func stopHolder(run string) bool {
 	text, err := os.ReadFile(filepath.Join(run, "lock")) //nolint:gosec // of this checkout
 	if err != nil {

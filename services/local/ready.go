@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// A service that dies so often before it is ready is given up.
+// A service that crashes so often before it is ready is given up.
 const (
 	tooManyDeaths = 4
 	readyLimit    = time.Minute

@@ -29,7 +29,7 @@ type stack struct {
 	standIn     string   // why the broker is not Apache Kafka; empty when it is, or was given
 }
 
-// wanted says which parts to start, and which are given.
+// wanted specifies which parts to start, and which are given.
 type wanted struct {
 	postgresURL, redisURL, brokers string   // used when not empty
 	kafka                          []string // kinds: auto, apache, embedded
@@ -49,7 +49,7 @@ func (w wanted) check(ctx context.Context) error {
 	return all.Wait()
 }
 
-// startParts starts the parts that are not given, in parallel, and returns when each of them answers.
+// startParts starts the parts that are not given, in parallel, and returns when each of them responds.
 func (s *stack) startParts(ctx context.Context, w wanted) error {
 	s.postgresURL, s.redisURL = w.postgresURL, w.redisURL
 	if w.brokers != "" {
@@ -187,7 +187,7 @@ func (s *stack) explain(name string, err error) error {
 	return err
 }
 
-// sibling returns the path of an executable beside this one.
+// sibling returns the path of an executable in the same folder as this one.
 func sibling(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

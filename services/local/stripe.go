@@ -36,7 +36,7 @@ func (w wiring) stripeSettings(data string) []string {
 	return lines(vars)
 }
 
-// startStripe starts the Stripe stand-in and returns when it answers.
+// startStripe starts the Stripe stand-in and returns when it responds.
 func (p *platform) startStripe(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(p.data, stripeName), 0o700); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (p *platform) secretFile(name, secret string) (string, error) {
 	return path, os.WriteFile(path, []byte(secret), 0o600)
 }
 
-// registerEndpoint tells the stand-in to send events of the demo account in test mode to an address, and returns the secret that
-// signs them.
+// registerEndpoint configures the stand-in to send events of the demo account in test mode to an address, and returns the secret
+// that signs them.
 func (w wiring) registerEndpoint(ctx context.Context, address string, events []string) (secret string, err error) {
 	form := url.Values{"url": {address}, "enabled_events[]": events}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.stripeURL()+"/v1/webhook_endpoints", strings.NewReader(form.Encode()))

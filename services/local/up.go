@@ -189,7 +189,7 @@ func (p *platform) choosePorts() error {
 	return p.takePort(stripeName, 0)
 }
 
-// migrate makes the databases and updates each service's tables.
+// migrate creates the databases and updates each service's tables.
 func (p *platform) migrate(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range proto.Services() {

@@ -69,7 +69,7 @@ func with(ctx context.Context, kafka string, args []string) error {
 	return runInside(ctx, args, env)
 }
 
-// startTestParts starts what tests ask for, and returns the variables with the addresses.
+// startTestParts starts the parts that tests require, and returns the variables with the addresses.
 func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, error) {
 	kinds := []string{kafka}
 	switch kafka {

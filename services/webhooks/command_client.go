@@ -34,7 +34,7 @@ func (c *clientConfig) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Key, "key", "", "API key of test mode (default DEMO_TEST_KEY)")
 }
 
-// connect makes the client. A flag overrides the environment.
+// connect creates the client. A flag overrides the environment.
 func (c *clientConfig) connect() (*public.Client, error) {
 	var found clientConfig
 	if err := service.Load(&found, service.EnvFile()); err != nil {

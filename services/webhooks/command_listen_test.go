@@ -142,7 +142,7 @@ func TestListenResumes(t *testing.T) {
 	var want []string
 	for range 3 {
 		want = append(want, p.Add("booking.updated"))
-		p.Add("customer.updated") // not asked for
+		p.Add("customer.updated") // not requested
 	}
 	for _, id := range want {
 		l.out.shows(t, id, "204")

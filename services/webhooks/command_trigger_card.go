@@ -47,7 +47,7 @@ func cards(steps []step) (c cardConfig, err error) {
 	return c, nil
 }
 
-// confirm confirms a payment intent with a test card. That the card is declined is what was asked for.
+// confirm confirms a payment intent with a test card. A declined card is the expected result and not an error.
 func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) error {
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()

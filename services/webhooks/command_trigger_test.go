@@ -164,7 +164,7 @@ func TestTriggerRefuses(t *testing.T) {
 	}
 }
 
-// A payment is confirmed with a test card, as a browser does it. A declined card is what payment.failed asks for.
+// A payment is confirmed with a test card, as a browser does it. A declined card is the expected result for payment.failed.
 func TestTriggerPaysByCard(t *testing.T) {
 	for kind, card := range map[string]string{"payment.succeeded": "pm_card_visa", "payment.failed": "pm_card_chargeDeclined"} {
 		a := newAPI(t)

@@ -217,7 +217,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// runs starts a program and returns a function that asks it about deliveries until the test ends. A program that crashes on a
+// runs starts a program and returns a function that passes deliveries to it until the test ends. A program that crashes on a
 // header is as wrong as one that accepts it.
 func runs(t *testing.T, name string, args ...string) check {
 	t.Helper()

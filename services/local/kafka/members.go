@@ -12,9 +12,9 @@ import (
 // watchEvery is how often the groups are checked.
 const watchEvery = time.Second
 
-// members makes sure that the session of every member can time out. kfake starts a member's session with the first
-// answer that reaches it: a member that was killed while it waited to join would keep its partitions for ever. So each
-// member gets one heartbeat in its name per generation, which starts its session too.
+// members makes sure that the session of every member can time out. kfake starts a member's session with the first response that
+// reaches the member. A member that was killed while it waited to join would keep its partitions indefinitely. Therefore members
+// sends one heartbeat on behalf of each member per generation, which also starts its session.
 type members struct {
 	cluster *kfake.Cluster
 	client  *kgo.Client

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCreate makes intents from many clients at once.
+// BenchmarkCreate creates intents from many clients at the same time.
 func BenchmarkCreate(b *testing.B) {
 	s := startForBenchmark(b)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}

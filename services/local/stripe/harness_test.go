@@ -152,14 +152,14 @@ func intent(amount int64, currency string) *stripe.PaymentIntentParams {
 	}
 }
 
-// paying confirms at once with a test method.
+// paying returns parameters that confirm the intent immediately with a test method.
 func paying(amount int64, currency, method string) *stripe.PaymentIntentParams {
 	p := intent(amount, currency)
 	p.Confirm, p.PaymentMethod = stripe.Bool(true), stripe.String(method)
 	return p
 }
 
-// pay makes an intent that must end in that status.
+// pay creates an intent that must end in that status.
 func (s *standIn) pay(amount int64, currency, method string, want stripe.PaymentIntentStatus) *stripe.PaymentIntent {
 	s.t.Helper()
 	pi, err := s.PaymentIntents.New(paying(amount, currency, method))
@@ -212,7 +212,7 @@ type receiver struct {
 	refuse int // so many requests are answered with 500
 }
 
-// receive makes an endpoint of the account for all events.
+// receive creates an endpoint of the account for all events.
 func (s *standIn) receive(api *client.API, types ...string) *receiver {
 	s.t.Helper()
 	if len(types) == 0 {

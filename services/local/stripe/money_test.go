@@ -137,7 +137,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// An inquiry takes nothing, and the charge does not show it. Events that are dropped come to nobody.
+// An inquiry withdraws no money, and the charge does not show it. Dropped events are not sent.
 func TestInquiriesAndDroppedEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)

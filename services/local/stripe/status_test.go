@@ -11,7 +11,7 @@ import (
 	"github.com/stripe/stripe-go/v76"
 )
 
-// Each of Stripe's declined cards gives its code, leaves a failed charge, and asks for another method.
+// Each of Stripe's declined cards returns its code, leaves a failed charge, and requires another payment method.
 func TestDeclines(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -24,7 +24,7 @@ const (
 	forgetAtOnce = 1000
 )
 
-// run serves until ctx ends. ready is told the address.
+// run serves until ctx ends. It calls ready with the address.
 func run(ctx context.Context, c config, ready func(address string)) (err error) {
 	db, err := store.Open(c.Data)
 	if err != nil {
@@ -102,7 +102,7 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	return server.Shutdown(end)
 }
 
-// prepare makes the account of the settings, and loads the keys of all accounts.
+// prepare creates the account of the settings, and loads the keys of all accounts.
 func prepare(db *store.DB, keys *api.Keyring, controls *control.Server, own domain.Account) error {
 	err := db.View(func(t *store.Tx) error {
 		accounts, err := t.Accounts()

@@ -134,8 +134,9 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 // sessionCookies are the names of the cookie of a session, where connections are encrypted and where they are not.
 var sessionCookies = [...]string{"__Host-holdfast_session", "holdfast_session"}
 
-// streamPage forwards an answer while it arrives. A session has the streams of one credential, whatever else its browser sends; without a
-// session the service answers at once. The service counts those of a session and of an operator too: it alone knows them.
+// streamPage forwards a response while it arrives. A session may have as many streams as one credential, whatever else its
+// browser sends. Without a session the service responds immediately. The service also counts the streams of a session and of an
+// operator, because only the service knows them.
 func (s *Server) streamPage(c *gin.Context, service string, call *domain.Call) error {
 	holder := "network:" + domain.Network(call.Address)
 	for _, name := range sessionCookies {

@@ -128,7 +128,7 @@ func checkIdempotencyKey(c *gin.Context) error {
 	return q.badKey
 }
 
-// replay answers with the cached answer to the same request, and refuses another request with the same key.
+// replay responds with the cached answer to the same request, and refuses another request with the same key.
 func (s *Server) replay(c *gin.Context) error {
 	q := of(c)
 	answer, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)

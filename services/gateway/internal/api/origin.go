@@ -51,7 +51,7 @@ func (s *Server) preflight(allow string) httpx.Handler {
 	}
 }
 
-// readable lets scripts of registered origins read the errors of h. The service says it itself in what it answers.
+// readable lets scripts of registered origins read the errors of h. The service does so itself in its own responses.
 func (s *Server) readable(h httpx.Handler) httpx.Handler {
 	return func(c *gin.Context) error {
 		err := h(c)

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Server answers every request that reaches the gateway.
+// Server handles every request that reaches the gateway.
 type Server struct {
 	Contract  *contract.Contract
 	Pipeline  *app.Pipeline

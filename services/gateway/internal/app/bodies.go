@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Bodies bounds the bytes of request bodies that this process holds at once: for each credential, and for all together.
+// Bodies limits the bytes of request bodies that this process holds at the same time, for each credential and in total.
 type Bodies struct {
 	one     int64 // for one credential
 	all     int64 // for all of them

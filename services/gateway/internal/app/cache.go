@@ -16,7 +16,7 @@ type cache[K comparable, V any] struct {
 	drop func(K)
 }
 
-// since says when the time of an entry begins.
+// since specifies when the time of an entry begins.
 type since bool
 
 const (

@@ -8,12 +8,12 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Lookups bounds how much identity must do for credentials that this process has not seen yet: how many are looked up at
-// once, and how many a second may turn out to be unknown. Further look-ups wait in one queue per client address, and the
-// queues are served in turn, so that a client that guesses keys does not keep others waiting.
+// Lookups limits the load on identity from credentials that this process has not seen yet. It limits how many are looked up at
+// the same time, and how many per second may be unknown. Further lookups wait in one queue per client address. The queues are
+// served in turn, so that a client that guesses keys does not delay others.
 type Lookups struct {
 	atOnce int
-	rate   float64 // unknown credentials a second; after an idle second as many at once
+	rate   float64 // unknown credentials per second; after an idle second, as many at the same time
 
 	mu        sync.Mutex
 	running   int             // guarded by mu, like all fields below
@@ -24,21 +24,21 @@ type Lookups struct {
 	waking    bool // a timer will call dispatch
 }
 
-// addressQueue holds the look-ups that wait for one address, in the order of their arrival.
+// addressQueue holds the lookups that wait for one address, in the order of their arrival.
 type addressQueue struct {
 	address string
-	waiting []chan struct{} // each is closed when its look-up may begin
+	waiting []chan struct{} // each is closed when its lookup may begin
 }
 
 const (
-	// lookupWait is how long a look-up waits. It is less than the two seconds within which a valid credential must be
+	// lookupWait is how long a lookup waits. It is less than the two seconds within which a valid credential must be
 	// answered.
 	lookupWait = time.Second
-	// maxWaiting is how many look-ups of one address may wait.
+	// maxWaiting is how many lookups of one address may wait.
 	maxWaiting = 1024
 )
 
-// NewLookups allows atOnce look-ups at a time, and unknownPerSecond that find nothing.
+// NewLookups allows atOnce lookups at a time, and unknownPerSecond that find nothing.
 func NewLookups(atOnce, unknownPerSecond int) *Lookups {
 	return &Lookups{
 		atOnce: atOnce, rate: float64(unknownPerSecond), allowance: float64(unknownPerSecond), counted: time.Now(),
@@ -46,7 +46,7 @@ func NewLookups(atOnce, unknownPerSecond int) *Lookups {
 	}
 }
 
-// Enter waits until a look-up for a client's address may begin. It returns ErrGuessing when that takes too long. After a
+// Enter waits until a lookup for a client's address may begin. It returns ErrGuessing when that takes too long. After a
 // successful Enter call Leave.
 func (l *Lookups) Enter(address string) error {
 	ready := make(chan struct{})
@@ -67,7 +67,7 @@ func (l *Lookups) Enter(address string) error {
 	return domain.ErrGuessing
 }
 
-// Leave ends a look-up. unknown says that it found no credential.
+// Leave ends a lookup. unknown reports that it found no credential.
 func (l *Lookups) Leave(unknown bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +95,7 @@ func (l *Lookups) enqueue(address string, ready chan struct{}) bool {
 	return true
 }
 
-// withdraw removes a look-up from its queue and reports whether it still waited.
+// withdraw removes a lookup from its queue and reports whether it still waited.
 func (l *Lookups) withdraw(address string, ready chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *Lookups) withdraw(address string, ready chan struct{}) bool {
 	return true
 }
 
-// dispatch begins as many look-ups as allowed. l.mu is held.
+// dispatch begins as many lookups as allowed. l.mu is held.
 func (l *Lookups) dispatch() {
 	for len(l.queues) > 0 {
 		next := l.queues[0]
@@ -144,7 +144,7 @@ func (l *Lookups) take() bool {
 	return true
 }
 
-// wakeLater calls dispatch when one more unknown credential is allowed. When atOnce look-ups run, Leave calls it.
+// wakeLater calls dispatch when one more unknown credential is allowed. When atOnce lookups run, Leave calls it.
 func (l *Lookups) wakeLater() {
 	if l.waking || l.running >= l.atOnce {
 		return

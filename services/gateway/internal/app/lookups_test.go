@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// enter makes a look-up that takes `takes`, and returns how long it waited, -1 when it was refused.
+// enter makes a lookup that takes `takes`, and returns how long it waited, -1 when it was refused.
 func enter(t *testing.T, l *app.Lookups, address string, takes time.Duration, unknown bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -28,7 +28,7 @@ func enter(t *testing.T, l *app.Lookups, address string, takes time.Duration, un
 	return waited
 }
 
-// Only the number of parallel look-ups limits valid credentials, however many arrive.
+// Only the number of parallel lookups limits valid credentials, however many arrive.
 func TestLookupsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestUnknownOnesASecond(t *testing.T) {
 	})
 }
 
-// A client of another address waits for one look-up at most, however many look-ups of one address wait.
+// A client of another address waits for one lookup at most, however many lookups of one address wait.
 func TestAddressesAreServedInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAddressesAreServedInTurn(t *testing.T) {
 	})
 }
 
-// When the queue of an address is full, further look-ups are refused at once; look-ups that timed out leave the queue.
+// When the queue of an address is full, further lookups are refused immediately. Lookups that time out leave the queue.
 func TestAQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

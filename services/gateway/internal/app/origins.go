@@ -10,7 +10,7 @@ type Origins struct {
 	lookup  func(ctx context.Context, origin string) (bool, error)
 	cache   cache[string, bool]
 	last    cache[string, bool] // what was known last, for refusals
-	looking chan struct{}       // a place for each look-up of a refusal
+	looking chan struct{}       // a place for each lookup of a refusal
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	longOrigin     = 255 // bytes; no registered one is longer
 )
 
-// NewOrigins makes an empty cache in front of lookup.
+// NewOrigins creates an empty cache in front of lookup.
 func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *Origins {
 	return &Origins{
 		lookup: lookup, cache: newCache[string, bool](originsSize, originsKept, sinceWrite), last: newCache[string, bool](originsSize, originsLast, sinceWrite),
@@ -30,8 +30,8 @@ func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *
 	}
 }
 
-// Known reports whether a refusal may be read by scripts of an origin. It asks for one that is not known, within half a second and with few
-// at a time, because refused requests are many; where that fails, what was known within a day holds.
+// Known reports whether scripts of an origin may read a refusal. It looks up an unknown origin within half a second, with few
+// lookups at a time, because there are many refused requests. If the lookup fails, the last result of the past day applies.
 func (o *Origins) Known(ctx context.Context, origin string) bool {
 	select {
 	case o.looking <- struct{}{}:

@@ -45,8 +45,8 @@ type Pipeline struct {
 const (
 	// maxStale is the greatest age of a cached principal while no revocations can arrive.
 	maxStale = time.Second
-	// grace is how long Redis must have been down before principals are read again: after a single time-out of Redis,
-	// identity need not be asked for every credential. It is at most maxStale, so it delays no revocation further.
+	// grace is how long Redis must be down before principals are read again. After a single time-out of Redis, the gateway does not
+	// look up every credential in identity. It is at most maxStale, so it does not delay a revocation further.
 	grace = time.Second
 	// maxBlind is the greatest age while identity does not answer either.
 	maxBlind = 30 * time.Second
@@ -98,7 +98,7 @@ func outdated(c *Credential, r *store.Reply) bool {
 }
 
 // refresh reads c again because a revocation may have been lost, when Redis was down or lost its data. A credential is
-// read once for each marker and state, so that one wrong entry does not cause a look-up per request. When identity does
+// read once for each marker and state, so that one wrong entry does not cause a lookup per request. When identity does
 // not answer either, the request continues with the cached principal while it is not too old.
 func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	fresh, err := p.Principals.Reread(ctx, c, marker, state)
@@ -126,8 +126,8 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
 }
 
-// Replay decodes the cached answer of a request's key. It returns ErrMismatch when the answer belongs to another
-// request, and nil when only the service can tell.
+// Replay decodes the cached response of a request's key. It returns ErrMismatch when the response belongs to another request, and
+// nil when only the service can decide.
 func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Answer, error) {
 	if raw == nil {
 		return nil, nil

@@ -23,7 +23,8 @@ type Credential struct {
 	state  string
 }
 
-// LookupFunc asks identity for the principal of the hash of a credential of that kind. It returns ErrInvalid when there is none.
+// LookupFunc requests the principal of the hash of a credential of that kind from identity. It returns ErrInvalid when there is
+// none.
 type LookupFunc func(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error)
 
 // Principals finds the principal of a credential, and caches it.
@@ -31,7 +32,7 @@ type Principals struct {
 	lookup  LookupFunc
 	cache   cache[[32]byte, *Credential]
 	unknown cache[[32]byte, struct{}]
-	good    cache[[32]byte, struct{}] // credentials that were valid recently: their look-ups never wait
+	good    cache[[32]byte, struct{}] // credentials that were valid recently: their lookups never wait
 	flights singleflight.Group
 	lookups *Lookups
 	metrics *Metrics
@@ -41,16 +42,16 @@ type Principals struct {
 type PrincipalOptions struct {
 	Keep    time.Duration // how long a result is cached, also that there is no principal
 	Size    int           // entries of each cache
-	Lookups *Lookups      // limits look-ups of credentials that were not valid recently
+	Lookups *Lookups      // limits lookups of credentials that were not valid recently
 }
 
-// lookupTimeout bounds a look-up. Several requests may wait for it, so the end of one request does not cancel it.
+// lookupTimeout bounds a lookup. Several requests may wait for it, so the end of one request does not cancel it.
 const lookupTimeout = 3 * time.Second
 
 // goodFor is how long a valid credential is looked up without waiting.
 const goodFor = time.Hour
 
-// NewPrincipals makes empty caches in front of lookup.
+// NewPrincipals creates empty caches in front of lookup.
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
 		lookup: lookup, lookups: opt.Lookups, metrics: m,
@@ -93,7 +94,7 @@ func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, kind, addre
 }
 
 // Reread looks c up again, because of the marker and the state that Redis has answered. Only requests with the same
-// marker and state share a look-up: another look-up may have read before the change that they know of.
+// marker and state share a lookup: another lookup may have read before the change that they know of.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()
 	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, c.Caller.Kind, marker, state) }, marker, "/", state)
@@ -133,7 +134,7 @@ func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen 
 	return c.standing()
 }
 
-// load asks identity and caches the result.
+// load requests the principal from identity and caches the result.
 func (p *Principals) load(ctx context.Context, hash [32]byte, kind, marker, state string) (*Credential, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

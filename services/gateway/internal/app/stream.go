@@ -65,8 +65,8 @@ func (s *Streams) end(credential string) {
 	}
 }
 
-// maxDownload bounds the time of a whole answer that is forwarded while it arrives. The services end theirs a little
-// earlier.
+// maxDownload limits the time of a complete response that is forwarded while it arrives. The services end their responses
+// slightly earlier.
 const maxDownload = 5*time.Minute + 10*time.Second
 
 // Stream forwards the answer of op's service to w while it arrives. An error means that nothing was written.

@@ -33,7 +33,7 @@ type TokenOptions struct {
 	Limit   domain.Limit  // of one token
 }
 
-// NewTokens makes empty caches.
+// NewTokens creates empty caches.
 func NewTokens(opt TokenOptions) *Tokens {
 	return &Tokens{
 		missing: opt.Missing, limit: opt.Limit, lookups: opt.Lookups,

@@ -24,7 +24,7 @@ type Answer struct {
 	Applied         string
 	Body            []byte
 	KeepUntil       time.Time           // end of the idempotency record; zero: no record
-	Passed          map[string][]string // further headers for a browser; nil for every other answer
+	Passed          map[string][]string // further headers for a browser; nil for every other response
 	Private         bool                // the service says that the answer must not be cached
 }
 
@@ -40,13 +40,13 @@ type stored struct {
 
 const lengthSize = 4
 
-// Placeholder returns what may be cached of an answer with a secret or personal data: that its key was used, and with
-// which service. Only that service can tell whether the same request is repeated, and what the answer is.
+// Placeholder returns what may be cached of a response with a secret or personal data: that its key was used, and with which
+// service. Only that service knows whether the same request is repeated, and what the response is.
 func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
 
-// ErrStored says that a cached answer cannot be decoded. The caller ignores such an answer.
+// ErrStored reports that a cached answer cannot be decoded. The caller ignores such an answer.
 var ErrStored = errors.New("malformed cached answer")
 
 // Encode returns the cached form of an answer: fingerprint, length of the head, head, body.

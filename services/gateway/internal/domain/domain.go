@@ -58,7 +58,7 @@ func (p *Principal) Allows(needed []string) error {
 	return nil
 }
 
-// Bearer returns the credential in the values of the Authorization header and checks its form, without a look-up.
+// Bearer returns the credential in the values of the Authorization header and checks its form, without a lookup.
 func Bearer(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", ErrMissing

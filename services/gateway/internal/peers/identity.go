@@ -1,4 +1,4 @@
-// Package peers calls other processes: identity for look-ups, and the services that answer.
+// Package peers calls other processes: identity for lookups, and the services that answer.
 package peers
 
 import (
@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Identity asks the identity service for the principal of a credential.
+// Identity requests the principal of a credential from the identity service.
 type Identity struct{ Client *peer.Client }
 
 // Lookup returns the principal of the hash of a credential of that kind, domain.ErrInvalid when there is none. It only reads, so it is

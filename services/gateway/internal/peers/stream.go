@@ -33,7 +33,7 @@ const (
 // passedHeaders are the headers of a stream's answer that clients get. All others, such as X-Internal-*, are dropped.
 var passedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
 
-// newStreams makes the connections for streams: each is used for minutes, which fasthttp's limits on calls and answers
+// newStreams creates the connections for streams: each is used for minutes, which fasthttp's limits on calls and answers
 // do not allow. Their number is not limited here; app.Streams limits the streams of a credential.
 func newStreams(timeout time.Duration) *http.Transport {
 	return &http.Transport{

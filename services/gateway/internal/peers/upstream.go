@@ -80,7 +80,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 }
 
 // again allows a second attempt when a connection broke, but never after the deadline: for a read, or for a write that
-// the service recognises by its key. The other idle connections have most likely broken too.
+// the service recognizes by its key. The other idle connections have most likely broken too.
 func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout, retry bool) {
 	if errors.Is(err, fasthttp.ErrTimeout) || !req.Header.IsGet() && len(req.Header.Peek("Idempotency-Key")) == 0 {
 		return false, false

@@ -54,8 +54,8 @@ func Open(address string, opt Options) (*Redis, error) {
 	}, nil
 }
 
-// Evaluate runs the script. Concurrent requests share a pipeline. It returns ErrDown after one time-out when Redis does
-// not answer, and then at once until Redis is back.
+// Evaluate runs the script. Concurrent requests share a pipeline. When Redis does not respond, it returns ErrDown after one
+// time-out, and then immediately until Redis is back.
 func (r *Redis) Evaluate(q Request) (Reply, error) {
 	if r.down.Load() {
 		return Reply{}, ErrDown

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// lateReadConn tells a dead Redis from a busy gateway. When all processors are busy, a goroutine may run long after it
-// was ready: a deadline that was set before has then passed, and net.Conn reports it although the answer has arrived. So
-// the time-out begins with each read and write, and after a time-out the socket is read once more. Without this a burst
-// of requests would disable the limiter. TLS runs on top of it.
+// lateReadConn distinguishes a dead Redis from a busy gateway. When all processors are busy, a goroutine may run long after it
+// was ready. A deadline that was set before has then passed, and net.Conn reports a time-out although the response has arrived.
+// Therefore the time-out begins with each read and write, and after a time-out the socket is read once more. Without this, a
+// burst of requests would disable the limiter. TLS runs on top of it.
 type lateReadConn struct {
 	net.Conn
 	raw     syscall.Conn

@@ -23,7 +23,7 @@ var windowScript string
 // Revoked is the state of a credential that identity has revoked.
 const Revoked = "revoked"
 
-// ErrDown says that Redis did not answer in time, or is marked as down: decide without it.
+// ErrDown reports that Redis did not answer in time, or is marked as down: decide without it.
 var ErrDown = errors.New("redis is down")
 
 // Redis runs the script and caches answers. Make one with Open. Run sends what Evaluate and CacheAnswer queue.

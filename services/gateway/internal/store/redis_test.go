@@ -191,7 +191,7 @@ func tombstoneHolds(t *testing.T, r *Redis) {
 	}
 }
 
-// Requests of many credentials at once share pipelines, whose commands go to different nodes of a Cluster.
+// Concurrent requests of many credentials share pipelines, whose commands go to different nodes of a Cluster.
 func manyCredentialsAtOnce(t *testing.T, r *Redis) {
 	t.Helper()
 	const credentials, requests = 40, 20

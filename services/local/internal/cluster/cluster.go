@@ -23,7 +23,7 @@ type Cluster struct {
 	helm    string // command
 }
 
-// Open checks that the kind cluster KIND_CLUSTER answers; the default is holdfast.
+// Open checks that the kind cluster KIND_CLUSTER responds; the default is holdfast.
 func Open(ctx context.Context, namespace string, say func(format string, args ...any)) (*Cluster, error) {
 	c := &Cluster{
 		Namespace: namespace, Say: say,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Testable returns an error of one line that says what the cluster lacks for `make kind-test`: a second node, onto which the pods of
+// Testable returns an error of one line that describes what the cluster lacks for `make kind-test`: a second node, onto which the pods of
 // a drained one move, and the metrics by which pods are added.
 func (c *Cluster) Testable(ctx context.Context) error {
 	nodes, err := c.usableNodes(ctx)

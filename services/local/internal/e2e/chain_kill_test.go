@@ -54,7 +54,7 @@ type target struct {
 	attempts      []*attempt
 }
 
-// newTarget makes a target: a quote, which is accepted beside something else, a lead or an invoice.
+// newTarget creates a target: a lead, an invoice, or a quote that is accepted while something else happens to it.
 func (w *chain) newTarget(t *testing.T, day int) *target {
 	t.Helper()
 	operation := []string{"accept", "accept", "accept", "convert with a booking", "open"}[rand.IntN(5)]
@@ -76,9 +76,10 @@ func (w *chain) newTarget(t *testing.T, day int) *target {
 	return out
 }
 
-// Quotes are accepted, cancelled, declined and changed at once, leads converted and invoices opened, while the services of the
-// chain are killed at random moments. In the end what each client was told is so; an accepted quote and a converted lead have
-// one booking, an accepted quote one invoice, each its events once; and the numbers of the invoices have no gap.
+// Quotes are accepted, canceled, declined and changed at the same time, leads are converted and invoices are opened, while the
+// services of the chain are killed at random moments. In the end the data matches every response that a client received. An
+// accepted quote and a converted lead have one booking, an accepted quote has one invoice, each has its events once, and the
+// numbers of the invoices have no gap.
 func TestChainUnderKills(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	w := newChain(t, c)
@@ -123,7 +124,7 @@ func TestChainUnderKills(t *testing.T) {
 	t.Logf("%d kills; %v", kills, counts)
 }
 
-// settled compares what the clients were told of the targets with the databases and with the events, and counts it.
+// settled compares the responses that the clients received with the databases and the events, and counts the results.
 func (w *chain) settled(t *testing.T, targets []*target) map[string]int {
 	t.Helper()
 	column := func(db *pgx.Conn, sql string) map[string]string {

@@ -29,7 +29,7 @@ func scaled(normal, full int) int {
 	return normal
 }
 
-// unique makes a value that no earlier run has used.
+// unique creates a value that no earlier run has used.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
 // answer is one HTTP answer, read completely.
@@ -84,7 +84,7 @@ type client struct {
 	told      sync.Map // kinds of wrong answers that were reported
 }
 
-// as makes a client with a key of .run/env.
+// as creates a client with a key of .run/env.
 func (p *platform) as(t *testing.T, name string) *client {
 	t.Helper()
 	if p.env[name] == "" {
@@ -149,8 +149,8 @@ func (c *client) want(t *testing.T, status int, method, path, body string) answe
 	return a
 }
 
-// insist does what the documentation tells a client to do while something is down: it repeats the request with the same
-// key until it gets one of the statuses. Any other answer except an outage is an error.
+// insist follows the documentation for clients during an outage: it repeats the request with the same key until it gets one of
+// the statuses. Any other response except an outage is an error.
 func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) answer {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && t.Context().Err() == nil; time.Sleep(50 * time.Millisecond) {

@@ -34,7 +34,7 @@ func (p *platform) control(t *testing.T, path string, body map[string]any) {
 	}
 }
 
-// deposit makes an intent of a new booking's deposit.
+// deposit creates an intent of a new booking's deposit.
 func deposit(t *testing.T, c *client) (made intent, booking string) {
 	t.Helper()
 	accepted := payable(t, c)
@@ -43,7 +43,8 @@ func deposit(t *testing.T, c *client) (made intent, booking string) {
 	return made, accepted.BookingID
 }
 
-// A payer disputes a charge: the intent, the booking and the invoice show it until the operator has won, and the audit log tells both in plain words.
+// A payer disputes a charge. The intent, the booking and the invoice show the dispute until the operator has won, and the audit
+// log describes both events in plain language.
 func TestDisputeIsShownAndAudited(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	made, booking := deposit(t, c)

@@ -92,7 +92,7 @@ const (
 	truth      = `select format('%s|%s|%s|%s', id, first_name, version, false) from customers where id = any($1)`
 )
 
-// The consumer is killed again and again while customers change. Afterwards its state is correct, and each event has had
+// The consumer is killed repeatedly while customers change. Afterwards its state is correct, and each event has had
 // its effect once.
 func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {

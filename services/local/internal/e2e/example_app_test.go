@@ -87,8 +87,8 @@ func (a *exampleApp) ends(t *testing.T) string {
 	return listed[1]
 }
 
-// The app of the documentation lists bookings: with consent, then with the tokens of its file, then with a refresh, and
-// asks again when the operator has ended the grant.
+// The app of the documentation lists bookings: with consent, then with the tokens of its file, then with a refresh. It requests
+// consent again after the operator has revoked the grant.
 func TestTheExampleApp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens.json")
 	first := startExampleApp(t, file)

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the examples of the contract, proto/examples")
 
-// TestExamples makes each example of the contract again, as one story of an operator: what it sells, who books, and what
+// TestExamples creates each example of the contract again, as one story of an operator: what it sells, who books, and what
 // its receiver gets. It fails when an answer differs from the example. Run it with -update after a change, then make
 // gen.
 func TestExamples(t *testing.T) {
@@ -201,7 +201,7 @@ func (b *book) invoice(t *testing.T, customer string) {
 // exampleCalendar is the path of a calendar in the examples.
 const exampleCalendar = "/calendar/mfrggzdfmztwq2lknnwg23tpobyxe43u.ics"
 
-// calendar makes the examples of calendar feeds. The calendar's own has its first lines, and the token of its address is
+// calendar creates the examples of calendar feeds. The calendar's own has its first lines, and the token of its address is
 // replaced.
 func (b *book) calendar(t *testing.T) {
 	t.Helper()
@@ -229,7 +229,7 @@ func (b *book) calendar(t *testing.T) {
 	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
 }
 
-// pdf makes the example of a document: its first bytes.
+// pdf creates the example of a document: its first bytes.
 func (b *book) pdf(t *testing.T, operation, path string) {
 	t.Helper()
 	a := b.client.want(t, http.StatusOK, "GET", path, "")
@@ -272,7 +272,7 @@ func (b *book) clock(t *testing.T) {
 	b.step(t, "deleteTestClock", "DELETE", "/test-clock", "")
 }
 
-// export makes the example of an export: of a customer with an invoice, when their events have arrived.
+// export creates the example of an export: of a customer with an invoice, when their events have arrived.
 func (b *book) export(t *testing.T) {
 	t.Helper()
 	customer := b.client.want(t, http.StatusCreated, "POST", "/customers", `{"first_name":"Alan","last_name":"Turing","email":"alan@example.com"}`).id(t)
@@ -312,7 +312,7 @@ type exampleAnswer struct {
 // words finds the capital letters of an operationId.
 var words = regexp.MustCompile(`[A-Z]`)
 
-// step makes the example of an operation and returns the id in its answer.
+// step creates the example of an operation and returns the id in its answer.
 func (b *book) step(t *testing.T, operation, method, path, body string) (id string) {
 	t.Helper()
 	e := example{Request: exampleRequest{Method: method, Path: path, Body: json.RawMessage(body)}}
@@ -336,7 +336,7 @@ func (b *book) step(t *testing.T, operation, method, path, body string) (id stri
 	return resource.ID
 }
 
-// stream makes the example of the stream: its first event after the given one.
+// stream creates the example of the stream: its first event after the given one.
 func (b *book) stream(t *testing.T, path, after string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.client.base+path, nil)

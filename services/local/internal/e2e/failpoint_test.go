@@ -200,7 +200,7 @@ func newChain(t *testing.T, c *client) *chain {
 	}
 }
 
-// prepare makes a sent quote or a lead for a day, or a draft of an invoice, and returns the request that accepts, converts or opens it.
+// prepare creates a sent quote or a lead for a day, or a draft of an invoice, and returns the request that accepts, converts or opens it.
 func (w *chain) prepare(t *testing.T, operation string, day int) step {
 	t.Helper()
 	s := step{operation: operation, key: unique("step")}

@@ -122,7 +122,8 @@ func (p *purse) held() map[string]purseIntent {
 	return out
 }
 
-// differs says where the stand-in, payments, bookings and customers do not agree, or what does not add up; "" when all is well.
+// differs returns where the stand-in, payments, bookings and customers disagree, or what does not add up. It returns "" when
+// everything agrees.
 func (p *purse) differs() string {
 	p.t.Helper()
 	held, shown, b, list := p.held(), p.intents(), p.now(), p.invoices()
@@ -222,7 +223,8 @@ func (p *purse) agree() {
 	p.t.Fatalf("after %v: %s", p.steps, last)
 }
 
-// asked is what an intent may ask for at most: what is due of the booking and, where one is named, on the invoice.
+// begin creates an intent. owed is the most that the intent may request: what is due for the booking and, if body names an
+// invoice, on the invoice.
 func (p *purse) begin(body string, owed int64) (made intent, ok bool) {
 	p.t.Helper()
 	a := p.insist(p.t, http.MethodPost, "/payment-intents", body, unique("pay"), http.StatusCreated, http.StatusUnprocessableEntity)
@@ -236,7 +238,7 @@ func (p *purse) begin(body string, owed int64) (made intent, ok bool) {
 	return made, true
 }
 
-// card makes an intent for the booking or one of its invoices.
+// card creates an intent for the booking or one of its invoices.
 func (p *purse) card() (intent, bool) {
 	p.t.Helper()
 	b, list := p.now(), p.invoices()
@@ -251,7 +253,7 @@ func (p *purse) card() (intent, bool) {
 	return p.begin(body+"}", owed)
 }
 
-// pay confirms an intent, and asks for more at once, before the other services can have read of it.
+// payAndAskAgain confirms an intent, and immediately requests more, before the other services can have processed the payment.
 func (p *purse) payAndAskAgain(i intent, method string) {
 	p.t.Helper()
 	before := p.now()
@@ -376,10 +378,10 @@ func (p *purse) dispute(kind string) {
 	}
 }
 
-// Random sequences of an accepted quote, invoices, payments by card and in cash, reversals, voids, refunds that also fail, disputes and a
-// cancellation on one booking: after each step the stand-in for Stripe, payments, bookings and customers agree, what was taken and not
-// refunded lies on invoices or on none, nothing lies on none while an invoice awaits money, and no intent asks for more than is owed, also
-// in the moment after a payment.
+// Random sequences of an accepted quote, invoices, payments by card and in cash, reversals, voids, refunds that also fail,
+// disputes and a cancellation on one booking. After each step the stand-in for Stripe, payments, bookings and customers agree.
+// Money that was taken and not refunded is allocated to invoices or unallocated, and none is unallocated while an invoice awaits
+// money. No intent requests more than is owed, even in the moment after a payment.
 func TestMoneyAgreesEverywhere(t *testing.T) {
 	m, customers := newMerchant(t, "USD"), shared.database(t, "customers")
 	for range scaled(8, 200) {

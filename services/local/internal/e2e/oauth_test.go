@@ -89,7 +89,8 @@ func (p *person) submit(body string, fields url.Values) (*http.Response, string)
 	return p.open(http.MethodPost, p.base+html.UnescapeString(action[1]), fields)
 }
 
-// consent opens an app's authorization URL, signs in where asked, and allows what the app asks for in a mode. It returns what the app gets.
+// consent opens an app's authorization URL, signs in when required, and allows what the app requests in a mode. It returns the
+// parameters that the app receives.
 func (p *person) consent(address, mode string) url.Values {
 	p.t.Helper()
 	_, body := p.open(http.MethodGet, address, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// owing makes a merchant whose policy returns half of what was paid, and returns it by itself.
+// owing creates a merchant whose policy automatically refunds half of what was paid.
 func owing(t *testing.T) merchant {
 	t.Helper()
 	m := newMerchant(t, "USD")
@@ -78,7 +78,7 @@ func nextDay(t *testing.T, db *pgx.Conn, booking string) {
 	execute(t, db, `update automatic_refunds set retry_at = now(), due_at = now() where subject = $1`, booking)
 }
 
-// The payer disputes a payment before the booking is cancelled: the gateway refuses the refund on each day until the dispute is won, and
+// The payer disputes a payment before the booking is canceled: the gateway refuses the refund on each day until the dispute is won, and
 // then makes it once.
 func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	m := owing(t)
@@ -166,7 +166,8 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 	}
 }
 
-// Payments dies after it has written the refund of what is owed, before it asks the gateway. Another process makes the refund, once.
+// Payments crashes after it has written the refund of what is owed, before it calls the gateway. Another process creates the
+// refund, once.
 func TestOwedRefundIsMadeOnceWhenPaymentsDies(t *testing.T) {
 	m := owing(t)
 	bin, err := filepath.Abs("../../../../bin")

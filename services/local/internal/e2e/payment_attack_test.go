@@ -82,13 +82,13 @@ func newMerchant(t *testing.T, currency string) merchant {
 	return m
 }
 
-// booking makes a booking without a price.
+// booking creates a booking without a price.
 func (m merchant) booking(t *testing.T) string {
 	t.Helper()
 	return m.insist(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":%q}`, chainDay(rand.IntN(10_000))), unique("booking"), http.StatusCreated).id(t)
 }
 
-// begin makes an intent, and repeats the request with its key until it is made.
+// begin creates an intent, and repeats the request with its key until it is made.
 func (m merchant) begin(t *testing.T, booking string, amount int64, more string) (made intent) {
 	t.Helper()
 	m.beginWith(t, booking, amount, more, unique("pay"), &made)
@@ -191,8 +191,8 @@ func (m merchant) paid(t *testing.T, booking string, amount int64) {
 	})
 }
 
-// Whatever dies and whichever answer is lost, each intent that a client has asked for is made and charged once, and bookings shows
-// what the gateway holds: payments is killed at random under load while the stand-in loses every third answer.
+// Payments is killed at random under load while the stand-in loses every third response. Each intent that a client has requested
+// is still created and charged once, and bookings shows what the gateway holds.
 func TestChargedOnceUnderKillsAndLostAnswers(t *testing.T) {
 	m := newMerchant(t, "USD")
 	var rule struct{ ID int }
@@ -382,7 +382,8 @@ func TestPaymentRaces(t *testing.T) {
 	})
 }
 
-// Events that come shuffled, several times, and say that they are a day old change nothing of what is true, and each payment is told once.
+// Events that arrive out of order, several times, and with a time of a day ago do not change the result, and each payment is
+// reported once.
 func TestGatewayEventsOutOfOrder(t *testing.T) {
 	m := newMerchant(t, "USD")
 	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account, "repeat": 2, "shuffle": "1s", "age": "24h"}, nil)
@@ -528,7 +529,7 @@ func TestCurrencies(t *testing.T) {
 				}](t, m.client, path).Refunded == back
 			})
 			h := m.holding(t)
-			var returned []int64 // what was authorised and not captured counts as a refund at the gateway
+			var returned []int64 // what was authorized and not captured counts as a refund at the gateway
 			for _, r := range h.Refunds {
 				returned = append(returned, r.Amount)
 			}

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// A hold ends while the deposit is on its way: the booking stays expired, and the payment is kept and shown, or returned once where the
-// tenant's policy says so. A payment that comes first confirms the booking. When both happen at once, it is one of the two.
+// A hold expires while the deposit is being paid. The booking stays expired, and the payment is kept and shown, or refunded once
+// if the tenant's policy requires it. A payment that arrives first confirms the booking. When both happen at the same time, one
+// of the two applies.
 func TestHoldEndsWhileItIsPaid(t *testing.T) {
 	for _, refunds := range []bool{false, true} {
 		t.Run(fmt.Sprintf("refund_late_payments %t", refunds), func(t *testing.T) { holdEnds(t, refunds) })

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An account that Stripe does not answer keeps nobody else waiting: its own clients are told so, and how long to wait, those of other
-// tenants are served meanwhile, and what was begun is made once.
+// An account for which Stripe does not respond delays no other tenant. Its own clients get an error with the time to wait. The
+// clients of other tenants are served in the meantime, and what was begun is created once.
 func TestHangingAccount(t *testing.T) {
 	dead, well := newMerchant(t, "USD"), newMerchant(t, "USD")
 	booking := dead.booking(t)
@@ -78,8 +78,8 @@ func reconciled(t *testing.T, what string, ok func() bool) {
 	await(t, what, comparing(t, ok))
 }
 
-// comparing is ok beside a comparison with the gateway that is due every five seconds: one that was running has passed the payment already,
-// and puts off the next one when it ends.
+// comparing returns ok, and makes a reconciliation with the gateway due every five seconds. A reconciliation that is already
+// running may have passed the payment, and postpones the next one when it ends.
 func comparing(t *testing.T, ok func() bool) func() bool {
 	t.Helper()
 	payments, next := shared.database(t, "payments"), time.Time{}
@@ -92,8 +92,9 @@ func comparing(t *testing.T, ok func() bool) func() bool {
 	}
 }
 
-// paidOrReconciled waits until each booking shows what was taken. An event that met a dead process again and again comes only hours later,
-// so what a minute has not brought is left to the reconciler, which is what it is for: the test tells which events had not come.
+// paidOrReconciled waits until each booking shows what was taken. An event that repeatedly reached a crashed process arrives only
+// hours later. The reconciler exists for such events, so it processes what has not arrived within a minute. The test logs which
+// events had not arrived.
 func (m merchant) paidOrReconciled(t *testing.T, want map[string]int64) {
 	t.Helper()
 	late := maps.Clone(want)

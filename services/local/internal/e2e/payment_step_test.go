@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// paymentFailpoints are the steps at which payments dies in TestPaymentsDieAtEachStep, with the operation that passes the step, and
-// whether the operation has its effect without another word of the client.
+// paymentFailpoints are the steps at which payments dies in TestPaymentsDieAtEachStep, with the operation that passes the step,
+// and whether the operation takes effect without another request of the client.
 var paymentFailpoints = []struct {
 	name, operation string
 	completed       bool
@@ -20,7 +20,7 @@ var paymentFailpoints = []struct {
 	{"intent.written", "create", true},
 	{"intent.committed", "create", true},
 	{"action.begun", "capture", false},
-	{"action.asked", "capture", true}, // an event of Stripe tells
+	{"action.asked", "capture", true}, // an event of Stripe reports it
 	{"action.committed", "capture", true},
 	{"action.begun", "cancel", false},
 	{"action.asked", "cancel", true},
@@ -42,8 +42,9 @@ type cardStep struct {
 
 func (s *cardStep) String() string { return s.operation + ", killed at " + s.failpoint }
 
-// Payments dies at each step of a creation, a capture, a cancellation, a refund and the receipt of an event, while another process of it
-// goes on. Each has its effect at Stripe once, with the client's repetition and where it can without one, and shows what Stripe holds.
+// Payments crashes at each step of a creation, a capture, a cancellation, a refund and the receipt of an event, while another
+// process of it keeps running. Each operation takes effect at Stripe once, after the client's retry and, where possible, without
+// one. Afterwards it shows what Stripe holds.
 func TestPaymentsDieAtEachStep(t *testing.T) {
 	m := newMerchant(t, "USD")
 	bin, err := filepath.Abs("../../../../bin")

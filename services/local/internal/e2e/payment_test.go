@@ -135,7 +135,7 @@ type intent struct {
 	} `json:"failure"`
 }
 
-// payable makes a booking by an accepted quote: 1,000.00, of which a deposit of 200.00 is invoiced.
+// payable creates a booking by an accepted quote: 1,000.00, of which a deposit of 200.00 is invoiced.
 func payable(t *testing.T, c *client) chainQuote {
 	t.Helper()
 	unit := c.want(t, http.StatusCreated, http.MethodPost, "/units", `{"name":"Paid"}`).id(t)

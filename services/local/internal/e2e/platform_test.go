@@ -61,7 +61,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// eachBroker runs the test on both platforms at once. The shared one has Apache Kafka when a JDK and Maven are
+// eachBroker runs the test on both platforms at the same time. The shared one has Apache Kafka when a JDK and Maven are
 // installed.
 func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
 	t.Helper()
@@ -106,7 +106,7 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// newPlatform makes a checkout from the executables of `make build`.
+// newPlatform creates a checkout from the executables of `make build`.
 func newPlatform(settings ...string) (*platform, error) {
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {
@@ -256,7 +256,7 @@ func (p *platform) signal(t *testing.T, process string, sig syscall.Signal) {
 	}
 }
 
-// kill ends a process at once; the supervisor starts it again.
+// kill ends a process immediately. The supervisor restarts it.
 func (p *platform) kill(t *testing.T, process string) {
 	t.Helper()
 	p.signal(t, process, syscall.SIGKILL)

@@ -20,8 +20,8 @@ type paidBooking struct {
 
 type minorAmount struct{ Amount int64 }
 
-// A booking goes through its payment states by card: deposit_paid, paid, overpaid, partially_refunded, refunded. It is cancelled meanwhile,
-// and the share that its policy says comes back by itself.
+// A booking goes through its payment states by card: deposit_paid, paid, overpaid, partially_refunded, refunded. It is canceled
+// along the way, and the share that its policy defines is refunded automatically.
 func TestPaymentStatesAndRefundByPolicy(t *testing.T) {
 	s := shared.stripe(t)
 	slug := strings.ReplaceAll(unique("refunds"), "-", "")

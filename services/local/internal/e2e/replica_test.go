@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// replica is one more process of a service, beside the one of `local up`: with its settings and databases, at an address of
-// its own, and not started again when it dies.
+// replica is one more process of a service, in addition to the one of `local up`. It has the same settings and databases and its
+// own address, and is not restarted when it crashes.
 type replica struct {
 	service, program, address string
 	settings                  []string // besides those of the process of `local up`

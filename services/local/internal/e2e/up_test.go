@@ -133,7 +133,7 @@ func (p *platform) stopped(t *testing.T) {
 	}
 }
 
-// fresh makes a checkout that is deleted at the end of the test.
+// fresh creates a checkout that is deleted at the end of the test.
 func fresh(t *testing.T, settings ...string) *platform {
 	t.Helper()
 	p, err := newPlatform(settings...)
@@ -144,8 +144,8 @@ func fresh(t *testing.T, settings ...string) *platform {
 	return p
 }
 
-// A second checkout beside the first, on given parts: it starts none of its own, keeps to its prefix, and after a stop
-// and a start everything is as before.
+// A second checkout runs next to the first, on given parts. It starts no parts of its own, uses only its prefix, and works as
+// before after a stop and a start.
 func TestASecondCheckoutOnGivenParts(t *testing.T) {
 	onMachine(t)
 	t.Parallel()

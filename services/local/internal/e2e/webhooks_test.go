@@ -109,7 +109,7 @@ func (r *receiver) keep(h http.Header, body []byte) {
 	})
 }
 
-// signed checks a signature as docs/webhooks.md tells receivers to.
+// signed verifies a signature as docs/webhooks.md describes.
 func signed(header string, body []byte, secret string) bool {
 	var t string
 	for part := range strings.SplitSeq(header, ",") {
@@ -395,7 +395,7 @@ func TestListenAndTrigger(t *testing.T) {
 		}
 		if i == 3 {
 			shared.kill(t, "gateway")
-			shared.ended(t, "gateway") // the commands below ask once only
+			shared.ended(t, "gateway") // the commands below request once only
 			c := shared.as(t, "OTHER_TEST_KEY")
 			c.list(t, "/customers?limit=1")
 		}

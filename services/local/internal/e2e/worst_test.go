@@ -84,7 +84,7 @@ func (p *platform) largest(processes []string) (mib int) {
 	return mib
 }
 
-// tenantAtWorst makes a tenant with a booking and an invoice whose lines have a text, and returns what can be requested of it.
+// tenantAtWorst creates a tenant with a booking and an invoice whose lines have a text, and returns what can be requested of it.
 func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[string]reading {
 	t.Helper()
 	slug := strings.ReplaceAll(unique("worst"), "-", "")

@@ -64,7 +64,7 @@ func TestKilledPods(t *testing.T) {
 	}
 }
 
-// A worker node is drained, again and again, while all processors are busy: the disruption budgets hold, and no request is lost.
+// A worker node is drained, repeatedly, while all processors are busy: the disruption budgets hold, and no request is lost.
 func TestDrainedNode(t *testing.T) {
 	rounds := 2
 	if os.Getenv("TEST_SCALE") == "full" {

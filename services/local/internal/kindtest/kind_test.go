@@ -124,7 +124,7 @@ func pods(t *testing.T, service string) []clustertest.Pod {
 	return found
 }
 
-// key makes an API key of a new tenant, with the command-line tool in identity's pod.
+// key creates an API key of a new tenant, with the command-line tool in identity's pod.
 func key(t *testing.T) string {
 	t.Helper()
 	slug := fmt.Sprintf("kind-%d", time.Now().UnixNano())

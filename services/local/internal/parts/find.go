@@ -49,7 +49,7 @@ func postgresCandidates() []string {
 	return all
 }
 
-// hasContrib looks for btree_gist, beside the server or in Debian's folder.
+// hasContrib reports whether btree_gist exists, next to the server or in Debian's folder.
 func hasContrib(bin string, major int) bool {
 	for _, share := range []string{
 		filepath.Join("/usr/share/postgresql", strconv.Itoa(major)),

@@ -30,8 +30,8 @@ type Host struct {
 	Mark  string // value of supervise.OwnerEnv
 }
 
-// ServerUser returns the user that the parts run as: nil (the current user), or, as root, postgres when that user
-// exists, else nobody, because PostgreSQL refuses to run as root.
+// ServerUser returns the user that the parts run as: nil (the current user), or, as root, postgres when that user exists,
+// otherwise the user nobody, because PostgreSQL refuses to run as root.
 func ServerUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil // A nil credential means the user of this process.
@@ -54,13 +54,13 @@ func ServerUser() (*syscall.Credential, error) {
 	return nil, errors.New("running as root, and neither user postgres nor nobody exists to run the servers as")
 }
 
-// Prepare makes the data folder, owned by the servers' user.
+// Prepare creates the data folder, owned by the servers' user.
 func (h *Host) Prepare() error {
 	_, err := h.folder("")
 	return err
 }
 
-// folder makes a folder in the data folder, owned by the servers' user and closed to other users.
+// folder creates a folder in the data folder, owned by the servers' user and closed to other users.
 func (h *Host) folder(name string) (string, error) {
 	path := filepath.Join(h.Dir, name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -69,7 +69,7 @@ func (h *Host) folder(name string) (string, error) {
 	return path, h.give(path)
 }
 
-// write makes a file that only the servers' user can read.
+// write creates a file that only the servers' user can read.
 func (h *Host) write(path, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return err

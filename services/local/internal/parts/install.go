@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// quietInstall installs the packages in "$@" without starting or creating an instance of the system's own: Debian asks
-// policy-rc.d before it starts a service, and createcluster.conf before it makes a cluster. The script restores both
-// files, also at its next run after it was killed. The first argument is the system's root, empty except in tests.
+// quietInstall installs the packages in "$@" without starting or creating an instance of the system's own. Debian checks
+// policy-rc.d before it starts a service, and createcluster.conf before it creates a cluster. The script restores both files. If
+// it is killed, its next run restores them. The first argument is the system's root, empty except in tests.
 const quietInstall = `set -eu
 root=$1
 shift
@@ -55,13 +55,12 @@ type installer struct {
 func systemInstaller() installer {
 	return installer{uid: os.Geteuid(), lookPath: exec.LookPath, run: func(ctx context.Context, command []string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
-		cmd.Stdin = os.Stdin                                        // sudo may ask for a password
+		cmd.Stdin = os.Stdin                                        // sudo may prompt for a password
 		return cmd.CombinedOutput()
 	}}
 }
 
-// install installs Debian packages, as root or with sudo. When it cannot, its error is one line that says what to
-// install.
+// install installs Debian packages, as root or with sudo. When it cannot, its error is one line that explains what to install.
 func (i installer) install(ctx context.Context, packages []string, say func(string, ...any)) error {
 	hint := fmt.Sprintf("PostgreSQL %d+ (with contrib) and Redis %d+ are needed; missing here: %s",
 		postgresMajor, redisMajor, strings.Join(packages, ", "))

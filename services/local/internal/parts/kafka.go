@@ -31,7 +31,7 @@ type Kafka struct {
 	Embedded   string // path of local-kafka, Embedded only
 }
 
-// StartKafka starts the broker and returns when it answers.
+// StartKafka starts the broker and returns when it responds.
 func (h *Host) StartKafka(ctx context.Context, k Kafka) error {
 	spec, err := h.embeddedSpec(k)
 	if k.Kind == Apache {
@@ -119,7 +119,7 @@ broker.session.timeout.ms=3000
 `, broker, controller, data)
 }
 
-// ready asks for the brokers. A broker that listens but is not yet usable is missing in its own answer.
+// ready requests the list of brokers. A broker that listens but is not yet usable is missing from its own response.
 func (k Kafka) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -16,8 +16,8 @@ const (
 	highestPort = 32000
 )
 
-// Ports chooses free loopback ports, each of them once: a port counts as taken from the moment when it is chosen, before
-// its server listens, and for every checkout on the machine. The zero value is ready for use.
+// Ports selects free loopback ports, each of them once. A port counts as taken as soon as it is selected, before its server
+// listens, and for every checkout on the machine. The zero value is ready for use.
 type Ports struct {
 	mu     sync.Mutex
 	given  map[int]bool
@@ -61,9 +61,9 @@ func (p *Ports) Take(port int) bool {
 	return true
 }
 
-// claimed tells other checkouts that the port is taken, by a name in Linux's abstract socket space, which disappears
-// with this process. Call it before listenable, which uses the port for a moment. On other systems two starts in the
-// same second may choose the same port.
+// claimed reserves the port against other checkouts with a name in Linux's abstract socket namespace, which disappears with this
+// process. Call it before listenable, which uses the port for a moment. On other systems two starts in the same second may choose
+// the same port.
 func claimed(port int) (claim io.Closer, ok bool) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), true

@@ -35,7 +35,7 @@ func (p Postgres) URL() string {
 	return u.String()
 }
 
-// StartPostgres initialises the cluster when it is new, starts it, and returns when it answers.
+// StartPostgres initializes the cluster when it is new, starts it, and returns when it responds.
 func (h *Host) StartPostgres(ctx context.Context, p Postgres) error {
 	dir, err := h.folder("postgres")
 	if err != nil {

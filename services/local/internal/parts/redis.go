@@ -30,7 +30,7 @@ func (r Redis) URL() string {
 }
 
 // StartRedis starts Redis with a configuration file of its own and returns
-// when it answers.
+// when it responds.
 func (h *Host) StartRedis(ctx context.Context, r Redis) error {
 	dir, err := h.folder("redis")
 	if err != nil {

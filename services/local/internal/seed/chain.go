@@ -62,7 +62,7 @@ func (c *client) make(ctx context.Context, path string, body object) (string, er
 	return m.ID, err
 }
 
-// chainSeed makes quotes and invoices.
+// chainSeed creates quotes and invoices.
 type chainSeed struct {
 	*client
 

@@ -57,7 +57,7 @@ type booking struct {
 // Suggestion is a booking with a deposit that can be made now.
 type Suggestion struct{ PackageID, UnitID, Date, Start, End string }
 
-// fill makes the missing customers and, when there are no bookings, some bookings. It returns one that is still free.
+// fill creates the missing customers and, when there are no bookings, some bookings. It returns one that is still free.
 func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 	ids, err := c.customers(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func depositRank(p pack) int {
 
 var occasions = []string{"Birthday", "Team outing", "Wedding", "Sunset trip", "Photo shoot", "Anniversary"}
 
-// bookings makes a few bookings when there are none, one every third day from next week on, so that no two overlap.
+// bookings creates a few bookings when there are none, one every third day from next week on, so that no two overlap.
 func (c *client) bookings(ctx context.Context, customers []string, offers []booking, today time.Time) error {
 	there, err := list[booking](ctx, c, "/bookings?limit=1")
 	if err != nil || len(there) > 0 {

@@ -31,7 +31,7 @@ func OperatorPassword(keys *state.State) string { return keys.Secret("operator.p
 // ClientID is the client_id of demo's OAuth app, once it is seeded.
 func ClientID(keys *state.State) string { return keys.Given(clientKey) }
 
-// oauth makes an owner of demo, and an app that may ask for every scope.
+// oauth creates an owner of demo, and an app that may request every scope.
 func (s *Seeder) oauth(ctx context.Context) error {
 	if err := s.operator(ctx); err != nil {
 		return fmt.Errorf("making the operator: %w", err)

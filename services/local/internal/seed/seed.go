@@ -71,7 +71,7 @@ type tenantRow struct {
 	Slug string `json:"slug"`
 }
 
-// tenants makes the missing tenants, and returns all ids by slug.
+// tenants creates the missing tenants, and returns all ids by slug.
 func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 	out, err := s.Tool(ctx, "identity", "tenant", "list", "--json")
 	if err != nil {
@@ -133,5 +133,5 @@ func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
 	}
 	s.State.Give(name, made.Secret)
-	return made.Secret, s.State.Save() // saved at once, because a secret is shown only once
+	return made.Secret, s.State.Save() // saved immediately, because a secret is shown only once
 }

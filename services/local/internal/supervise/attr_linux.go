@@ -3,10 +3,10 @@ package supervise
 import "syscall"
 
 // childAttr gives a child its own process group, so that Ctrl-C in the terminal reaches only the supervisor, and a
-// signal from the kernel when the supervisor dies.
+// signal from the kernel when the supervisor ends.
 func childAttr(s Spec) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: s.User, Pdeathsig: s.Orphan}
 }
 
-// Attached ends a command when this process dies. The command stays in our process group, so that it keeps the terminal.
+// Attached ends a command when this process ends. The command stays in our process group, so that it keeps the terminal.
 func Attached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The back-off between two starts of a process that dies: it doubles from first to longest, and begins again at first
+// The back-off between two starts of a process that crashes: it doubles from first to longest, and begins again at first
 // when the process has lived for calm times the next pause.
 const (
 	firstDelay   = 200 * time.Millisecond

@@ -1,4 +1,4 @@
-// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that dies, stops
+// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that crashes, stops
 // them in reverse order, and makes sure that they end when the supervisor itself is killed.
 package supervise
 
@@ -23,7 +23,7 @@ type Spec struct {
 	User *syscall.Credential
 	Log  io.Writer // both output streams
 
-	Stop        syscall.Signal // asks for an orderly stop; SIGTERM when zero
+	Stop        syscall.Signal // requests a graceful stop; SIGTERM when zero
 	Orphan      syscall.Signal // sent by the kernel when the supervisor dies; SIGKILL when zero
 	StopTimeout time.Duration  // then SIGKILL to the whole group; 10 s when zero
 	Once        bool           // not restarted when it dies

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// OwnerEnv is set in every child's environment to the child's checkout, so that a later start can tell its own old
-// processes from other processes that got the same process id.
+// OwnerEnv is set in every child's environment to the child's checkout, so that a later start can distinguish its own old
+// processes from other processes with the same process id.
 const OwnerEnv = "HOLDFAST_CHECKOUT"
 
 // CleanUp ends what an earlier, killed supervisor left: each process of a pid file in dir that has one of marks in its
@@ -54,8 +54,8 @@ func readPID(file string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// end asks the process to stop, and kills it and its group after 10 s. SIGINT asks Postgres for a fast stop; the others
-// treat it like SIGTERM.
+// end signals the process to stop, and kills it and its group after 10 s. SIGINT requests a fast shutdown of Postgres. The other
+// processes treat it like SIGTERM.
 func end(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGINT)
 	if gone(pid, defaultStopTimeout) {

@@ -25,7 +25,7 @@ func showDelivery(d domain.Delivery, mode api.Mode) rest.Answer {
 	return rest.Answer{ID: d.ID.String(), Body: view.Delivery(d, mode)}
 }
 
-// listDeliveries answers one page of an endpoint's deliveries.
+// listDeliveries responds with one page of an endpoint's deliveries.
 func (a *API) listDeliveries(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	e, err := a.endpoints().Read(ctx, c.Param("id"))
@@ -56,7 +56,7 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, httpx.Mode(ctx)) })
 }
 
-// sentDelivery answers a delivery with what is sent.
+// sentDelivery responds with a delivery with what is sent.
 func (a *API) sentDelivery(c *gin.Context) error {
 	ctx := c.Request.Context()
 	endpoint, err := domain.ParseEndpointID(c.Param("id"))
@@ -81,7 +81,7 @@ func (a *API) sentDelivery(c *gin.Context) error {
 	return rest.Object(c, view.SentDelivery(d, sent, httpx.Mode(ctx)))
 }
 
-// failingDeliveries answers the deliveries of all endpoints that have failed, of the types that the caller may read.
+// failingDeliveries responds with the deliveries of all endpoints that have failed, of the types that the caller may read.
 func (a *API) failingDeliveries(c *gin.Context) error {
 	ctx := c.Request.Context()
 	list, err := store.FailingDeliveries(ctx, a.DB.Read(ctx), app.Readable(ctx), a.Now().Add(-domain.RecentlyFailed))
@@ -95,7 +95,7 @@ func (a *API) failingDeliveries(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// testEndpoint sends a sample event to an endpoint and answers with its delivery.
+// testEndpoint sends a sample event to an endpoint and responds with its delivery.
 func (a *API) testEndpoint(c *gin.Context) error {
 	b, err := httpx.Body[api.WebhookTest](c)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *API) retryDelivery(c *gin.Context) error {
 		})
 }
 
-// replayEvents delivers the events of a period to an endpoint again and answers with their number.
+// replayEvents delivers the events of a period to an endpoint again and responds with their number.
 func (a *API) replayEvents(c *gin.Context) error {
 	b, err := httpx.Body[api.EventReplay](c)
 	if err != nil {

@@ -76,7 +76,7 @@ func (a *API) listEndpoints(c *gin.Context) error {
 	}, view.Endpoint)
 }
 
-// listEventTypes answers all event types with their scopes.
+// listEventTypes responds with all event types with their scopes.
 func (a *API) listEventTypes(c *gin.Context) error {
 	data := make([]json.RawMessage, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {

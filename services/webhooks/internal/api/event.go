@@ -31,7 +31,7 @@ func (a *API) events() rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEve
 	}
 }
 
-// getEvent answers one event, whose body is stored as it is shown.
+// getEvent responds with one event, whose body is stored as it is shown.
 func (a *API) getEvent(c *gin.Context) error {
 	ctx := c.Request.Context()
 	e, err := a.events().Read(ctx, c.Param("id"))
@@ -44,7 +44,7 @@ func (a *API) getEvent(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusOK, "", e.Body)
 }
 
-// listEvents answers one page of events.
+// listEvents responds with one page of events.
 func (a *API) listEvents(c *gin.Context) error {
 	q := httpx.Query(c)
 	f := store.EventFilter{Types: q.List("type"), ObjectID: q.String("object_id")}

@@ -20,7 +20,7 @@ import (
 // objectEvents is the bound in proto/internal/webhooks.yaml.
 const objectEvents = 250
 
-// eventsOfObjects answers one page of the events about some objects.
+// eventsOfObjects responds with one page of the events about some objects.
 func (a *API) eventsOfObjects(c *gin.Context) error {
 	ctx := c.Request.Context()
 	objects := httpx.Query(c).List("object_ids")

@@ -64,7 +64,8 @@ func (w *world) record(ctx context.Context, n, size int, objects ...string) {
 	}
 }
 
-// The events about objects are those that the list shows of each, one object after the other, and nobody else's.
+// The events about several objects are those that the list shows for each object, one object after the other, and no events of
+// others.
 func TestEventsOfObjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

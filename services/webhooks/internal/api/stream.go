@@ -30,7 +30,7 @@ type Streams struct {
 // The sizes and times of a stream.
 const (
 	streamPage   = 100       // the most events of one read
-	streamBytes  = 256 << 10 // the most bytes of their bodies; a larger event is read by itself
+	streamBytes  = 256 << 10 // the most bytes of their bodies; a larger event is read alone
 	heartbeat    = 15 * time.Second
 	writeTimeout = 10 * time.Second
 )

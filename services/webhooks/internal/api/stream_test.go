@@ -88,7 +88,7 @@ func (w *world) openStream(ctx context.Context) (closeStream func()) {
 	}
 	closeStream = sync.OnceFunc(func() {
 		end()
-		_ = res.Body.Close() // its end was asked for
+		_ = res.Body.Close() // the test ended the stream
 		srv.Close()          // once the handler has returned
 	})
 	w.T.Cleanup(closeStream)

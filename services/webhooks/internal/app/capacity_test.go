@@ -202,8 +202,8 @@ func TestBytesOfAClaim(t *testing.T) {
 	}
 }
 
-// Sixteen tenants have two endpoints each that do not answer. The endpoint of another tenant answers at once, and its
-// deliveries do not wait for the others, whatever the speeds of the endpoints were before.
+// Sixteen tenants have two endpoints each that do not respond. The endpoint of another tenant responds immediately, and its
+// deliveries do not wait for the others, regardless of the previous speeds of the endpoints.
 func TestSlowReceivers(t *testing.T) {
 	t.Parallel()
 	const tenants, each, events, good = 16, 2, 120, 50

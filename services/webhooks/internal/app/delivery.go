@@ -97,7 +97,7 @@ func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.Endpoi
 	return store.Delivery(ctx, tx, endpoint, id)
 }
 
-// Replay says which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
+// Replay specifies which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
 // is the types that the endpoint subscribes to.
 type Replay struct {
 	Endpoint string
@@ -105,7 +105,7 @@ type Replay struct {
 	Types    []string
 }
 
-// Replay makes a delivery for each event of r and returns their number.
+// Replay creates a delivery for each event of r and returns their number.
 func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error) {
 	if err := MayRead(ctx, r.Types); err != nil {
 		return 0, err

@@ -28,10 +28,10 @@ import (
 //     each queue is ready next (endpoint_queues). The transaction commits.
 //  8. send starts a goroutine for each claim: attempt signs and posts the body, and passes on the result.
 //
-// At the same time writeResults takes results, up to 500 at once, and writes them in one transaction: store.LockClaims
-// locks what they change (queue, endpoints, endpoint_queues), updateHealth writes failures, breakers and speeds (endpoints, endpoint_queues)
-// and publishes events (outbox), and store.Complete writes the log and deletes or reschedules the rows (deliveries,
-// queue). Then it wakes Run for the next pass.
+// At the same time writeResults takes results, up to 500 at a time, and writes them in one transaction: store.LockClaims locks
+// what they change (queue, endpoints, endpoint_queues), updateHealth writes failures, breakers and speeds (endpoints,
+// endpoint_queues) and publishes events (outbox), and store.Complete writes the log and deletes or reschedules the rows
+// (deliveries, queue). Then it wakes Run for the next pass.
 
 // Sender posts to receivers.
 type Sender interface {
@@ -82,7 +82,7 @@ const (
 	minTenantShare = 32 // the least concurrency that a tenant's share has
 )
 
-// prepare makes the channels and maps on first use.
+// prepare creates the channels and maps on first use.
 func (d *Dispatcher) prepare() {
 	d.once.Do(func() {
 		d.wake, d.results, d.active = make(chan struct{}, 1), make(chan result, d.MaxConcurrency), map[*activeAttempt]bool{}
@@ -136,8 +136,8 @@ func (d *Dispatcher) waitForWake(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// pass claims due deliveries of the ready queues and starts their attempts. It reports whether the next pass may find
-// more to do at once. While results cannot be written it does nothing.
+// pass claims due deliveries of the ready queues and starts their attempts. It reports whether an immediate next pass may find
+// more to do. While results cannot be written, it does nothing.
 func (d *Dispatcher) pass(ctx context.Context, attempts *sync.WaitGroup) (more bool, err error) {
 	if d.writeFailing.Load() {
 		return false, nil

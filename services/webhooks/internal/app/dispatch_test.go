@@ -86,8 +86,8 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// To an endpoint that always fails, each attempt is made when docs/webhooks.md says. The twentieth is the last one, and the
-// operator is told twice.
+// Each attempt to an endpoint that always fails is made at the time that docs/webhooks.md specifies. The twentieth attempt is the
+// last one, and the operator is notified twice.
 func TestScheduleOfAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -172,7 +172,7 @@ func TestSevenDays(t *testing.T) {
 	e := w.endpoint(w.ctx, hook)
 	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 429, RetryAfter: 100 * time.Hour} })
 	w.ingest(w.ctx, 1)
-	for range 14 { // Retry-After is honoured up to 12 h
+	for range 14 { // Retry-After is honored up to 12 h
 		if n := w.drain(); n != 1 {
 			t.Fatalf("%d attempts after %s", n, w.Now())
 		}
@@ -194,7 +194,8 @@ func TestSevenDays(t *testing.T) {
 	}
 }
 
-// An answer 410 disables the endpoint at once: its pending deliveries fail, no new ones are made, and a replay makes them later.
+// A 410 response disables the endpoint immediately. Its pending deliveries fail, no new ones are created, and a replay creates
+// them later.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

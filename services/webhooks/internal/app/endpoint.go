@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// Guard says which URLs the platform may connect to.
+// Guard specifies which URLs the platform may connect to.
 type Guard interface {
-	// CheckURL returns nil, or a sentence that says what is allowed.
+	// CheckURL returns nil, or a sentence that describes what is allowed.
 	CheckURL(ctx context.Context, url string, live bool) error
 }
 
@@ -63,7 +63,7 @@ func (a *Endpoints) Prepare(ctx context.Context, in domain.EndpointPatch) (Endpo
 	return EndpointWrite{EndpointPatch: in, refused: a.check(ctx, in)}, nil
 }
 
-// Create makes an endpoint with a secret. Only this answer shows the secret.
+// Create creates an endpoint with a secret. Only this answer shows the secret.
 func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (domain.EndpointWithSecret, error) {
 	if w.refused != nil {
 		return domain.EndpointWithSecret{}, w.refused
@@ -189,8 +189,8 @@ func lockMatching(
 	return e, match.Check(e.Version)
 }
 
-// noTypes says that a use case discloses no events: a sample is not a real event, and a deletion sends nothing.
+// noTypes means that a use case discloses no events: a sample is not a real event, and a deletion sends nothing.
 func noTypes(domain.Endpoint) []string { return nil }
 
-// subscribedTypes says that a use case discloses the events that the endpoint subscribes to.
+// subscribedTypes means that a use case discloses the events that the endpoint subscribes to.
 func subscribedTypes(e domain.Endpoint) []string { return e.EventTypes }

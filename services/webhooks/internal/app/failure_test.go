@@ -342,7 +342,7 @@ func (w *world) retryOnce(endpoint domain.EndpointID, id domain.DeliveryID) idem
 	return reply
 }
 
-// An erasure reads at most a batch of bytes at once, and erases all of a customer's events.
+// An erasure reads at most a batch of bytes at a time, and erases all of a customer's events.
 func TestErasureByBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -35,7 +35,7 @@ type Intake struct {
 	Answers    StoredAnswers      // about deliveries
 }
 
-// ErrFuture says that an event's time is so far in the future that no partition exists for it.
+// ErrFuture reports that an event's time is so far in the future that no partition exists for it.
 var ErrFuture = errors.New("the event's time is in the future")
 
 // Ingest writes public events into the log with their deliveries. An event that is in the log already changes nothing,

@@ -18,7 +18,7 @@ type Metrics struct {
 	unsigned prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them unless reg is nil.
+// NewMetrics creates the metrics and registers them unless reg is nil.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// woken reports whether the listener has been woken since it was asked last.
+// woken reports whether the listener has been woken since the last call.
 func woken(l *app.Listener) bool {
 	synctest.Wait()
 	select {
@@ -33,7 +33,8 @@ func listen(t *testing.T, n *app.Notifier, of app.Audience) *app.Listener {
 	return l
 }
 
-// The first broadcast wakes at once, those within MinInterval wake once when it is over, and no other tenant or mode is woken.
+// The first broadcast wakes the listeners immediately. Those within MinInterval wake them once when it is over. No other tenant
+// or mode is woken.
 func TestNotifierWakesOncePerInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

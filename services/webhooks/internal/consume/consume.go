@@ -42,7 +42,8 @@ func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error 
 	return h.Intake.Ingest(ctx, events)
 }
 
-// erasures are the internal types that tell to erase a person's data from the events about an object, and the form of its id.
+// erasures are the internal event types that request the erasure of a person's data from the events about an object, each with a
+// check of the object's id.
 var erasures = map[string]func(id string) error{
 	"customer.erased": parses[ids.CustomerPrefix],
 	"lead.erased":     parses[ids.LeadPrefix],

@@ -208,7 +208,7 @@ func TestErasureWaitsForIntake(t *testing.T) {
 	t.Cleanup(withLockTimeout.Close)
 	w.Intake.DB = withLockTimeout
 	err = w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
-		if _, err := store.Erased(ctx, tx, nil); err != nil { // an intake that goes on
+		if _, err := store.Erased(ctx, tx, nil); err != nil { // an intake that continues
 			return err
 		}
 		if err := w.Handle(t.Context(), created); err != nil { // others do not wait for it

@@ -19,7 +19,7 @@ const (
 	Failed     DeliveryStatus = "failed"
 )
 
-// FailureReason says why a failed delivery is not attempted again.
+// FailureReason is why a failed delivery is not attempted again.
 type FailureReason string
 
 // The reasons why a delivery has failed.

@@ -32,14 +32,14 @@ const (
 	Disabled Status = "disabled"
 )
 
-// Reason says why an endpoint is disabled.
+// Reason is why an endpoint is disabled.
 type Reason string
 
 // The reasons why an endpoint is disabled.
 const (
-	Requested Reason = "requested"            // the operator asked for it
+	Requested Reason = "requested"            // the operator requested it
 	Failures  Reason = "consecutive_failures" // DisableAfter attempts in succession have failed
-	Gone      Reason = "gone"                 // it answered 410
+	Gone      Reason = "gone"                 // it returned 410
 )
 
 // The numbers of failed attempts in succession at which the operator is warned and the endpoint is disabled.

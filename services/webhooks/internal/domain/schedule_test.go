@@ -85,7 +85,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// A delivery whose attempts all fail at once is attempted 20 times or for a week, whatever the jitter.
+// A delivery whose attempts all fail immediately is attempted 20 times or for a week, regardless of the jitter.
 func TestNextEndsEachDelivery(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -78,7 +78,7 @@ func Headers(event, eventType, delivery string, n int, body []byte, at time.Time
 	}
 }
 
-// unkept is shown in place of a signature, which is made anew for each attempt and is not kept.
+// unkept is shown in place of a signature. A new signature is created for each attempt and is not stored.
 const unkept = "…"
 
 // SentHeaders returns the headers of the n-th attempt of a delivery as they can be shown later: without signatures.

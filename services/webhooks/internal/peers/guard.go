@@ -61,7 +61,7 @@ func NewGuard(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
-// The errors of CheckURL and of the dialler.
+// The errors of CheckURL and of the dialer.
 var (
 	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck // a sentence for the operator
 	errScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck // as above
@@ -70,7 +70,7 @@ var (
 	errRefused = errors.New("the address is not public, or the port is not 80, 443, 8080 or 8443")
 )
 
-// CheckURL returns nil when deliveries may be sent to raw, else a sentence that says what is allowed. In live mode the URL must
+// CheckURL returns nil when deliveries may be sent to raw, else a sentence that describes what is allowed. In live mode the URL must
 // be https. A name that does not resolve now is allowed, because each attempt checks the address again.
 func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	u, err := parse(raw)

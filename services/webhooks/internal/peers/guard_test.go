@@ -58,7 +58,7 @@ var urls = map[error][]string{
 		"https://public.test/a/b?c=d&e=%20#", "HTTPS://PUBLIC.TEST/", "https://public.test./", "https://my_host.test/", "https://public.test:8443", "http://public.test?q",
 		"https://bücher.test/", "https://BÜCHER.test/", "https://b%C3%BCcher.test/", "https://xn--bcher-kva.test/", "https://public。test/", "https://ｐｕｂｌｉｃ.test/",
 		"https://nowhere.test/", "http://nowhere.test:8080/", "https://no-name/", "https://empty.test/", "https://0x7f.example/", "https://127.0.0.1.nip.test/", "https://1e100.test/",
-		// beside the ranges below
+		// next to the ranges below
 		"http://9.255.255.255/", "http://11.0.0.0/", "http://100.63.255.255/", "http://100.128.0.0/", "http://126.255.255.255/", "http://128.0.0.1/", "http://169.253.255.255/",
 		"http://169.255.0.0/", "http://172.15.255.255/", "http://172.32.0.0/", "http://192.0.1.0/", "http://192.167.255.255/", "http://192.169.0.0/", "http://198.17.255.255/", "http://168.63.129.15/", "http://168.63.129.17/",
 		"http://198.20.0.0/", "http://223.255.255.255/", "http://1.0.0.0/", "http://[2001:200::1]/", "http://[2003::1]/", "http://[2000::1]/", "http://[3ffe:ffff::1]/",
@@ -177,7 +177,7 @@ func dialled(t *testing.T, raw string) (host, port string) {
 	return host, port
 }
 
-// The dialler allows what CheckURL allows. It refuses private addresses in any form.
+// The dialer allows what CheckURL allows. It refuses private addresses in any form.
 func TestTheDiallerAgrees(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)

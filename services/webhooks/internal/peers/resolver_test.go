@@ -21,7 +21,7 @@ import (
 // zone returns the addresses of a name without its final dot. A name without addresses does not exist.
 type zone func(name string) []netip.Addr
 
-// resolver returns a resolver that asks a name server for a zone.
+// resolver returns a resolver that queries a name server for a zone.
 func (z zone) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()

@@ -62,7 +62,7 @@ func (s *Sender) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
 	return a
 }
 
-// post makes the request and reads the answer.
+// post sends the request and reads the response.
 func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	u, err := url.Parse(d.URL)
 	if err != nil || d.Live && u.Scheme != "https" {

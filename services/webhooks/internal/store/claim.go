@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// ClaimLimit says how many deliveries of a queue may be claimed.
+// ClaimLimit specifies how many deliveries of a queue may be claimed.
 type ClaimLimit struct {
 	Key           domain.EndpointKey
 	Max           int

@@ -42,7 +42,7 @@ func DeliveryForUpdate(ctx context.Context, tx pg.Tx, endpoint domain.EndpointID
 		oneDelivery+` for update of d`, pg.Args{"endpoint": endpoint, "id": id})
 }
 
-// DeliveryFilter says which deliveries a list has; an empty field excludes none.
+// DeliveryFilter specifies which deliveries a list has; an empty field excludes none.
 type DeliveryFilter struct {
 	Endpoint domain.EndpointID
 	Status   domain.DeliveryStatus

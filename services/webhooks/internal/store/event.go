@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// EventFilter says which events a list has; an empty field excludes none.
+// EventFilter specifies which events a list has; an empty field excludes none.
 type EventFilter struct {
 	Types    []string
 	ObjectID string
@@ -84,7 +84,7 @@ type Cursor struct {
 	ID ids.Event
 }
 
-// EventRange says which events are read after a position in the log, and the most rows and bytes of bodies.
+// EventRange specifies which events are read after a position in the log, and the most rows and bytes of bodies.
 type EventRange struct {
 	Types             []string
 	After             Cursor

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// ObjectRange says which events about objects are read: those behind After of the first object, and all of the others. MaxRows
+// ObjectRange specifies which events about objects are read: those behind After of the first object, and all of the others. MaxRows
 // and MaxBytes bound the events and the bytes of their bodies.
 type ObjectRange struct {
 	Objects           []string

@@ -66,8 +66,8 @@ func (q *Queue) AddDelivery(ctx context.Context, tx pg.Tx, endpoint domain.Endpo
 	return err
 }
 
-// Retry makes a delivery that the transaction has locked due now, whatever its status is, as an attempt that the
-// breaker does not defer. It deletes the row of the delivery that is in the queue, unless a claim of it is valid.
+// Retry makes a delivery that the transaction has locked due now, regardless of its status, as an attempt that the breaker does
+// not defer. It deletes the row of the delivery that is in the queue, unless a claim of it is valid.
 func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time.Time) error {
 	args := pg.Args{"endpoint": d.EndpointID, "id": d.ID, "now": now}
 	b := &pgx.Batch{}
@@ -85,7 +85,7 @@ func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time
 	return err
 }
 
-// Replay says which events are delivered to an endpoint again.
+// Replay specifies which events are delivered to an endpoint again.
 type Replay struct {
 	Endpoint domain.EndpointID
 	Types    []string

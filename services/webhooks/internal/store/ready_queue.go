@@ -168,7 +168,7 @@ const reschedule = `
 		ready_at = greatest($7, coalesce((select min(at) from next_due), 'infinity'))
 	where (l.tenant_id, l.livemode, l.endpoint_id) = ($1, $2, $3)`
 
-// Reschedule says when each queue is ready next. The statements are sent with the commit.
+// Reschedule sets the time at which each queue is ready next. The statements are sent with the commit.
 func Reschedule(tx pg.Tx, schedules []Schedule) {
 	for _, s := range schedules {
 		tx.QueueAtCommit(reschedule, s.Key.Tenant, s.Key.Livemode, s.Key.Endpoint,

@@ -169,7 +169,7 @@ func (t tree) fields(schema object) []field {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := t.at(properties[name])
 		description := text(p, "description")
-		if own, _ := properties[name].(object); own["description"] != nil { // beside a reference
+		if own, _ := properties[name].(object); own["description"] != nil { // next to a reference
 			description = text(own, "description")
 		}
 		out = append(out, field{

@@ -84,9 +84,9 @@ func (p Pod) pid(ctx context.Context) (string, error) {
 	return node(ctx, p.Node, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", p.container)
 }
 
-// Kill ends the pods' processes at once, and then deletes the pods, so that new ones start without a back-off. It does
-// not delete them by force: a StatefulSet's next pod would start while the node may restart the process in the old one,
-// and both would write to the volume.
+// Kill ends the pods' processes immediately, and then deletes the pods, so that new ones start without a back-off. It does not
+// force the deletion. Otherwise the next pod of a StatefulSet could start while the node restarts the process in the old one, and
+// both would write to the volume.
 func Kill(ctx context.Context, c *cluster.Cluster, pods ...Pod) error {
 	names := []string{"delete", "--grace-period=1", "--wait=false", "pod"}
 	for _, pod := range pods {

@@ -78,7 +78,8 @@ func (c *call) expand(tree map[string]any, parts []string, path string) error {
 	return notExpandable(nil, path)
 }
 
-// unshown is a property that an object shows only when it is asked for, or has only at times. there is false when it has no such one.
+// unshown returns a property that an object shows only when the request expands it, or has only at times. there is false when the
+// object has no such property.
 func (c *call) unshown(tree map[string]any, name string) (value any, there bool, err error) {
 	switch {
 	case name == "refunds" && tree["object"] == "charge":
@@ -124,7 +125,7 @@ func tree(object any) (map[string]any, error) {
 	return t, decoder.Decode(&t)
 }
 
-// refundsOf is the list of refunds that a charge shows when it is asked for.
+// refundsOf returns the list of refunds that a charge shows when the request expands it.
 func (c *call) refundsOf(charge map[string]any) (map[string]any, error) {
 	id, _ := charge["id"].(string)
 	page := List{Object: "list", Data: []json.RawMessage{}, URL: "/v1/charges/" + id + "/refunds"}

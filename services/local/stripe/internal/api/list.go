@@ -77,7 +77,7 @@ func (c *call) limit() int {
 	return int(*n)
 }
 
-// list answers a page of the objects that match.
+// list responds with a page of the objects that match.
 func (c *call) list(kind store.Kind, from source, match func(*listed) bool) (any, error) {
 	limit, created := c.limit(), c.bounds()
 	after, before, err := c.cursors(kind)

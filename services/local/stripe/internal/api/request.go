@@ -245,8 +245,8 @@ func hold(r *http.Request, limit time.Duration) {
 	<-r.Context().Done()
 }
 
-// hangUp closes the connection in the middle of the answer's first line. Without these bytes Go's HTTP client would
-// repeat a request with an idempotency key by itself, and its caller would see no fault.
+// hangUp closes the connection in the middle of the response's first line. Without these bytes Go's HTTP client would
+// automatically retry a request with an idempotency key, and its caller would see no fault.
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 // maxBody is the largest body of a request, in bytes.
 const maxBody = 1 << 20
 
-// Server answers Stripe's API.
+// Server implements Stripe's API.
 type Server struct {
 	App     *app.App
 	Keys    *Keyring
@@ -210,7 +210,7 @@ func internalError() *domain.Error {
 	}
 }
 
-// once answers by the kept answer of the idempotency key, or performs the operation and keeps its answer.
+// once returns the stored response of the idempotency key, or performs the operation and stores its response.
 func (s *Server) once(q *request, tx *store.Tx) (answer, error) {
 	if q.token == "" || !q.op.writes() {
 		a, _, err := s.perform(q, tx)

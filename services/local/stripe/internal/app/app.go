@@ -9,18 +9,18 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// App has what all units share.
+// App holds what all units share.
 type App struct {
 	DB *store.DB
 	// Fees of charges and disputes.
 	Fees domain.Fees
-	// AsyncDelay is how long a bank payment is processed, a pending refund waits, and a dispute takes to come.
+	// AsyncDelay is how long a bank payment is processed, a pending refund waits, and a dispute takes to arrive.
 	AsyncDelay time.Duration
-	// Scheduled is told that a task was added.
+	// Scheduled is called when a task is added.
 	Scheduled func()
 	// Deliver takes a delivery whose event is in the file.
 	Deliver func(domain.Delivery)
-	// Events says how events are made.
+	// Events configures how events are created.
 	Events *EventModes
 }
 

@@ -48,7 +48,7 @@ func (u *Unit) attempt(pi *domain.Intent, m *domain.StoredMethod) error {
 	}
 }
 
-// pending leaves the intent processing until the bank answers.
+// pending leaves the intent processing until the bank responds.
 func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCase) error {
 	c.Status, c.Paid, c.Captured, c.Outcome = domain.ChargePending, false, true, nil
 	pi.Status, pi.Processing = domain.Processing, &domain.ProcessingState{Type: domain.TypeOfBank}
@@ -160,7 +160,7 @@ func (u *Unit) CaptureIntent(id string, amount *int64) (*domain.Intent, error) {
 	)
 }
 
-// release gives an authorised amount back that was not captured: a refund that moves no money.
+// release gives an authorized amount back that was not captured: a refund that moves no money.
 func (u *Unit) release(pi *domain.Intent, c *domain.Charge, amount int64) error {
 	if amount == 0 {
 		return nil

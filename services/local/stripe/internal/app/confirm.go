@@ -84,7 +84,7 @@ func redirects(pi *domain.Intent) bool {
 	return pi.AutomaticPaymentMethods != nil && pi.AutomaticPaymentMethods.AllowRedirects == "always"
 }
 
-// pay asks for the authentication where the method needs one, and charges.
+// pay requests authentication if the method requires it, and creates the charge.
 func (u *Unit) pay(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) error {
 	waiting := pi.Status == domain.RequiresAction
 	pi.PaymentMethod, pi.NextAction, pi.LastPaymentError = &m.ID, nil, nil
@@ -120,7 +120,7 @@ const (
 	outcomeFailed    = "failed"
 )
 
-// Outcomes are what a caller may tell of an authentication, a payment or a refund.
+// Outcomes are the results that a caller may report for an authentication, a payment or a refund.
 var Outcomes = []string{outcomeSucceeded, outcomeFailed}
 
 // Authenticate ends the authentication that an intent waits for.

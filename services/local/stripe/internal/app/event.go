@@ -12,7 +12,7 @@ import (
 // EventMode is how events of an account are made and sent.
 type EventMode struct {
 	Stopped bool          // deliveries wait until it is false again
-	Dropped bool          // new events are kept, and sent to nobody
+	Dropped bool          // new events are kept, and are not sent
 	Repeat  int           // how many times each delivery is sent in addition
 	Shuffle time.Duration // each delivery waits for a random time below it
 	Delay   time.Duration // each delivery waits for it

@@ -30,7 +30,7 @@ type IntentInput struct {
 	Confirm        bool
 }
 
-// CreateIntent makes an intent, and confirms it when the input says so.
+// CreateIntent creates an intent, and confirms it when the input says so.
 func (u *Unit) CreateIntent(in IntentInput) (*domain.Intent, error) {
 	if err := refuse(domain.CheckCurrency(*in.Currency)); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func join(statuses []domain.Status) string {
 	return strings.Join(names, ", ")
 }
 
-// CancelIntent cancels an intent and releases what was authorised.
+// CancelIntent cancels an intent and releases what was authorized.
 func (u *Unit) CancelIntent(id string, reason *string) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
 	if err != nil {

@@ -54,7 +54,7 @@ func (u *Unit) keep(m *domain.StoredMethod) error {
 	return err
 }
 
-// CreateMethod makes a payment method.
+// CreateMethod creates a payment method.
 func (u *Unit) CreateMethod(in MethodInput) (*domain.PaymentMethod, error) {
 	m, err := u.method(in)
 	if err != nil {

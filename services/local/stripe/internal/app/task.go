@@ -124,7 +124,7 @@ func (u *Unit) disputeByCase(charge string) error {
 	return err
 }
 
-// Work does tasks when they are due, until ctx ends. Wake tells of a new task or a moved clock.
+// Work runs tasks when they are due, until ctx ends. wake signals a new task or a moved clock.
 func (a *App) Work(ctx context.Context, wake <-chan struct{}) {
 	for ctx.Err() == nil {
 		wait, err := a.next()
@@ -140,7 +140,7 @@ func (a *App) Work(ctx context.Context, wake <-chan struct{}) {
 	}
 }
 
-// next does the first task if it is due, and returns how long to wait for the next.
+// next runs the first task if it is due, and returns how long to wait for the next one.
 func (a *App) next() (time.Duration, error) {
 	var task *store.Task
 	var due time.Time

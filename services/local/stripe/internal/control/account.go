@@ -14,7 +14,7 @@ import (
 
 var accountID = regexp.MustCompile(`^acct_[A-Za-z0-9]{1,40}$`)
 
-// createAccount makes an account. What the body leaves out is made up.
+// createAccount creates an account. What the body leaves out is made up.
 func (s *Server) createAccount(r *http.Request) (any, error) {
 	in := domain.Account{Country: "US", DefaultCurrency: "usd", Email: "owner@example.com"}
 	if err := read(r, &in); err != nil {
@@ -49,7 +49,7 @@ func (s *Server) Create(a domain.Account) (domain.Account, error) {
 	return a, err
 }
 
-// fillKeys makes the keys that are missing, and checks the others' beginnings.
+// fillKeys creates the keys that are missing, and checks the others' beginnings.
 func (s *Server) fillKeys(k *domain.Keys) error {
 	for prefix, key := range map[string]*string{
 		"sk_test_": &k.TestSecret, "rk_test_": &k.TestRestricted, "pk_test_": &k.TestPublishable,
@@ -96,7 +96,7 @@ func (s *Server) snapshot(r *http.Request) (any, error) {
 	return all, err
 }
 
-// counters tells how often each operation was answered with which status, and the successful charges per intent.
+// counters returns how often each operation returned which status, and the number of successful charges per intent.
 func (s *Server) counters(r *http.Request) (any, error) {
 	charges := map[string]int{}
 	err := s.App.DB.View(func(t *store.Tx) error {

@@ -1,5 +1,5 @@
-// Package control is the HTTP API under /_control, by which tests and people tell the stand-in what to do wrong, what a
-// customer or a bank does, and what they want to see. Its token keeps web pages out.
+// Package control is the HTTP API under /_control. Tests and people use it to inject faults into the stand-in, to act as a
+// customer or a bank, and to read the state. Its token prevents web pages from using it.
 package control
 
 import (
@@ -30,7 +30,7 @@ type Server struct {
 	Counts *api.Counts
 	Sender *deliver.Sender
 	Token  string
-	// Moved is told that the clock has moved.
+	// Moved is called when the clock has moved.
 	Moved func()
 }
 
@@ -73,7 +73,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*http
 	var refusal *domain.Error
 	switch {
 	case errors.As(err, &refusal) && refusal.Type == domain.TypeCard, errors.As(err, &refusal) && refusal.Code == "payment_intent_authentication_failure":
-		write(w, http.StatusOK, refusal.PaymentIntent) // what was asked for
+		write(w, http.StatusOK, refusal.PaymentIntent) // the requested result
 	case errors.As(err, &refusal):
 		write(w, refusal.Status, map[string]string{"error": refusal.Message})
 	case err != nil:
@@ -186,7 +186,7 @@ func (s *Server) dispute(r *http.Request) (any, error) {
 	in := struct {
 		Amount *int64 `json:"amount"`
 		Reason string `json:"reason"`
-		// Inquiry makes an inquiry, which withdraws nothing.
+		// Inquiry creates an inquiry, which withdraws nothing.
 		Inquiry bool `json:"inquiry"`
 	}{Reason: "general"}
 	if err := read(r, &in); err != nil {

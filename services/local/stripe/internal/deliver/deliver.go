@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// lanes is how many deliveries go to one endpoint at once. Events of one intent are in one lane.
+// lanes is the number of deliveries that are sent to one endpoint at the same time. Events of one intent are in one lane.
 const lanes = 8
 
 // Sender sends.

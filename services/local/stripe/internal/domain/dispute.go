@@ -9,7 +9,7 @@ const (
 	Won           = "won"
 	Lost          = "lost"
 
-	// An inquiry asks before a dispute, and takes nothing.
+	// An inquiry precedes a dispute, and withdraws no money.
 	WarningNeedsResponse = "warning_needs_response"
 	WarningUnderReview   = "warning_under_review"
 	WarningClosed        = "warning_closed"
@@ -48,7 +48,7 @@ type Evidence struct {
 	UncategorizedText *string `json:"uncategorized_text"`
 }
 
-// EvidenceDetails tell of the evidence.
+// EvidenceDetails describes the evidence.
 type EvidenceDetails struct {
 	DueBy               int64    `json:"due_by"`
 	EnhancedEligibility struct{} `json:"enhanced_eligibility"`

@@ -42,7 +42,7 @@ type Networks struct {
 	Preferred *string  `json:"preferred"`
 }
 
-// ThreeDSecureUsage says whether 3-D Secure is possible.
+// ThreeDSecureUsage reports whether 3-D Secure is possible.
 type ThreeDSecureUsage struct {
 	Supported bool `json:"supported"`
 }

@@ -10,8 +10,8 @@ type TestCase struct {
 	Authenticate bool   // the customer has to authenticate
 	Decline      *Decline
 	Dispute      string // the reason of the dispute that follows a charge
-	Refund       string // the status that a refund takes later: succeeded (pending until then) or failed; empty: succeeds at once
-	Stuck        bool   // stays processing until it is told
+	Refund       string // the status that a refund takes later: succeeded (pending until then) or failed; empty: succeeds immediately
+	Stuck        bool   // stays processing until its outcome is set
 }
 
 // Decline is why a charge fails.

@@ -11,10 +11,10 @@ import (
 
 // Actions of a rule.
 const (
-	Delay      = "delay"       // the answer comes later; the idempotency key is in use meanwhile
-	DelayAfter = "delay_after" // the effect happens at once, the answer comes later
-	HoldBefore = "hold_before" // never answers, nothing happens
-	HoldAfter  = "hold_after"  // never answers, the effect has happened
+	Delay      = "delay"       // the response comes later; the idempotency key is in use until then
+	DelayAfter = "delay_after" // the effect happens immediately, the response comes later
+	HoldBefore = "hold_before" // never responds, nothing happens
+	HoldAfter  = "hold_after"  // never responds, the effect has happened
 	CloseAfter = "close_after" // closes the connection when the effect has happened
 	CloseFirst = "close_before"
 	RateLimit  = "rate_limit"  // 429, nothing happens
@@ -26,7 +26,7 @@ const (
 
 var actions = []string{Delay, DelayAfter, HoldBefore, HoldAfter, CloseAfter, CloseFirst, RateLimit, Error, ErrorAfter, Refuse, Malformed}
 
-// Rule is one fault and the requests that meet it.
+// Rule is one fault and the requests that it applies to.
 type Rule struct {
 	ID          int
 	Action      string
@@ -36,7 +36,7 @@ type Rule struct {
 	Times       int    // how many requests meet it; 0: all
 	Every       int    // only each such one of the matching requests; 0 and 1: each
 	Wait        time.Duration
-	Until       time.Time // zero: for ever
+	Until       time.Time // zero: no limit
 	Code        string    // of Refuse
 	ShouldRetry string    // the header Stripe-Should-Retry of 429 and 500: true, false or empty
 

@@ -128,7 +128,7 @@ func (d *DB) Advance(by time.Duration) error {
 	})
 }
 
-// View reads. The file does not change meanwhile.
+// View reads. The file does not change during the read.
 func (d *DB) View(read func(*Tx) error) error {
 	return d.bolt.View(func(tx *bbolt.Tx) error { return read(&Tx{bolt: tx, db: d, now: d.Now()}) })
 }

@@ -31,7 +31,7 @@ func (t *Tx) bucket(name string) *bbolt.Bucket { return t.bolt.Bucket([]byte(nam
 // alphabet is in the order of bytes, so that ids sort by their time.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewID makes an id. Later ids of a kind sort behind earlier ones.
+// NewID creates an id. Later ids of a kind sort behind earlier ones.
 func (t *Tx) NewID(kind Kind) string {
 	t.db.last = max(t.db.last+1, t.now.UnixMicro())
 	var digits [9]byte
@@ -72,7 +72,7 @@ func (t *Tx) Delete(s domain.Scope, kind Kind, id string) error {
 	return t.bucket(string(kind)).Delete(key(s, id))
 }
 
-// Get returns an object, nil when there is none.
+// Get responds with an object, nil when there is none.
 func Get[T any](t *Tx, s domain.Scope, kind Kind, id string) (*T, error) {
 	text := t.Raw(s, kind, id)
 	if text == nil {

@@ -11,7 +11,7 @@ import (
 // maxLine is the most bytes of a line of a stream, and of the data of one message.
 const maxLine = 2 << 20
 
-// ErrTooLong says that a stream has a line or a message of more than maxLine bytes. A new stream would have it again.
+// ErrTooLong reports that a stream has a line or a message of more than maxLine bytes. A new stream would have it again.
 var ErrTooLong = errors.New("the stream has a message of more than 2 MiB")
 
 // Message is one server-sent event.

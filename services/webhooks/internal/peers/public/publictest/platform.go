@@ -30,7 +30,7 @@ type Platform struct {
 	closed  chan struct{}
 }
 
-// Stream says how one call of /events/stream is answered.
+// Stream specifies how one call of /events/stream is answered.
 type Stream struct {
 	Status      int    // instead of 200
 	Body        string // with Status, or with ContentType
@@ -103,13 +103,13 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers with an error status.
+// refuse responds with an error status.
 func refuse(w http.ResponseWriter, status int, body string) {
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body))
 }
 
-// list answers pages of events, the newest first. The cursor is the number of events before the page.
+// list responds with pages of events, the newest first. The cursor is the number of events before the page.
 func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
@@ -165,7 +165,7 @@ func (p *Platform) begin(r *http.Request) (s Stream, from int) {
 	return s, from
 }
 
-// stream answers /events/stream.
+// stream handles /events/stream.
 func (p *Platform) stream(w http.ResponseWriter, r *http.Request) {
 	s, from := p.begin(r)
 	if s.RetryAfter != "" {
