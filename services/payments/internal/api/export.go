@@ -62,7 +62,7 @@ func (a *API) refundsOfCustomer(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// exportRequest reads which page of which customer is asked for.
+// exportRequest reads the customer and the requested page.
 func exportRequest(c *gin.Context) (customer domain.CustomerID, r page.Request, err error) {
 	if customer, err = ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id")); err != nil {
 		return customer, r, apperr.Field("customer_id", "Must be an ID that starts with cu_.")

@@ -38,8 +38,8 @@ func (e *KeyError) Error() string {
 // errOtherAccount says that new keys are not of the connected account.
 var errOtherAccount = errors.New("the keys belong to another account")
 
-// Connect connects the account of the keys to the caller's tenant in its mode. The gateway is asked, so that only keys that work
-// are kept. An account that is connected already, or was before, gets the new keys, so that its earlier payments are read with them.
+// Connect connects the account of the keys to the caller's tenant in its mode. It calls the gateway first, so that it stores only
+// keys that work. An account that is or was connected gets the new keys, so that its earlier payments are read with them.
 func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (domain.Account, error) {
 	if err := keys.Check(live); err != nil {
 		return domain.Account{}, err

@@ -71,7 +71,8 @@ func (o *action) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 	return false, o.p.Status.Check(o.kind)
 }
 
-// Call asks the gateway. Where it refuses, or does not answer clearly, its state decides.
+// Call sends the action to the gateway. If the gateway refuses it or does not answer clearly, the gateway's state of the intent
+// decides.
 func (o *action) Call(ctx context.Context) error {
 	account, err := o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID)
 	if err != nil {

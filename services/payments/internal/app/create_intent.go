@@ -23,8 +23,8 @@ const (
 	unknownRetry = 2 * time.Second
 )
 
-// createIntent makes an intent at the gateway: Begin writes the row, Call asks the gateway under a key made of the row, and Finish
-// writes what it has made.
+// createIntent creates an intent at the gateway. Begin writes the row, Call calls the gateway with a key derived from the row, and
+// Finish writes the result.
 type createIntent struct {
 	*Intents
 
@@ -46,7 +46,7 @@ func (a *Intents) Create(ctx context.Context, in domain.IntentInput) operation.O
 	return o
 }
 
-// prepare asks what the intent is to be, by its booking and its invoice, and for the account that is connected.
+// prepare determines the intent from its booking and its invoice, and reads the connected account.
 func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err error) {
 	if o.wanted, o.booking, err = o.wantedOf(ctx, in); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err 
 	return err
 }
 
-// wantedOf is the intent that a request asks for, by what its booking and its invoice say now, and by what was received meanwhile, of
-// which the services that say it may not have read yet.
+// wantedOf returns the intent that a request creates. It uses the current state of the booking and the invoice. It also counts
+// payments received in the meantime, because bookings and customers may not have read them yet.
 func (a *Intents) wantedOf(ctx context.Context, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
 	named, err := in.NamedBooking()
 	if err != nil {
@@ -145,7 +145,8 @@ func (o *createIntent) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 	return &p, err
 }
 
-// resume takes the call of an intent that was begun, where nobody has it. What the gateway may have forgotten is the completer's.
+// resume takes the call of an intent that was begun, if no other process has it. It leaves a call that the gateway may have
+// forgotten to the completer.
 func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	o.p, o.fresh = p, false
 	if p.Status.Known() {
@@ -159,7 +160,7 @@ func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) er
 	return store.SaveCall(ctx, tx, o.p)
 }
 
-// Call asks the gateway to make the intent, or to show one that the completer has made.
+// Call requests the intent from the gateway, or reads the one that the completer has created.
 func (o *createIntent) Call(ctx context.Context) (err error) {
 	if !o.fresh {
 		if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {

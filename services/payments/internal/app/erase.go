@@ -91,10 +91,10 @@ func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Era
 	return nil
 }
 
-// eraseCopies erases what is kept about an intent beside its row, and tells the platform to erase its copies.
+// eraseCopies erases the copies of an intent outside its row, and emits an event so that other services erase theirs.
 func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) error {
 	if e.GatewayID == "" {
-		return nil // nobody was told of it
+		return nil // no event about it was emitted
 	}
 	id := string(e.GatewayID)
 	if err := a.Answers.Erase(ctx, tx, []string{id}, a.Contract.Erase); err != nil {
@@ -113,13 +113,13 @@ func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) erro
 // sweepAtOnce is how many rows one statement deletes.
 const sweepAtOnce = 1000
 
-// Sweeper deletes the rows of all tenants that nothing needs any more. Any number of processes may run it at once.
+// Sweeper deletes rows of all tenants that are no longer needed. Any number of processes may run it at the same time.
 type Sweeper struct {
 	Worker *pg.DB // worker role: deletes them
 	Now    func() time.Time
 }
 
-// Run deletes the events that were worked off long ago, and the intents and refunds that the gateway refused to make long ago.
+// Run deletes events that were processed long ago, and intents and refunds that the gateway refused to create long ago.
 func (a *Sweeper) Run(ctx context.Context) error {
 	for _, s := range []struct {
 		rows     store.Sweep

@@ -20,8 +20,8 @@ const (
 	lostLease    = 60 * time.Second // longer than a turn takes
 )
 
-// Canceler cancels the open intents of bookings that were cancelled or have expired, so that nobody pays for them any more. A payment
-// that is faster stays, and is shown. Any number of processes may run it at once.
+// Canceler cancels the open intents of canceled or expired bookings, so that payers can no longer pay them. A payment that succeeds
+// first stays and is shown. Any number of processes may run Canceler at the same time.
 type Canceler struct {
 	Intents *Intents
 	Worker  *pg.DB // worker role: finds what is due

@@ -80,7 +80,7 @@ func (m *Metrics) paymentLate() {
 	}
 }
 
-// Unfinished measures what waits for the gateway and since when, so that an alert can tell.
+// Unfinished measures how many calls and events wait for the gateway and since when, so that alerts can use the numbers.
 type Unfinished struct {
 	operation.Meter
 

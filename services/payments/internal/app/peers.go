@@ -30,12 +30,12 @@ type Gateway interface {
 
 // BookingService is the bookings service.
 type BookingService interface {
-	// Booking asks what is to be paid; domain.ErrBookingNotFound when there is no such booking.
+	// Booking returns what is to be paid, or domain.ErrBookingNotFound when the booking does not exist.
 	Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error)
 }
 
 // InvoiceService is the customers service.
 type InvoiceService interface {
-	// Invoice asks what is due; domain.ErrInvoiceNotFound when there is no such invoice.
+	// Invoice returns what is due, or domain.ErrInvoiceNotFound when the invoice does not exist.
 	Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error)
 }

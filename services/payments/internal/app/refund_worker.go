@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// RefundCompleter resumes the calls of refunds as Completer resumes those of intents. Any number of processes may run it at once.
+// RefundCompleter resumes the calls of refunds as Completer resumes those of intents. Any number of processes may run it at the
+// same time.
 type RefundCompleter struct {
 	Refunds *Refunds
 	Worker  *pg.DB // worker role: finds what is left
@@ -88,8 +89,8 @@ func (o *leftRefund) Call(ctx context.Context) error {
 	return &operation.RefusedError{Answer: domain.ErrGateway}
 }
 
-// ask repeats an attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or keeps an answer
-// that says nothing, the refund is looked for, and only when there is none a new attempt begins.
+// ask repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
+// response without information, ask searches for the refund. It begins a new attempt only if there is none.
 func (o *leftRefund) ask(ctx context.Context, part *domain.Allocation) (outcome, error) {
 	account, err := o.account(ctx, *part)
 	if err != nil {

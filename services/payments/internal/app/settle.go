@@ -29,9 +29,10 @@ const (
 	settlingLease = 60 * time.Second // longer than a turn takes
 )
 
-// Settler decides what is owed back to the payers of a booking that was cancelled or has expired: the share of what was paid that its policy
-// says, and payments that came too late. OwedRefunds returns it. Bookings has decided which payments are late, by counting them after the
-// booking was lost, so the order in which events reach this service does not matter. Any number of processes may run it at once.
+// Settler decides what is owed back to the payers of a canceled or expired booking: the share of the payments that the booking's
+// policy grants, and payments that arrived too late. OwedRefunds returns the money. Bookings decides which payments are late,
+// because it counts them after the booking is lost. The order in which events reach this service therefore does not matter. Any
+// number of processes may run Settler at the same time.
 type Settler struct {
 	Intents *Intents
 	Lookup  SettlementService
@@ -43,7 +44,7 @@ type Settler struct {
 
 // SettlementService is the bookings service.
 type SettlementService interface {
-	// Settlement asks what decides about the payments of a booking.
+	// Settlement returns the facts that decide about the payments of a booking.
 	Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error)
 }
 
@@ -179,8 +180,9 @@ const (
 	readsAtOnce = 4
 )
 
-// OwedRefunds makes the refunds that policies owe, until their money has gone back or a person closes them. What fails is tried again
-// daily. Any number of processes may run it at once: a refund begins under the locks of its payments, whose refunds say what is left.
+// OwedRefunds creates the refunds that policies owe, until their money has gone back or a person closes them. It retries failed
+// refunds daily. Any number of processes may run it at the same time: a refund begins under the locks of its payments, whose
+// refunds show what is left.
 type OwedRefunds struct {
 	Refunds *Refunds
 	Lookup  SettlementService
@@ -209,8 +211,8 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn looks at an owed refund and makes the refunds that are left, one after the other, until nothing is left to do now. The end of a refund
-// makes what is owed due again, so another turn goes on where this one stops.
+// turn processes an owed refund and creates the remaining refunds, one after the other, until nothing is left to do now. When a
+// refund ends, the owed refund becomes due again, so that the next turn continues where this one stops.
 func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
 	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
 	var o *domain.OwedRefund
@@ -279,10 +281,10 @@ func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]dom
 	return s.InTime(), err
 }
 
-// next looks at an owed refund under the locks of its payments, and writes the next refund; nil when there is none now. The refund and its
-// reserve are one transaction, which is committed before the gateway is asked; what a dead process leaves is resumed by RefundCompleter.
-// Before anything is refunded it wants the payments read, and returns those that could be refunded instead: a refund that was made at the
-// gateway counts, whether or not its event has arrived.
+// next checks an owed refund under the locks of its payments, and writes the next refund. It returns nil when there is none now.
+// The refund and its reserve are one transaction, which commits before the gateway is called. RefundCompleter resumes what a dead
+// process leaves. Before any refund, next requires that the payments have been read. If they have not, it returns the payments that
+// could be refunded instead: a refund created at the gateway counts, whether or not its event has arrived.
 func (a *OwedRefunds) next(
 	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
 ) (next *domain.Refund, unread []domain.Intent, err error) {
@@ -339,7 +341,7 @@ func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error 
 	return reads.Wait()
 }
 
-// make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
+// make calls the gateway. If the gateway is busy or does not answer, the refund does not end: RefundCompleter resumes it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
 	err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun)

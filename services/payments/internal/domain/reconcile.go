@@ -60,10 +60,10 @@ func (s Stage) Kind() Stage {
 	}
 }
 
-// Open reports whether a stage compares what is open here, which the gateway is asked for one by one.
+// Open reports whether a stage compares the service's own open objects, which it requests from the gateway one by one.
 func (s Stage) Open() bool { return s.Kind() != s }
 
-// Listed is an object of the gateway as a list tells it. Two are equal where the gateway tells the same.
+// Listed is an object in a list of the gateway. Two are equal if the gateway reports the same state for both.
 type Listed struct {
 	ID                 string // pi_…, re_…, dp_… or evt_…
 	Intent             GatewayID
@@ -101,8 +101,8 @@ type Known struct {
 	Received         bool // the event was received
 }
 
-// Compare tells in what a listed object differs from what is known; "" where it does not, or where it is not of the tenant, or where
-// a worker will read it soon.
+// Compare returns how a listed object differs from the known one. It returns "" if they are equal, if the object is not of the
+// tenant, or if a worker will read the object soon.
 func (s Stage) Compare(l Listed, k Known, tenant string) DifferenceKind {
 	own, kind := l.Tenant == tenant && l.Row != "", s.Kind()
 	var differs DifferenceKind

@@ -58,13 +58,13 @@ type OwedRefund struct {
 	Booking   BookingID
 	Wanted    int64
 	Code      string    // the currency of what is wanted
-	Since     time.Time // refunds of its payments made from then on count, whoever has asked for them
+	Since     time.Time // refunds of its payments created from then on count, no matter who requested them
 	Elsewhere int64     // what others had refunded of its payments before
 	State     OwedState
 	Remaining int64 // what no refund had finally returned when it was last looked at
 	Tries     int   // refunds that were made for it
 	RefundID  RefundID
-	DueAt     *time.Time // when it is looked at again; nil: never by itself
+	DueAt     *time.Time // when a worker checks it again; nil: never automatically
 	RetryAt   *time.Time // until then no payment is tried again whose refund has failed
 	FailedAt  *time.Time // since when it cannot be returned; nil: nothing has failed
 	Failure   *Failure   // the last one
@@ -122,7 +122,8 @@ func (o OwedRefund) Seen() string {
 	return fmt.Sprint(o.State, o.Remaining, o.Failure.Code)
 }
 
-// NextTry is when it is looked at again and what has failed may be tried; nil: never by itself.
+// NextTry returns when a worker checks the owed refund again and may retry what has failed. It returns nil if that never happens
+// automatically.
 func (o OwedRefund) NextTry() *time.Time {
 	if o.DueAt != nil && o.Waits(*o.DueAt) {
 		return o.RetryAt

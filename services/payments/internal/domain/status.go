@@ -66,7 +66,7 @@ func (s Status) Open() bool { return slices.Contains(actions[s], Cancel) }
 // Final reports whether no state follows.
 func (s Status) Final() bool { return s == Canceled || s == Succeeded }
 
-// KnownStatus reports whether a state that a gateway tells is one of Stripe's.
+// KnownStatus reports whether a state that a gateway reports is one of Stripe's.
 func KnownStatus(s Status) bool {
 	_, ok := actions[s]
 	return ok

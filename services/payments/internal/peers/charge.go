@@ -59,7 +59,8 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 	return told, nil
 }
 
-// addRefunds adds what the next page of refunds of an intent has moved. What becomes of them later, their own events tell.
+// addRefunds adds the movements of the next page of refunds of an intent. Later changes of these refunds arrive as their own
+// events.
 func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, told *domain.Snapshot) error {
 	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Refund, *stripe.ListMeta, error) {
 		i := s.refunds(a).List(&stripe.RefundListParams{

@@ -24,7 +24,7 @@ const (
 	openJitter   = 0.3 // of openFor, so that the accounts are not probed at the same time
 )
 
-// circuit bounds the calls of one account, and fails them at once while the gateway does not serve the account.
+// circuit limits the calls of one account. It fails them immediately while the gateway does not serve the account.
 type circuit struct {
 	places  chan struct{} // one for each call that is under way
 	workers chan struct{} // one for each of them that no client waits for: clients find a place whatever has piled up

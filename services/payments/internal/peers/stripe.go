@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxAccounts = 10_000 // whose circuits are kept at once
+	maxAccounts = 10_000 // whose circuits are kept at the same time
 	pageSize    = 100    // of the lists that are searched
 	clockSkew   = time.Minute
 	busyPause   = time.Second // after an answer that does not say how long to wait
@@ -39,7 +39,7 @@ type Stripe struct {
 	circuits *otter.Cache[domain.AccountID, *circuit]
 }
 
-// NewStripe makes a Stripe at a base URL without /v1. inFlight bounds the calls of one account at once.
+// NewStripe returns a Stripe at a base URL without /v1. inFlight limits the parallel calls of one account.
 func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	transport.MaxIdleConnsPerHost = 4 * inFlight
@@ -55,7 +55,7 @@ func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 	}
 }
 
-// outcome tells what an error of the library means for the effect of a call.
+// outcome returns what an error of the library means for the effect of a call.
 func outcome(err error) error {
 	var e *stripe.Error
 	if err == nil || !errors.As(err, &e) {
@@ -99,7 +99,7 @@ func retryAfter(e *stripe.Error) time.Duration {
 	return busyPause
 }
 
-// Account asks for the account of a key, which proves the key.
+// Account requests the account of a key. A response proves that the key works.
 func (s *Stripe) Account(ctx context.Context, key domain.Secret) (id, country string, err error) {
 	got, err := do(ctx, s, domain.Account{}, func(ctx context.Context) (*stripe.Account, error) {
 		got := &stripe.Account{}

@@ -16,7 +16,7 @@ import (
 // openIntents are the states in which an intent can still take money and can be cancelled, or may become one.
 const openIntents = `p.status in ('creating', 'requires_payment_method', 'requires_confirmation', 'requires_action', 'requires_capture')`
 
-// PutLost notes bookings of any tenants that take no payment any more, where an intent of theirs is open. tx has the worker role.
+// PutLost writes bookings of any tenants that no longer accept payments, if they have an open intent. tx has the worker role.
 func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
 	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
 	for i, b := range lost {

@@ -104,8 +104,8 @@ func PostponeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, due 
 	return err
 }
 
-// EndSettlement ends a booking that has no payment left to settle; false when it has one. The row is locked first: a payment that
-// succeeds meanwhile either is seen, or notes the booking anew afterwards.
+// EndSettlement ends a booking that has no payment left to settle. It returns false if the booking has one. It locks the row first,
+// so a payment that succeeds in the meantime is either seen, or adds the booking again afterwards.
 func EndSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID) (ended bool, err error) {
 	args := pg.Args{"id": id}
 	const row = `s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id`

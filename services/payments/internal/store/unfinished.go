@@ -22,8 +22,8 @@ func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (operation
 		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
-// UnfinishedEvents counts the events of the gateway about known intents, of all tenants and modes, that are not worked off; tx has the
-// worker role.
+// UnfinishedEvents counts the unprocessed events of the gateway about known intents, of all tenants and modes. tx has the worker
+// role.
 func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p

@@ -1,4 +1,5 @@
-// Package peerstest holds fakes of the payment gateway and of the other services: they keep state and can be told to fail.
+// Package peerstest contains fakes of the payment gateway and of the other services. The fakes keep state, and tests can make them
+// fail.
 package peerstest
 
 import (

@@ -97,7 +97,7 @@ func (f *Bookings) Settle(ctx context.Context, id domain.BookingID, s domain.Set
 	f.settled[id] = own(ctx, s)
 }
 
-// Asked is how often a settlement was asked for.
+// Asked returns how often a settlement was requested.
 func (f *Bookings) Asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
