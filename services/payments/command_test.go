@@ -236,7 +236,7 @@ func (otherAccount) Account(context.Context, domain.Secret) (id, country string,
 	return "acct_other", "US", nil
 }
 
-// terminal makes a terminal the standard input of the process, at which somebody types.
+// terminal makes a terminal the standard input of the process and types into it.
 func terminal(t *testing.T, typed string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

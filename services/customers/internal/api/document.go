@@ -74,7 +74,7 @@ func (a *API) print(
 	return httpx.PDF(c, body)
 }
 
-// DocumentLimits bound the documents that a process prints at once.
+// DocumentLimits limit the documents that a process prints at the same time.
 var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
 var documents = quota.NewSlots(DocumentLimits)

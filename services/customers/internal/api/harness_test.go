@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+// elsewhere lists the declared responses that only the gateway, not this service, returns.
 var elsewhere = map[string][]int{
 	"createCustomer": {403, 429, 504}, "listCustomers": {403, 429, 504}, "getCustomer": {400, 429, 504},
 	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504}, "exportCustomer": {400},
@@ -166,7 +166,7 @@ func (a answer) list() list { return decode[list](a) }
 
 func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
 
-// create makes a customer with these fields beside the required ones.
+// create creates a customer with these fields in addition to the required ones.
 func (w *world) create(ctx context.Context, fields string) customer {
 	w.T.Helper()
 	body := `{"first_name":"Ann","email":"ann@example.com"`

@@ -78,7 +78,7 @@ func line(minor int64) string {
 	return `{"description":"Boat","quantity":1,"unit_amount":` + usd(minor) + `}`
 }
 
-// draft makes an invoice of one line for a new customer; fields come beside the required ones.
+// draft creates an invoice of one line for a new customer, with fields in addition to the required ones.
 func (w *world) draft(ctx context.Context, minor int64, fields ...string) invoice {
 	w.T.Helper()
 	c := w.create(ctx, "")

@@ -36,7 +36,7 @@ type lead struct {
 
 func (a answer) lead() lead { return decode[lead](a) }
 
-// lead makes a lead with these fields beside the required one.
+// lead creates a lead with these fields in addition to the required one.
 func (w *world) lead(ctx context.Context, fields string) lead {
 	w.T.Helper()
 	body := `{"first_name":"Ann"`

@@ -24,8 +24,8 @@ const bookWithin = 10 * time.Second
 // errAccepting says that another request, or a completer, has the accept of the quote.
 var errAccepting = &operation.UnderWay{Answer: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
 
-// accept makes the booking of a sent quote and opens its invoice, or does nothing: Begin marks the quote, Call has bookings make
-// the booking, once for ever, and Finish writes the rest.
+// accept creates the booking of a sent quote and opens its invoice, or has no effect. Begin marks the quote, Call requests the
+// booking from bookings, which creates it only once, and Finish writes the rest.
 type accept struct {
 	*Quotes
 
@@ -172,7 +172,7 @@ type leftAccept struct {
 	acting caller.Caller
 }
 
-// Begin takes the accept, unless it has ended or somebody else has it.
+// Begin takes the accept, unless it has ended or another process has it.
 func (o *leftAccept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	q, _, ok, err := store.LockFreeQuote(ctx, tx, o.id)
 	if err != nil {

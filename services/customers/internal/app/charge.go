@@ -163,8 +163,8 @@ func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID,
 // bookingsAtOnce is how many bookings Allocator looks at in one run.
 const bookingsAtOnce = 100
 
-// Allocator puts on invoices what an earlier version of this service has left beside them, a few bookings with each run. Any number of
-// processes may run it at once.
+// Allocator allocates to invoices the money that an earlier version of this service left unallocated, a few bookings in each run.
+// Any number of processes may run it at the same time.
 type Allocator struct {
 	DB       *pg.DB
 	Invoices *Invoices

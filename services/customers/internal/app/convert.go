@@ -114,8 +114,8 @@ func (o *conversion) convert(ctx context.Context, tx pg.Tx) (domain.Lead, error)
 	return o.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
 }
 
-// mayConvert checks the scopes that a conversion needs because of what it does. A caller that may neither read nor write
-// customers is not told whether one has the e-mail address.
+// mayConvert checks the scopes that a conversion needs because of its effects. It does not reveal whether a customer has the e-mail
+// address to a caller that can neither read nor write customers.
 func mayConvert(ctx context.Context, in LeadConversion) error {
 	c := caller.FromContext(ctx)
 	if in.Booking != nil && !c.Has("write:bookings") {
@@ -196,8 +196,8 @@ func (a *Leads) finish(
 	return saved, err
 }
 
-// Release ends a conversion without effect. Bookings may have asked for the customer that is not made now, so an event has it erase
-// its copy.
+// Release ends a conversion without effect. Bookings may have requested the customer, which is now not created, so an event makes
+// bookings erase its copy.
 func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
 	mine, err := lockAttempt(ctx, tx, o.lead)
 	if err != nil {
@@ -264,7 +264,7 @@ func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerI
 	if err := store.LockEmail(ctx, tx, email); err != nil {
 		return none, err
 	}
-	// Asked before the customers are: a conversion that ends in between has made the one that is found.
+	// This check precedes the search for customers, so that the search finds the customer of a conversion that ends in between.
 	busy, err := store.EmailIsConverting(ctx, tx, email)
 	if err != nil {
 		return none, err

@@ -29,7 +29,7 @@ type Customers struct {
 	Answers StoredAnswers
 	// Contract says which fields are personal.
 	Contract *contract.Contract
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 }
 
@@ -108,14 +108,15 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	return outbox.Emit(ctx, tx, a.Wake, customerErased(id, version, body))
 }
 
-// The bounds of one run of a Reindexer: an update of the service rewrites the words of millions of rows beside its requests.
+// The limits of one run of a Reindexer. After an update, the service rewrites the words of millions of rows while it serves
+// requests.
 const (
 	reindexBatch   = 100 // rows of a transaction
 	reindexBatches = 10  // of a run
 )
 
-// Reindexer writes the words of rows that the version before this one of the service has written, so that the search finds them.
-// What is left to do is in the rows: a run that ends early has lost nothing. Any number of processes may run it at once.
+// Reindexer writes the words of rows that the previous version of the service has written, so that the search finds them. The rows
+// themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the same time.
 type Reindexer struct {
 	DB     *pg.DB
 	Worker *pg.DB // worker role: finds the rows

@@ -25,7 +25,7 @@ type Leads struct {
 	Catalogue *Catalogue
 	Customers *Customers
 	Bookings  BookingService
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
@@ -38,7 +38,7 @@ type LeadWrite struct {
 	unknown error
 }
 
-// Prepare asks the catalogue whether the ids exist.
+// Prepare checks in the catalogue that the ids exist.
 func (a *Leads) Prepare(ctx context.Context, in domain.LeadPatch) (LeadWrite, error) {
 	return LeadWrite{LeadPatch: in, unknown: a.Catalogue.Check(ctx, references(in))}, nil
 }

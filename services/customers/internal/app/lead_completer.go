@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// LeadCompleter goes on with conversions that no process is working on, because one has died or bookings has not answered. Any
-// number of processes may run it at once.
+// LeadCompleter resumes conversions that no process is working on, because a process has died or bookings has not answered. Any
+// number of processes may run it at the same time.
 type LeadCompleter struct {
 	Leads      *Leads
 	Operations operation.Runner

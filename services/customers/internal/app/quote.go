@@ -25,7 +25,7 @@ type InvoiceOpener interface {
 	OpenForQuote(ctx context.Context, tx pg.Tx, q domain.InvoiceSource, b domain.Booking, info domain.Invoicing) (domain.InvoiceID, error)
 }
 
-// LeadQuoter tells a lead that a quote for it was sent, in the transaction that sends it.
+// LeadQuoter marks a lead as quoted, in the transaction that sends the quote.
 type LeadQuoter interface {
 	Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error
 }
@@ -39,7 +39,7 @@ type Quotes struct {
 	Leads     LeadQuoter
 	Invoices  InvoiceOpener
 	Numbers   *numbers.Numbers
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
@@ -47,7 +47,7 @@ type Quotes struct {
 	Patience time.Duration
 }
 
-// QuoteWrite is an input of a quote with what was asked of others before its transaction.
+// QuoteWrite is an input of a quote with the data requested from other services before its transaction.
 type QuoteWrite struct {
 	domain.QuoteInput
 
@@ -56,7 +56,7 @@ type QuoteWrite struct {
 	number    string
 }
 
-// PrepareCreate asks bookings whether the ids exist, and for a price where the package makes the line, and takes a number.
+// PrepareCreate checks with bookings that the ids exist, requests a price if the package determines the line, and takes a number.
 func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w QuoteWrite, err error) {
 	if w, err = a.PrepareUpdate(ctx, in); err != nil {
 		return w, err
@@ -76,7 +76,7 @@ func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w Quo
 	return w, err
 }
 
-// PrepareUpdate asks bookings whether the ids exist.
+// PrepareUpdate checks with bookings that the ids exist.
 func (a *Quotes) PrepareUpdate(ctx context.Context, in domain.QuoteInput) (QuoteWrite, error) {
 	return QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}, nil
 }

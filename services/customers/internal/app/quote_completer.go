@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// QuoteCompleter resumes the accepts that a process has left behind: the quote is accepted then, or plainly sent again. Any
-// number of processes may run it at once.
+// QuoteCompleter resumes the accepts that a process has abandoned. Afterwards the quote is either accepted, or sent as before. Any
+// number of processes may run it at the same time.
 type QuoteCompleter struct {
 	Quotes     *Quotes
 	Operations operation.Runner

@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// quotesAtOnce is how many quotes a worker looks up at once.
+// quotesAtOnce is how many quotes a worker looks up in one query.
 const quotesAtOnce = 100
 
-// QuoteExpiry writes what every reader already sees of quotes that have expired, so that their events come without anybody
-// asking. Any number of processes may run it at once.
+// QuoteExpiry writes the expiry of quotes that readers already see as expired, so that their events are emitted even if no client
+// reads them. Any number of processes may run it at the same time.
 type QuoteExpiry struct {
 	Quotes *Quotes
 	Worker *pg.DB // worker role: finds what is due
@@ -88,7 +88,7 @@ func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	return progress && len(due) == quotesAtOnce, failed
 }
 
-// expireDue expires one quote, unless it has not lapsed by its tenant's own time, or not any more; then it returns false.
+// expireDue expires one quote. It returns false if the quote has not lapsed by its tenant's own time, or no longer has.
 func (a *Quotes) expireDue(
 	ctx context.Context, id domain.QuoteID,
 	lock func(ctx context.Context, tx pg.Tx, id domain.QuoteID) (domain.Quote, testclock.Clock, bool, error),

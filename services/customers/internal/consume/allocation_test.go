@@ -101,7 +101,7 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	}
 }
 
-// What an earlier version has left beside an open invoice is put on it by the worker, once.
+// The worker allocates to an open invoice, once, the money that an earlier version left unallocated.
 func TestAllocatorTakesWhatWasLeft(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)

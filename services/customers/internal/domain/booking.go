@@ -36,11 +36,11 @@ type CatalogueItem struct {
 	Version int64
 }
 
-// LinkedBooking is a booking to be made for a quote or a lead, once for ever.
+// LinkedBooking is a booking to be created for a quote or a lead, only once.
 type LinkedBooking struct {
 	Key        string  // the idempotency key, such as "quote:qt_…"
 	Quote      QuoteID // zero: for the lead
-	Lead       LeadID  // beside a quote: the quote's lead
+	Lead       LeadID  // with a quote: the quote's lead
 	Body       []byte  // JSON: the body of POST /bookings
 	Total      money.Amount
 	Deposit    money.Amount // with Total, of the quote only

@@ -47,7 +47,7 @@ func named[P ids.Prefix](f patch.Field[string]) ids.ID[P] {
 	return id
 }
 
-// MakesBalance reports whether an input asks for the line of what a booking's other invoices leave.
+// MakesBalance reports whether an input requests the line for the amount that a booking's other invoices leave.
 func (in InvoiceInput) MakesBalance() bool {
 	kind := in.Kind.Pointer()
 	return kind != nil && *kind == BalanceInvoice && in.BookingID.Pointer() != nil && !in.Lines.Given()

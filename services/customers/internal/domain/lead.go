@@ -16,7 +16,7 @@ import (
 // ErrLeadNotFound is the answer for an id that is unknown, malformed or of another tenant.
 var ErrLeadNotFound = apperr.New(apperr.NotFound, "lead_not_found", "Lead not found.")
 
-// Lead is somebody who asked, and may book. Nil means unknown.
+// Lead is a person who has sent an inquiry and may book. Nil means unknown.
 type Lead struct {
 	ID          LeadID
 	Status      LeadStatus

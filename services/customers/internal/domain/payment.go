@@ -85,8 +85,8 @@ func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, erro
 	return p, apperr.Join(currency, paidAt)
 }
 
-// Pay returns the invoice with one more payment, its last. match says whether the version is the expected one; it is asked
-// after the fields and before the state.
+// Pay returns the invoice with one more payment, its last. match reports whether the version is the expected one. Pay calls match
+// after it has checked the fields and before it checks the state.
 func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Invoice, error) {
 	p, err := v.payment(id, in, at)
 	if err != nil {

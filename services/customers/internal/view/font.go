@@ -36,9 +36,9 @@ func printable(text string) bool {
 	return strings.IndexFunc(norm.NFC.String(spaces(text)), func(r rune) bool { return !has(&b, r) }) < 0
 }
 
-// plain prepares a text for printing: it composes characters with their marks (NFC), writes a variant that the fonts lack in its plain form
-// (NFKC), shows a box for every other character that they lack, and removes control characters but line breaks. Characters of private
-// use, of which alias is made, are boxes too.
+// plain prepares a text for printing. It composes characters with their marks (NFC), and replaces a variant that the fonts lack by
+// its plain form (NFKC). It shows a box for every other character that the fonts lack. It removes control characters except line
+// breaks. Private-use characters, of which alias consists, become boxes too.
 func plain(text string) string {
 	var b sfnt.Buffer
 	var out strings.Builder

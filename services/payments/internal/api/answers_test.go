@@ -92,7 +92,7 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// While bookings or invoices cannot be reached nothing is asked of the payment gateway, and the same request works afterwards.
+// While bookings or invoices cannot be reached, the service does not call the payment gateway. Afterwards the same request works.
 func TestBookingsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

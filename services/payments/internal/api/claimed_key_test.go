@@ -49,7 +49,7 @@ func (w *world) paymentRows() int {
 	return w.Count(`select (select count(*) from refunds) + (select count(*) from payment_intents)`)
 }
 
-// Of different requests with one key at the same moment exactly one has an effect; the others leave no row and call nobody.
+// If different requests use one key at the same moment, exactly one has an effect. The others leave no row and make no call.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -118,7 +118,7 @@ func TestEventsOfAnIntentAreReadTogether(t *testing.T) {
 		t.Errorf("%d reads for 150 events", reads)
 	}
 	w.gateway.After = func(context.Context, string) error {
-		if reads++; reads == 3 { // the gateway has told the state from before
+		if reads++; reads == 3 { // the gateway has returned the earlier state
 			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
 			send("payment_intent.succeeded", ofIntent)
 		}

@@ -254,7 +254,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// After a refusal the same key may ask again, also for something else.
+// After a refusal, a client can use the same key again, even for a different request.
 func TestRefusedThenAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

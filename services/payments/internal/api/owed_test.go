@@ -252,7 +252,8 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	}
 }
 
-// Workers of several processes and a person at once never return more than is owed, and in the end all of it.
+// Workers of several processes and a person, acting at the same time, never return more than is owed, and in the end return all of
+// it.
 func TestOwedRefundRaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -430,7 +431,7 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	}
 }
 
-// A refund that has failed may count as returned until its payment is read again. It is then tried again a day later, not at once.
+// A failed refund may count as returned until its payment is read again. It is then retried a day later, not immediately.
 func TestOwedRefundKeepsItsPause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -321,7 +321,7 @@ func TestReconcilerKnowsItsOwn(t *testing.T) {
 	}
 }
 
-// A run that dies goes on with its page when its lease has ended, by one process only.
+// If the process of a run dies, exactly one process continues the run with its page when the lease has ended.
 func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -485,7 +485,7 @@ func TestReconcilerWhenMendingFails(t *testing.T) {
 	}
 }
 
-// A run whose progress cannot be written asks the gateway no more, and goes on from its page later.
+// A run whose progress cannot be written makes no more calls to the gateway, and continues from its page later.
 func TestReconcilerStopsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	w, _, _ := withStandIn(t)

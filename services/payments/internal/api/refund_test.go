@@ -186,7 +186,8 @@ func TestRefundRefusals(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":1000,"booking_id":null,"metadata":null`), key("too much")).is(201) // after an error the key is free
 }
 
-// Twenty refunds of one intent at once: as many as fit are made, and the others are told what is left.
+// Twenty simultaneous refunds of one intent: as many as fit are created, and the other requests get the remaining amount in their
+// error.
 func TestRefundsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

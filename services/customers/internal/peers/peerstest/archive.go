@@ -16,8 +16,8 @@ import (
 
 // Archive stands for the bookings, payments and webhooks services in exports.
 type Archive struct {
-	// Before runs before each call, which is "events", a kind such as "bookings", or "ids of bookings", with the page that is asked
-	// for, from 0; it may return the error that the caller sees.
+	// Before runs before each call. call is "events", a kind such as "bookings", or "ids of bookings". page is the requested page,
+	// from 0. The caller sees the error that Before returns.
 	Before func(ctx context.Context, call string, page int) error
 	// PageSize is the number of bodies on a page.
 	PageSize int

@@ -1,4 +1,4 @@
-// Package peerstest holds fakes of the other services for tests: they keep state and can be told to fail.
+// Package peerstest contains fakes of the other services for tests. The fakes keep state, and tests can make them fail.
 package peerstest
 
 import (
