@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// invoices says how the handlers read and show an invoice.
+// invoices defines how the handlers read and show an invoice.
 func (a *API) invoices() rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice] {
 	return rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice]{
 		Parse: ids.Parse[ids.InvoicePrefix],

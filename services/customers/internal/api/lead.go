@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// leads says how the handlers read and show a lead.
+// leads defines how the handlers read and show a lead.
 func (a *API) leads() rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead] {
 	return rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead]{
 		Parse: ids.Parse[ids.LeadPrefix],

@@ -103,7 +103,7 @@ func TestExpiryWaitsForALockedQuote(t *testing.T) {
 	}
 }
 
-// A quote that cannot be stored as expired holds up no other.
+// A quote that cannot be stored as expired does not block the others.
 func TestExpiryGoesRoundWhatFails(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

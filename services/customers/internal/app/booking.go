@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// BookingProjection is what is known here of bookings.
+// BookingProjection is this service's copy of bookings.
 type BookingProjection struct{ Worker *pg.DB }
 
-// BookingEvent is what an event says of a booking.
+// BookingEvent is the state of a booking in an event.
 type BookingEvent struct {
 	inbox.Event
 	Booking domain.Booking

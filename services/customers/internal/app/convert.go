@@ -74,7 +74,7 @@ func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.BeginConversion(ctx, tx, l)
 }
 
-// Call has bookings make the booking.
+// Call requests the booking from bookings.
 func (o *conversion) Call(ctx context.Context) error {
 	failpoint.Here("convert.marked")
 	b, err := o.Bookings.Create(ctx, domain.LinkedBooking{

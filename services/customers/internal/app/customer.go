@@ -18,22 +18,22 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get. *idemstore.Store implements it.
+// StoredAnswers are the responses that repeated requests get. *idemstore.Store implements it.
 type StoredAnswers interface {
-	// Erase replaces the answers about resources by what erase leaves of them.
+	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
 // Customers are the use cases of a customer.
 type Customers struct {
 	Answers StoredAnswers
-	// Contract says which fields are personal.
+	// Contract defines which fields are personal.
 	Contract *contract.Contract
 	// Wake signals the relay that an event has been committed.
 	Wake func()
 }
 
-// Create makes a customer.
+// Create creates a customer.
 func (a *Customers) Create(ctx context.Context, tx pg.Tx, in domain.CustomerPatch) (domain.Customer, error) {
 	return a.insert(ctx, tx, domain.Customer{ID: ids.New[ids.CustomerPrefix]()}.Apply(in))
 }
@@ -51,7 +51,7 @@ func (a *Customers) insert(ctx context.Context, tx pg.Tx, c domain.Customer) (do
 	return c, outbox.Emit(ctx, tx, a.Wake, customerCreated(c, body))
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
+// Update changes the given fields. A change that is not visible creates no new version and no event.
 func (a *Customers) Update(
 	ctx context.Context, tx pg.Tx, id domain.CustomerID, in domain.CustomerPatch, match patch.Precondition,
 ) (domain.Customer, error) {

@@ -59,7 +59,7 @@ func (a *Leads) Create(ctx context.Context, tx pg.Tx, w LeadWrite) (domain.Lead,
 	return l, outbox.Emit(ctx, tx, a.Wake, leadCreated(l, body))
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
+// Update changes the given fields. A change that is not visible creates no new version and no event.
 func (a *Leads) Update(ctx context.Context, tx pg.Tx, id domain.LeadID, w LeadWrite, match patch.Precondition) (domain.Lead, error) {
 	current, err := lockLead(ctx, tx, id)
 	if err != nil {

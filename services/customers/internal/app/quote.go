@@ -144,7 +144,7 @@ func quoteRefs(ctx context.Context, tx pg.Tx, w QuoteWrite) (refs domain.QuoteRe
 	return refs, err
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
+// Update changes the given fields. A change that is not visible creates no new version and no event.
 func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w QuoteWrite, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		refs, err := quoteRefs(ctx, tx, w)
@@ -155,7 +155,7 @@ func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w Quot
 	})
 }
 
-// Send makes a draft sent, and its lead quoted.
+// Send sets a draft to sent, and its lead to quoted.
 func (a *Quotes) Send(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		wanted, err := current.Send(a.now(ctx))
@@ -166,7 +166,7 @@ func (a *Quotes) Send(ctx context.Context, tx pg.Tx, id domain.QuoteID, match pa
 	})
 }
 
-// Decline makes a sent quote declined. It waits while the quote is being accepted.
+// Decline sets a sent quote to declined. It waits while the quote is being accepted.
 func (a *Quotes) Decline(ctx context.Context, tx pg.Tx, id domain.QuoteID, reason *string, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		if current.Accepting.UnderWay() {
@@ -176,7 +176,7 @@ func (a *Quotes) Decline(ctx context.Context, tx pg.Tx, id domain.QuoteID, reaso
 	})
 }
 
-// Cancel makes a draft or a sent quote cancelled. It waits while the quote is being accepted.
+// Cancel sets a draft or sent quote to cancelled. It waits while the quote is being accepted.
 func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		if current.Accepting.UnderWay() {
@@ -214,7 +214,7 @@ func (a *Quotes) expire(ctx context.Context, tx pg.Tx, q domain.Quote, now time.
 	return a.save(ctx, tx, q, q.At(now))
 }
 
-// save writes what a change has made of a quote, with its event. A change that shows nothing is none.
+// save writes the changed quote with its event. A change that is not visible does not count as a change.
 func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quote) (domain.Quote, error) {
 	before, err := outbox.Body(ctx, view.Quote, current)
 	if err != nil {

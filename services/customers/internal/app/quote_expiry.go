@@ -29,7 +29,7 @@ type QuoteExpiry struct {
 	failing operation.Failing
 }
 
-// Run expires what is due of all tenants, each quote in a transaction of its own. One that fails holds up no other.
+// Run expires due quotes of all tenants, each in its own transaction. A quote that fails does not block the others.
 func (a *QuoteExpiry) Run(ctx context.Context) error {
 	var failed []error
 	for after, full := (store.QuoteDue{}), true; full; {

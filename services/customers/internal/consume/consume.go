@@ -17,7 +17,7 @@ type Handlers struct {
 	bookings *Bookings
 }
 
-// New makes the handlers.
+// New returns the handlers.
 func New(catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app.Charges, clocks *testclock.Events) Handlers {
 	b := &Bookings{Catalogue: catalogue, Bookings: bookings}
 	return Handlers{

@@ -18,7 +18,7 @@ type Booking struct {
 	Version    int64
 }
 
-// Lost reports whether the booking was cancelled or has expired, so that it holds no unit any more.
+// Lost reports whether the booking was canceled or has expired, so that it holds no unit any more.
 func (b Booking) Lost() bool { return b.Status == "cancelled" || b.Status == "expired" }
 
 // Lost is what a client reads when a quote cannot be accepted, because the booking that an accept has made of it is lost.

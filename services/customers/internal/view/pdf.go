@@ -13,7 +13,7 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// The page in millimetres: A4 with the widths of the table's columns.
+// The page in millimeters: A4 with the widths of the table's columns.
 const (
 	margin     = 18.0
 	pageWidth  = 210.0

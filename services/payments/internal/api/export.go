@@ -21,7 +21,7 @@ import (
 // exportPage is the bound in proto/internal/payments.yaml.
 const exportPage = page.DownloadRows
 
-// intentsOfCustomer answers one page of the intents of a customer, or of their ids.
+// intentsOfCustomer returns one page of the intents of a customer, or of their ids.
 func (a *API) intentsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
 	customer, r, err := exportRequest(c)
@@ -39,7 +39,7 @@ func (a *API) intentsOfCustomer(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// refundsOfCustomer answers one page of the refunds of a customer's intents.
+// refundsOfCustomer returns one page of the refunds of a customer's intents.
 func (a *API) refundsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
 	customer, r, err := exportRequest(c)

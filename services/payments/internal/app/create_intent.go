@@ -39,7 +39,7 @@ type createIntent struct {
 	snapshot domain.Snapshot
 }
 
-// Create is the operation that makes an intent.
+// Create returns the operation that creates an intent.
 func (a *Intents) Create(ctx context.Context, in domain.IntentInput) operation.Operation[domain.Intent] {
 	o := &createIntent{Intents: a}
 	o.unable = o.prepare(ctx, in)
@@ -194,7 +194,7 @@ func (o *createIntent) leave(ctx context.Context, next time.Time) error {
 	})
 }
 
-// Finish writes the intent that the gateway has made.
+// Finish writes the intent that the gateway has created.
 func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	made, err := o.made(ctx, tx, o.p.ID, o.snapshot)
 	failpoint.Here("intent.written")
@@ -215,7 +215,7 @@ func (o *createIntent) Release(ctx context.Context, tx pg.Tx) error {
 	return store.SaveCall(ctx, tx, current)
 }
 
-// leftIntent is a call that a process has left or whose outcome is unknown, as Completer resumes it.
+// leftIntent is a call that a process has abandoned or whose outcome is unknown. Completer resumes it.
 type leftIntent struct {
 	createIntent
 

@@ -33,7 +33,7 @@ func (a *Intents) tellFailures(
 	return p, nil, nil
 }
 
-// fail writes that a charge of an intent has failed. An intent that has ended meanwhile shows no failure: only the event does.
+// fail writes that a charge of an intent has failed. If the intent has ended in the meantime, only the event shows the failure.
 func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.FailedCharge) (domain.Intent, error) {
 	if !p.Status.Final() {
 		return a.write(ctx, tx, p, p.Fail(c))

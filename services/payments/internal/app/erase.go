@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get; *idemstore.Store has them.
+// StoredAnswers are the responses that repeated requests get. *idemstore.Store implements it.
 type StoredAnswers interface {
-	// Erase replaces the answers about resources by what erase leaves of them.
+	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 

@@ -60,7 +60,7 @@ func gatewayError(cause error, fresh bool) (definite bool, answer error) {
 	}
 }
 
-// made writes the intent that the gateway has made.
+// made writes the intent that the gateway has created.
 func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {

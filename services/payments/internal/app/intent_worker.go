@@ -29,7 +29,7 @@ type Completer struct {
 	failing operation.Failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again later.
+// Run resumes abandoned calls of all tenants. It retries one that fails later.
 func (a *Completer) Run(ctx context.Context) error {
 	left := operation.Workers[store.IntentDue]{
 		Service: "payments",

@@ -20,7 +20,7 @@ import (
 
 // Lister lists what the gateway has.
 type Lister interface {
-	// List reads the page behind after of what was made since a time, the newest first.
+	// List reads the page that follows the cursor after, of the objects created since a time, the newest first.
 	List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error)
 	// Get reads an object of a kind by its id; nil when the gateway does not know it.
 	Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error)
@@ -349,7 +349,7 @@ func (a *Reconciler) mendOne(ctx context.Context, account domain.Account, stage 
 	return a.Refunds.Refresh(ctx, account, p, d.ID)
 }
 
-// adopt gives a row that the gateway was thought to have refused the intent that it has made.
+// adopt links an intent that the gateway has created to a row that was recorded as refused.
 func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain.Listed) error {
 	row, err := ids.Parse[domain.IntentPrefix](l.Row)
 	if err != nil {

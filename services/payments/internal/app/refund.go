@@ -45,7 +45,7 @@ type settled struct {
 	out  outcome
 }
 
-// Create is the operation that makes a refund.
+// Create returns the operation that creates a refund.
 func (a *Refunds) Create(ctx context.Context, in domain.RefundInput) operation.Operation[domain.Refund] {
 	o := &createRefund{Refunds: a, in: in}
 	if o.unable = in.Check(); o.unable == nil {

@@ -22,7 +22,7 @@ type RefundCompleter struct {
 	failing operation.Failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again later.
+// Run resumes abandoned calls of all tenants. It retries one that fails later.
 func (a *RefundCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.RefundDue]{
 		Service: "payments",
@@ -47,7 +47,7 @@ func (a *RefundCompleter) complete(ctx context.Context, id domain.RefundID) erro
 	return operation.Resume(ctx, a.Refunds.Intents.operations(), &leftRefund{left})
 }
 
-// leftRefund is a refund whose calls a process has left or whose outcome is unknown, as RefundCompleter resumes them.
+// leftRefund is a refund whose calls a process has abandoned or whose outcome is unknown. RefundCompleter resumes them.
 type leftRefund struct{ createRefund }
 
 // Begin takes the calls, unless they have ended or another process has them.

@@ -48,10 +48,10 @@ type SettlementService interface {
 	Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error)
 }
 
-// errUncounted says that bookings has not counted a payment yet.
+// errUncounted reports that bookings has not counted a payment yet.
 var errUncounted = errors.New("payments of the booking are still to be counted")
 
-// Run settles what is due of all tenants. A booking that fails is tried again later.
+// Run settles due bookings of all tenants. It retries a booking that fails later.
 func (a *Settler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
@@ -139,7 +139,7 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn sto
 	return err
 }
 
-// owe notes what is owed back of some payments.
+// owe records the amount that is owed back of some payments.
 func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	now := a.Intents.Now()
 	o.ID, o.DueAt = ids.New[domain.OwedPrefix](), &now
@@ -192,7 +192,7 @@ type OwedRefunds struct {
 	failing operation.Failing
 }
 
-// Run looks at what is due of all tenants. One that fails is tried again later.
+// Run processes due owed refunds of all tenants. It retries one that fails later.
 func (a *OwedRefunds) Run(ctx context.Context) error {
 	due := operation.Workers[store.OwedDue]{
 		Service: "payments",
@@ -356,7 +356,7 @@ type ownRefund struct{ createRefund }
 // Begin implements operation.Operation.
 func (*ownRefund) Begin(context.Context, pg.Tx, string) (done bool, err error) { return false, nil }
 
-// Close ends what is owed when a person says so, with a note of why. Closing it again changes nothing.
+// Close closes an owed refund on a person's request, with a note of the reason. Closing it again changes nothing.
 func (a *OwedRefunds) Close(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition, note string) (domain.OwedRefund, error) {
 	return a.change(ctx, tx, id, match, owedRefundClosed, func(o domain.OwedRefund) (domain.OwedRefund, error) {
 		return o.Close(caller.FromContext(ctx).Actor(), note, a.Refunds.Intents.Now())

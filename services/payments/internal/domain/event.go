@@ -56,13 +56,13 @@ func RefundAsked(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
 
-// Foreign reports whether an event whose intent is not known is not of this platform.
+// Foreign reports whether an event whose intent is unknown does not belong to this platform.
 func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventPatience }
 
-// EventLease is when another process may take an event that one has taken now.
+// EventLease returns when another process may take an event that this process takes now.
 func EventLease(now time.Time) time.Time { return now.Add(eventLease) }
 
-// Again is when an event is tried again.
+// Again returns when to retry an event.
 func (e Event) Again(now time.Time) time.Time {
 	return now.Add(min(time.Second<<min(e.Tries, 10), 5*time.Minute))
 }

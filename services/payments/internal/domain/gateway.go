@@ -18,7 +18,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("gateway refused: %s: %s", e.Code, e.Message)
 }
 
-// BusyError says that the gateway takes no request at the moment, and has done nothing.
+// BusyError reports that the gateway takes no request at the moment, and has done nothing.
 type BusyError struct{ RetryAfter time.Duration }
 
 // Error implements error.

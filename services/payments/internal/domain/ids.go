@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// IntentPrefix and the others are the prefixes of ids that only this service makes.
+// IntentPrefix and the others are the prefixes of ids that only this service creates.
 type (
 	IntentPrefix     struct{}
 	AccountPrefix    struct{}

@@ -143,7 +143,7 @@ func (in IntentInput) NamedInvoice() InvoiceID {
 	return id
 }
 
-// sentence makes a message of an error: its first letter is a capital.
+// sentence converts an error to a message that begins with a capital letter.
 func sentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:]

@@ -107,7 +107,7 @@ const giveUpAfter = 3 * 24 * time.Hour
 // the reconciler looks back.
 const RefusedLifetime = 7 * 24 * time.Hour
 
-// Hopeless reports whether a call under way is given up whose account refuses its keys.
+// Hopeless reports whether to give up a call in progress whose account refuses its keys.
 func (c Call) Hopeless(real time.Time) bool { return real.Sub(*c.Since) >= giveUpAfter }
 
 // Booking is the data that bookings returns before an intent is created.
@@ -120,7 +120,7 @@ type Booking struct {
 	Counted    *int64 // what payments by card have brought, as Due counts it; nil: not known
 }
 
-// Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
+// Lost reports whether the booking no longer accepts payments, because it is canceled or has expired.
 func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
 
 // Invoice is the data that customers returns about an invoice that is to be paid.

@@ -88,7 +88,7 @@ type ListPage struct {
 	More  bool
 }
 
-// Known is what is known here of a listed object.
+// Known is this service's state of a listed object.
 type Known struct {
 	Intent           Intent // by the gateway's id; zero when there is none
 	RowStatus        Status // of the intent by the id of its row; "" when there is none

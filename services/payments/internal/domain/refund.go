@@ -107,7 +107,7 @@ func (r Refund) Resume(real time.Time) Refund {
 	return r
 }
 
-// UnderWay are the allocations whose outcome is not known.
+// UnderWay returns the allocations whose outcome is unknown.
 func (r Refund) UnderWay() (list []Allocation) {
 	for _, a := range r.Allocations {
 		if a.Status == RefundCreating {
@@ -127,7 +127,7 @@ func (r Refund) Allocation(id AllocationID) (Allocation, bool) {
 	return Allocation{}, false
 }
 
-// Held is how much the refund holds of an intent.
+// Held returns the amount of an intent that the refund holds.
 func (r Refund) Held(id IntentID) (minor int64) {
 	for _, a := range r.Allocations {
 		if a.IntentID == id && a.Status.Holds() {

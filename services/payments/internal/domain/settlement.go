@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// Settlement is what bookings says of a booking that was cancelled or has expired.
+// Settlement is the data that bookings returns about a canceled or expired booking.
 type Settlement struct {
 	Lost               bool // it is cancelled or has expired
 	AutoRefund         bool
@@ -16,7 +16,7 @@ type Settlement struct {
 	Counted            map[GatewayID]Counted
 }
 
-// Counted says how a payment was counted by its booking. One that is absent is still to be counted.
+// Counted reports how a payment was counted by its booking. A payment that is absent is not counted yet.
 type Counted struct {
 	Late bool // the booking was cancelled or had expired before
 }
@@ -31,7 +31,7 @@ func (s Settlement) InTime() (list []GatewayID) {
 	return list
 }
 
-// Cause is why a refund is made without a request.
+// Cause is why a refund is created without a request.
 type Cause string
 
 // The causes of automatic refunds.
@@ -78,7 +78,7 @@ type OwedRefund struct {
 // AllRefunds is OwedRefund.Since where all refunds of its payments count.
 var AllRefunds = time.Unix(0, 0)
 
-// OwedPause is after which time a payment is tried again whose refund has failed, and what is under way is looked at again.
+// OwedPause is the time after which a payment whose refund has failed is retried, and a refund in progress is checked again.
 const OwedPause = 24 * time.Hour
 
 // nothingLeft is the failure of an owed refund that no card payment can return any more.

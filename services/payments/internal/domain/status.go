@@ -60,7 +60,7 @@ func (s Status) Check(a Action) error {
 // Known reports whether the gateway knows the intent.
 func (s Status) Known() bool { return s != Creating && s != Refused }
 
-// Open reports whether the intent can still take money and can be cancelled.
+// Open reports whether the intent can still take money and can be canceled.
 func (s Status) Open() bool { return slices.Contains(actions[s], Cancel) }
 
 // Final reports whether no state follows.

@@ -223,7 +223,7 @@ func chargeMovements(c *stripe.Charge) []domain.Movement {
 		movement(domain.MovedChargeFailed, c.ID, c.FailureBalanceTransaction, c.AmountCaptured, c.Currency)...)
 }
 
-// refundMovements is what a refund has moved. The release of an authorised amount has moved nothing.
+// refundMovements is what a refund has moved. The release of an authorized amount has moved nothing.
 func refundMovements(r *stripe.Refund) []domain.Movement {
 	return append(movement(domain.MovedRefund, r.ID, r.BalanceTransaction, r.Amount, r.Currency),
 		movement(domain.MovedRefundFailed, r.ID, r.FailureBalanceTransaction, r.Amount, r.Currency)...)

@@ -20,7 +20,7 @@ func (s *Stripe) refunds(a domain.Account) refund.Client {
 	return refund.Client{B: s.backend, Key: string(a.SecretKey)}
 }
 
-// CreateRefund makes the refund of an allocation, once for each attempt.
+// CreateRefund creates the refund of an allocation, once for each attempt.
 func (s *Stripe) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
 	amount, err := domain.ToStripe(part.Minor, r.Amount.Currency)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package peers calls the payment gateway, and the other services for what is to be paid.
+// Package peers calls the payment gateway, and the other services to get the amounts to pay.
 package peers
 
 import (
@@ -116,7 +116,7 @@ func (s *Stripe) intents(a domain.Account) paymentintent.Client {
 	return paymentintent.Client{B: s.backend, Key: string(a.SecretKey)}
 }
 
-// Create makes the intent of a row, once for each attempt.
+// Create creates the intent of a row, once for each attempt.
 func (s *Stripe) Create(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
 	amount, err := domain.ToStripe(p.Amount.Minor, p.Amount.Currency)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Stripe) Cancel(ctx context.Context, a domain.Account, p domain.Intent) 
 	})
 }
 
-// Capture takes an authorised amount, once for each attempt.
+// Capture takes an authorized amount, once for each attempt.
 func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent, minor int64) (domain.Snapshot, error) {
 	amount, err := domain.ToStripe(minor, p.Amount.Currency)
 	if err != nil {
@@ -201,10 +201,10 @@ func (s *Stripe) snapshot(
 	return read(got)
 }
 
-// errUnknownState says that the gateway's answer cannot be an intent.
+// errUnknownState reports that the gateway's response cannot be an intent.
 var errUnknownState = errors.New("the payment gateway's answer is not a payment intent")
 
-// read makes a snapshot of an intent in the gateway's form.
+// read converts an intent in the gateway's form to a snapshot.
 func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 	status := domain.Status(p.Status)
 	if p.ID == "" || !domain.KnownStatus(status) {
@@ -225,7 +225,7 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 		out.FailedCharge = p.LastPaymentError.ChargeID
 	}
 	if p.LatestCharge != nil {
-		// What was authorised and not captured counts as refunded there, and was never taken.
+		// Stripe counts an authorized amount that was not captured as refunded, but it was never taken.
 		released := p.LatestCharge.AmountRefunded
 		if p.LatestCharge.Captured {
 			released = p.LatestCharge.Amount - p.LatestCharge.AmountCaptured

@@ -105,7 +105,7 @@ func SaveCall(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	return nil
 }
 
-// LeaveCall notes when a call whose outcome is unknown is resumed, unless another process has it by now.
+// LeaveCall writes when to resume a call whose outcome is unknown, unless another process has taken it.
 func LeaveCall(ctx context.Context, tx pg.Tx, p domain.Intent, until time.Time) error {
 	args := intentArgs(p)
 	args["until"] = until
@@ -165,7 +165,7 @@ func SaveRead(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	return nil
 }
 
-// IntentDue is an intent whose call is to be resumed.
+// IntentDue is an intent whose call must be resumed.
 type IntentDue struct {
 	operation.Home
 

@@ -35,12 +35,12 @@ func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) er
 	return nil
 }
 
-// PutReopened notes a booking that is cancelled or has expired, where an intent of it has just become open again.
+// PutReopened writes a canceled or expired booking of which an intent has just become open again.
 func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	return noteDue(ctx, tx, "lost_bookings", id, now)
 }
 
-// LostBooking is a booking whose open intents are to be cancelled.
+// LostBooking is a booking whose open intents must be canceled.
 type LostBooking struct {
 	operation.Home
 

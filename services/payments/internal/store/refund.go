@@ -263,7 +263,7 @@ func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time
 	return nil
 }
 
-// RefundDue is a refund whose calls are to be resumed.
+// RefundDue is a refund whose calls must be resumed.
 type RefundDue struct {
 	operation.Home
 

@@ -26,7 +26,7 @@ func refundedElsewhere(booking string) string {
 			and p.gateway_id is not null and p.refunded_elsewhere > 0), '{}')`
 }
 
-// PutSettlements notes bookings of any tenants that are cancelled or have expired, where a payment of theirs is not settled. tx has the
+// PutSettlements notes bookings of any tenants that are canceled or have expired, where a payment of theirs is not settled. tx has the
 // worker role, and has written the state of these bookings before: see HeldStatus.
 func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
 	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
@@ -46,7 +46,7 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 	return nil
 }
 
-// PutSettlement notes a booking that is cancelled or has expired, where a payment of it has just succeeded.
+// PutSettlement writes a canceled or expired booking of which a payment has just succeeded.
 func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	_, err := tx.Exec(ctx, `
 		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
