@@ -32,8 +32,8 @@ type LeadConversion struct {
 // below domain.Lease that a request is over before another process repeats it.
 const createWithin = 10 * time.Second
 
-// conversion makes a lead a customer's. Without a booking it is one transaction. With one Begin decides the customer, Call has
-// bookings make the booking, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
+// conversion converts a lead to a customer. Without a booking it is one transaction. With a booking, Begin decides the customer,
+// Call requests the booking from bookings, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
 type conversion struct {
 	*Leads
 
@@ -258,8 +258,8 @@ func existing(ctx context.Context, tx pg.Tx, text string) (domain.CustomerID, er
 	return id, err
 }
 
-// ofEmail returns the one customer with an e-mail address, or zero; errConverting while one is about to be made from a lead. No
-// other conversion finds none until the transaction ends.
+// ofEmail returns the one customer with an e-mail address, or zero. It returns errConverting while a customer with the address is
+// being created from a lead. Until the transaction ends, no other conversion can find that there is none.
 func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerID, err error) {
 	if err := store.LockEmail(ctx, tx, email); err != nil {
 		return none, err

@@ -122,8 +122,8 @@ func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*d
 	return &c, err
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event. What it names is read before
-// the invoice is locked: an erasure locks the customer first, too.
+// Update changes the given fields. A change that is not visible creates no new version and no event. Update reads the objects that
+// the input names before it locks the invoice, because an erasure locks the customer first, too.
 func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w *InvoiceWrite, match patch.Precondition) (domain.Invoice, error) {
 	customer, booking := w.Named()
 	var refs domain.InvoiceRefs
@@ -169,8 +169,8 @@ func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info
 	})
 }
 
-// opened is the invoice after its opening. From then on it counts as invoiced of its booking, whose lock orders it against
-// a balance that is being created or opened.
+// opened returns the invoice after its opening. From then on it counts as invoiced for its booking. The lock of the booking orders
+// the opening against a balance that is being created or opened.
 func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place, infoErr error) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer

@@ -186,7 +186,7 @@ func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match 
 	})
 }
 
-// change locks a quote, writes that it has expired where it has, and what a change makes of it, with its event.
+// change locks a quote, writes its expiry if it has expired, and writes the result of a change with its event.
 func (a *Quotes) change(
 	ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition, to func(domain.Quote) (domain.Quote, error),
 ) (domain.Quote, error) {

@@ -261,7 +261,8 @@ func TestReconcilerAdoptsNoNewAttempt(t *testing.T) {
 	}
 }
 
-// At most the allowed number of events of an account wait. Of the processed events, the newest are kept. Another account has its own limits.
+// At most the allowed number of events of an account wait. Of the processed events, the newest are kept. Each account has its own
+// limits.
 func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -237,8 +237,8 @@ func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.SaveCall(ctx, tx, o.p)
 }
 
-// Call repeats the attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or keeps an
-// answer that says nothing, the intent is looked for, and only when there is none a new attempt begins.
+// Call repeats the attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
+// response without information, Call searches for the intent. It begins a new attempt only if there is none.
 func (o *leftIntent) Call(ctx context.Context) (err error) {
 	if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
 		return err
@@ -288,8 +288,8 @@ func (o *leftIntent) outcome(ctx context.Context, err error) error {
 	return o.later(ctx, err)
 }
 
-// later leaves a call whose outcome is still unknown for a time that grows with its age; then the same attempt is made again. It gives
-// up one whose account has refused its keys for days.
+// later postpones a call whose outcome is still unknown by a time that grows with its age. Then the same attempt is repeated. It
+// gives up a call whose account has refused its keys for days.
 func (o *leftIntent) later(ctx context.Context, cause error) error {
 	real := o.Now()
 	var refused *domain.RefusedError

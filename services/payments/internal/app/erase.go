@@ -34,9 +34,9 @@ type Eraser struct {
 // eraseBatch is how many intents are in memory at a time.
 const eraseBatch = 100
 
-// EraseCustomer clears the personal data in the intents of an erased customer and in their refunds, in the answers about them and in
-// unpublished events, once however often the event comes. An intent that is being made stays so: a repetition of its call says less to the
-// gateway than the first one, which the gateway refuses, and so the intent is looked for.
+// EraseCustomer clears the personal data in the intents of an erased customer and in their refunds, in the responses about them and
+// in unpublished events, once, however often the event arrives. An intent that is being created remains in that state. A repetition
+// of its call now contains less than the first call, so the gateway refuses it, and the completer searches for the intent.
 func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer domain.CustomerID) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
@@ -51,7 +51,7 @@ func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer do
 	return nil
 }
 
-// eraseIntents clears all intents of a customer and what is kept about them. It has few in memory at a time.
+// eraseIntents clears all intents of a customer and the copies of them. It holds few in memory at a time.
 func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID) error {
 	var last domain.IntentID
 	for {
@@ -74,7 +74,7 @@ func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.Cus
 	}
 }
 
-// eraseRefunds clears the refunds of intents and what is kept about them. No other service keeps anything personal of a refund.
+// eraseRefunds clears the refunds of intents and the copies of them. No other service stores personal data of a refund.
 func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Erased) error {
 	list, err := store.EraseRefunds(ctx, tx, intents)
 	if err != nil {

@@ -144,8 +144,8 @@ func (a *Events) again(ctx context.Context, e domain.Event, cause error) *time.T
 	return nil
 }
 
-// refresh reads an intent again, and its refunds where an event is about one. saved says that save, which ends the events, is committed
-// together with what was read.
+// refresh reads an intent again, and its refunds if an event is about one. saved reports that save, which ends the events, is
+// committed together with the result of the read.
 func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx context.Context, tx pg.Tx) error) (saved bool, err error) {
 	account, err := taken.Account()
 	if err != nil {

@@ -160,8 +160,8 @@ func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) erro
 	return a.save(ctx, run.Ended(), run.StartedAt.Add(a.Interval), &now)
 }
 
-// postpone leaves a run that has failed to a later turn. An account whose keys are refused waits for the next run. A page whose
-// beginning the gateway does not know any more is read from the first one of the stage.
+// postpone leaves a failed run to a later turn. An account whose keys are refused waits for the next run. If the gateway no longer
+// knows the beginning of a page, the stage starts again from its first page.
 func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, cause error) error {
 	var refused *domain.RefusedError
 	if errors.As(cause, &refused) && refused.Unread {

@@ -152,10 +152,10 @@ func (o *createRefund) Call(ctx context.Context) error {
 	return &operation.RefusedError{Answer: answer}
 }
 
-// makesSomething reports whether the gateway has made a part, by what is written and the outcome of the last one.
+// makesSomething reports whether the gateway has created a part, according to the stored state and the outcome of the last part.
 func (o *createRefund) makesSomething() bool { return o.r.Shown || o.pending[0].out.refused == nil }
 
-// giveBack ends a refund of which nothing was made, because the gateway takes no requests.
+// giveBack ends a refund of which no part was created, because the gateway takes no requests.
 func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
 	_, answer := gatewayError(cause, true)
 	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway is not accepting requests at the moment."}}
@@ -225,7 +225,7 @@ func (a *Refunds) account(ctx context.Context, part domain.Allocation) (domain.A
 	return a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), p.AccountID)
 }
 
-// outcome is what the gateway has said of a part: either it has made the refund, or why it has not.
+// outcome is the gateway's response for a part: the refund that it has created, or the reason why it has created none.
 type outcome struct {
 	told    domain.GatewayRefund
 	refused *domain.Failure
@@ -328,8 +328,8 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	return saved, outbox.Emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
 }
 
-// wakeOwed makes what a policy owes of the part's intent due, as the part's money has moved. Where a refund that was made for it has
-// failed, also after it had succeeded, that is tried again after a while.
+// wakeOwed makes the owed refund of the part's intent due, because the part's money has moved. If a refund created for it has
+// failed, even after it had succeeded, the owed refund is retried after a while.
 func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation) error {
 	before, _ := r.Allocation(part.ID)
 	if before.Status == part.Status {

@@ -64,8 +64,8 @@ func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
-// Call repeats the attempts whose outcome is not known, one after the other. What is still unknown is left for a time that grows with
-// its age.
+// Call repeats the attempts whose outcome is unknown, one after the other. It postpones those that are still unknown by a time that
+// grows with their age.
 func (o *leftRefund) Call(ctx context.Context) error {
 	parts := o.r.UnderWay()
 	for i := range parts {

@@ -95,7 +95,7 @@ func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
 	}))
 }
 
-// quiet drops the error of what is only too early.
+// quiet drops errUncounted, which only means that it is too early.
 func quiet(err error) error {
 	if errors.Is(err, errUncounted) {
 		return nil
@@ -103,7 +103,8 @@ func quiet(err error) error {
 	return err
 }
 
-// settle notes what is owed back, and which payments are settled. Refunds made since the booking was noted count, also those of others.
+// settle records what is owed back, and which payments are settled. All refunds since the booking was recorded count, including
+// those of others.
 func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn store.Settling) error {
 	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
@@ -320,8 +321,8 @@ func (a *OwedRefunds) next(
 	return &r, nil, store.SaveOwed(ctx, tx, o, true)
 }
 
-// read applies what the gateway has of payments. One that it refuses to show, such as that of an account whose keys it no longer takes, is
-// left as it is: its refund is refused too, and that is shown.
+// read applies the gateway's state of payments. If the gateway refuses to show a payment, for example because it no longer accepts
+// the account's keys, the payment stays as it is. The gateway then refuses its refund too, and that refusal is shown.
 func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error {
 	var reads errgroup.Group
 	reads.SetLimit(readsAtOnce)

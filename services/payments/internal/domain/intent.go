@@ -61,8 +61,8 @@ type Failure struct {
 	Message     string  `json:"message"`
 }
 
-// Call is a call to the gateway that may be under way. Its idempotency key there is made of the row and the attempt, so that
-// the same attempt has its effect once.
+// Call is a call to the gateway that may be in progress. Its idempotency key is derived from the row and the attempt, so that the
+// same attempt has its effect once.
 type Call struct {
 	lease.Lease
 

@@ -51,8 +51,8 @@ func (s *Stripe) circuit(ctx context.Context, id domain.AccountID) (*circuit, er
 		func(context.Context, domain.AccountID) (*circuit, error) { return newCircuit(id, s.inFlight), nil }))
 }
 
-// do makes one call for an account when fewer than its limit are under way and its circuit is not open. It waits for that up to half
-// of a call's time. A *domain.BusyError of do itself says that nothing was sent.
+// do sends one call for an account when fewer calls than its limit are in progress and its circuit is not open. It waits for that
+// up to half of a call's time. If do itself returns a *domain.BusyError, nothing was sent.
 func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	c, err := s.circuit(ctx, a.ID)
@@ -121,8 +121,8 @@ func (c *circuit) record(counts, failed bool) {
 	}
 }
 
-// unavailable reports whether an error says that the gateway does not serve the account at the moment. An answer that it has kept
-// of an earlier call says nothing of now.
+// unavailable reports whether an error means that the gateway does not serve the account at the moment. A stored response to an
+// earlier call does not show the current state.
 func unavailable(err error) bool {
 	var e *stripe.Error
 	if err == nil || !errors.As(err, &e) {

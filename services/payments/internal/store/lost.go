@@ -56,7 +56,8 @@ func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operati
 		where l.due_at <= $3`+operation.Outside("l")+` order by l.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// TakeLost takes a booking until a time and returns how often it was taken; 0 when another process has it or has ended it.
+// TakeLost takes a booking until a time and returns how often it was taken. It returns 0 when another process has the booking or
+// has ended it.
 func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
 	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update lost_bookings l set due_at = @until, tries = l.tries + 1
 		where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id and l.due_at <= @now returning l.tries`,
@@ -67,7 +68,7 @@ func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until tim
 	return found[0], nil
 }
 
-// SaveLost notes when a booking is tried again; nil ends it.
+// SaveLost writes when to retry a booking; nil ends it.
 func SaveLost(ctx context.Context, tx pg.Tx, id domain.BookingID, due *time.Time) error {
 	sql := `delete from lost_bookings l where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
 	if due != nil {
