@@ -78,8 +78,8 @@ func (a *Customers) Update(
 	return updated, outbox.Emit(ctx, tx, a.Wake, customerUpdated(updated, body, previous))
 }
 
-// Erase clears the personal data permanently: in the row, in its indexes, in the stored answers about it, in the
-// unpublished events, and in all that belongs to the customer. The id is never used again, and the customer can no longer be read.
+// Erase clears the personal data permanently: in the row, in its indexes, in the stored responses about it, in the unpublished
+// events, and in everything that belongs to the customer. The id is never used again, and the customer can no longer be read.
 func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, match patch.Precondition) error {
 	current, err := store.CustomerForUpdate(ctx, tx, id)
 	if err != nil {

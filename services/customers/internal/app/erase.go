@@ -48,9 +48,9 @@ var ownedByCustomer = []owned{
 
 func publicID[P ids.Prefix](uuid [16]byte) string { return ids.FromUUID[P](uuid).String() }
 
-// eraseOwned clears the personal data of the customer in all that belongs to it: in the rows, in the stored answers about
-// them and in unpublished events. It has few rows in memory at a time. Each row gets a version and an event, also one that
-// shows no personal data any more: earlier events about it may hold some.
+// eraseOwned clears the personal data of the customer in everything that belongs to it: in the rows, in the stored responses about
+// them and in unpublished events. It holds few rows in memory at a time. Each row gets a version and an event, even if it no longer
+// shows personal data, because earlier events about it may contain some.
 func (a *Customers) eraseOwned(ctx context.Context, tx pg.Tx, customer domain.CustomerID) error {
 	for _, kind := range ownedByCustomer {
 		var last store.Erased

@@ -268,7 +268,7 @@ type exportPage struct {
 	more   bool
 }
 
-// shown makes a page of the rows that were read.
+// shown creates a page of the rows that were read.
 func shown[T, V any](rows page.Rows[T], err error, place func(T) page.Position, shape func(T) V) (p exportPage, _ error) {
 	if err != nil {
 		return p, err

@@ -139,7 +139,7 @@ func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w 
 	}, store.UpdateInvoice)
 }
 
-// Invoicing is what identity says of the tenant's invoices, or why it does not.
+// Invoicing is identity's response about the tenant's invoices, or the reason why there is none.
 type Invoicing struct {
 	domain.Invoicing
 

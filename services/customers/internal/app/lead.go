@@ -43,7 +43,7 @@ func (a *Leads) Prepare(ctx context.Context, in domain.LeadPatch) (LeadWrite, er
 	return LeadWrite{LeadPatch: in, unknown: a.Catalogue.Check(ctx, references(in))}, nil
 }
 
-// Create makes a lead.
+// Create creates a lead.
 func (a *Leads) Create(ctx context.Context, tx pg.Tx, w LeadWrite) (domain.Lead, error) {
 	l, err := a.apply(ctx, domain.NewLead, w)
 	if err != nil {
@@ -145,7 +145,7 @@ func references(in domain.LeadPatch) []Reference {
 	return out
 }
 
-// errConverting says that the lead is being converted by another request.
+// errConverting reports that another request is converting the lead.
 var errConverting = operation.ErrUnderWay
 
 // lockLead locks a lead; errConverting while its conversion is under way.

@@ -61,8 +61,9 @@ func (a *QuoteExpiry) expire(ctx context.Context, id domain.QuoteID) error {
 	return err
 }
 
-// ExpireDue notes the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
-// be due. It waits for transactions that hold one of them. One that fails holds up no other of them, and is returned in the end.
+// ExpireDue records the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
+// be due. It waits for transactions that hold one of them. A quote that fails does not block the others; ExpireDue returns its
+// error in the end.
 func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	if caller.FromContext(ctx).Mode != caller.Test {
 		return false, apperr.ErrMode

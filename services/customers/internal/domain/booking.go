@@ -18,10 +18,10 @@ type Booking struct {
 	Version    int64
 }
 
-// Lost reports whether the booking was canceled or has expired, so that it holds no unit any more.
+// Lost reports whether the booking was canceled or has expired, so that it no longer holds a unit.
 func (b Booking) Lost() bool { return b.Status == "cancelled" || b.Status == "expired" }
 
-// Lost is what a client reads when a quote cannot be accepted, because the booking that an accept has made of it is lost.
+// Lost is the message for a client when a quote cannot be accepted, because the booking created by an accept is lost.
 func Lost(b BookingID, status string) error {
 	happened := "was cancelled"
 	if status == "expired" {

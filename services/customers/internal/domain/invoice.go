@@ -168,7 +168,7 @@ func (v Invoice) GivenUp(at Place) (Invoice, error) {
 	return v.At(at), nil
 }
 
-// InvoiceSource is an accepted quote, of which an invoice is made.
+// InvoiceSource is an accepted quote from which an invoice is created.
 type InvoiceSource struct {
 	Quote    QuoteID
 	Lead     LeadID // zero: none

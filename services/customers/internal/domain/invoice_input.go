@@ -171,8 +171,8 @@ func (v *Invoice) write(in InvoiceInput) {
 	patch.SetMetadata(in.Metadata, &v.Metadata)
 }
 
-// Change returns the invoice with the given fields. Once it is opened, only due_at, notes and metadata can be given; the
-// error on another field comes after match, which says whether the version is the expected one.
+// Change returns the invoice with the given fields. After the invoice is opened, only due_at, notes and metadata can be given. The
+// error on another field comes after match, which reports whether the version is the expected one.
 func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch.Precondition) (Invoice, error) {
 	var failed error
 	if v.Status == InvoiceDraft {

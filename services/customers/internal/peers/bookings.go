@@ -23,7 +23,7 @@ import (
 // Bookings calls the bookings service on behalf of the caller in the context. It implements app.BookingService.
 type Bookings struct{ Client *peer.Client }
 
-// Create makes the booking of a quote or a lead as the service itself, so that the key is not one of the caller's.
+// Create creates the booking of a quote or a lead as the service itself, so that the key is not one of the caller's.
 func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.Booking, error) {
 	body := internalapi.LinkedBooking{
 		Booking: in.Body, QuoteID: in.Quote.String(), LeadID: in.Lead.String(), ValidUntil: in.ValidUntil.UTC(),

@@ -35,7 +35,7 @@ type versioned struct {
 	version int64
 }
 
-// NewTenants makes Tenants on a client of identity.
+// NewTenants returns Tenants on a client of identity.
 func NewTenants(client *peer.Client) *Tenants {
 	return &Tenants{
 		client: client,

@@ -19,7 +19,7 @@ var (
 	bold []byte
 )
 
-// glyphs is the printing font, which says what characters it has.
+// glyphs is the printing font, which defines the available characters.
 var glyphs = sync.OnceValue(func() *sfnt.Font {
 	f, err := sfnt.Parse(regular)
 	if err != nil {
@@ -67,7 +67,7 @@ func variant(b *sfnt.Buffer, r rune) string {
 	return text
 }
 
-// spaces makes each kind of space one that the fonts have.
+// spaces replaces each kind of space by one that the fonts have.
 func spaces(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\v", "\n", "\f", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
 		"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u2009", " ", "\u3000", " ", "\u2011", "-", "\u2010", "-").Replace(text)

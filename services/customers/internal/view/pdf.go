@@ -105,7 +105,7 @@ func (p printer) wrap(text string, width float64) []string {
 
 var blankLines = regexp.MustCompile(`\n(?: *\n){2,}`)
 
-// shorten returns at most n lines; the last one says that more were cut.
+// shorten returns at most n lines. The last one states that more were cut.
 func shorten(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines

@@ -201,8 +201,8 @@ const maxPages = 1000
 // errMorePages reports that an intent has more charges or refunds than one read covers.
 var errMorePages = errors.New("the payment gateway has more charges or refunds of the intent")
 
-// read ends a read that has begun, page by page, each in a call and a transaction of its own. also, unless it is nil, is a part of the
-// transaction that applies the last one.
+// read completes a read that has begun, page by page, each in its own call and transaction. also, unless it is nil, is a part of
+// the transaction that applies the last page.
 func (a *Intents) read(
 	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {

@@ -87,8 +87,8 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	return p, nil
 }
 
-// settle leaves an intent of a lost booking to Settler when it succeeds now, and to Canceler when it is open again, which Canceler did
-// not see. It notes the booking's state for the event.
+// settle leaves an intent of a lost booking to Settler if it succeeds now. It leaves one that is open again to Canceler, which did
+// not see it. It sets the booking's state for the event.
 func (a *Intents) settle(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
 	succeeds := wanted.Status == domain.Succeeded && current.Status != domain.Succeeded
 	reopens := wanted.Status.Open() && !current.Status.Open() && current.Status != domain.Creating

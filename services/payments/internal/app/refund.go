@@ -378,8 +378,8 @@ func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.
 	return nil
 }
 
-// refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. One that this platform
-// has not made shows in the intent and the ledger only.
+// refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. A refund that this
+// platform has not created shows only in the intent and the ledger.
 func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.Intent, gateway string) error {
 	begun, err := a.Intents.beginRead(ctx, p.ID)
 	if err != nil {

@@ -147,7 +147,7 @@ func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, paymen
 	return store.PutOwed(ctx, tx, o, payments, elsewhere)
 }
 
-// paid settles a payment: a late one is counted, and owed back where the policy says so.
+// paid settles a payment. A late payment is counted, and owed back if the policy says so.
 func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) error {
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := store.Settle(ctx, tx, p.ID)
@@ -175,7 +175,7 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 const (
 	// owedLease is longer than a turn takes; after an error the owed refund is looked at again when it has passed.
 	owedLease = 60 * time.Second
-	// refundsAtOnce is how many refunds one turn makes for an owed refund, each over up to domain.MaxAllocations payments.
+	// refundsAtOnce is how many refunds one turn creates for an owed refund, each over up to domain.MaxAllocations payments.
 	refundsAtOnce = 5
 	// readsAtOnce is how many payments one turn reads at the gateway at the same time.
 	readsAtOnce = 4

@@ -13,7 +13,7 @@ var ErrEvent = apperr.New(apperr.BadRequest, "malformed_request", "The event has
 // ErrAccountNotFound is the answer to a webhook for an account that does not exist.
 var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No payment gateway account has this path.")
 
-// Event is an event that the gateway has sent. What it says of an intent is not believed: the intent is read again.
+// Event is an event that the gateway has sent. Its content about an intent is not trusted: the intent is read again.
 type Event struct {
 	AccountID AccountID
 	ID        string // evt_…

@@ -45,7 +45,7 @@ type Intent struct {
 	ClientSecret   Secret // of the answer to its creation; never stored with the row
 }
 
-// CaptureMethod says when the money is taken.
+// CaptureMethod defines when the money is taken.
 type CaptureMethod string
 
 // The capture methods.
@@ -171,7 +171,7 @@ type Snapshot struct {
 	More             bool
 	// Failed contains the failed charges that were read and may not have been reported yet, the oldest first.
 	Failed []FailedCharge
-	// Disputes are those of the intent, where DisputesRead says that they were read.
+	// Disputes are the disputes of the intent, if DisputesRead reports that they were read.
 	Disputes     []Dispute
 	DisputesRead bool
 	CanceledAt   *time.Time

@@ -200,7 +200,7 @@ func (r Reconciliation) Since() time.Time {
 	}
 }
 
-// Advance is the run at its next stage, "" where it has ended. What is open is compared once a day.
+// Advance returns the run at its next stage, which is "" if the run has ended. Open objects are compared once a day.
 func (r Reconciliation) Advance() Reconciliation {
 	if r.Stage == StageEvents {
 		r.EventsUntil = r.StartedAt
@@ -227,7 +227,7 @@ func (r Reconciliation) Ended() Reconciliation {
 	return Reconciliation{AccountID: r.AccountID, Stage: FirstStage, EventsUntil: r.EventsUntil, OpenedAt: r.OpenedAt}
 }
 
-// EventsState says whether the events of an account reach this platform.
+// EventsState reports whether the events of an account reach this platform.
 type EventsState string
 
 // The states of an account's events.
@@ -237,8 +237,8 @@ const (
 	EventsLate    EventsState = "late"    // the gateway has events that were not received
 )
 
-// Events is the state that a run has found. signed says that the account has a signing secret; a run without events changes nothing, nor
-// does what was missed before the account had one.
+// Events returns the state that a run has found. signed reports that the account has a signing secret. A run without events changes
+// nothing, nor do events that were missed before the account had a secret.
 func (r Reconciliation) Events(before EventsState, signed bool) EventsState {
 	switch {
 	case !signed:

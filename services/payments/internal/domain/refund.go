@@ -152,7 +152,7 @@ func (r Refund) Read(id AllocationID, number int64) Refund {
 	return r.with(id, func(a *Allocation) { a.Applied = number })
 }
 
-// with changes an allocation in a copy, and derives the refund's own state. When nothing is under way any more the lease ends.
+// with changes an allocation in a copy, and derives the refund's own state. The lease ends when no call is in progress any longer.
 func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
 	list := make([]Allocation, len(r.Allocations))
 	copy(list, r.Allocations)

@@ -81,7 +81,7 @@ var AllRefunds = time.Unix(0, 0)
 // OwedPause is the time after which a payment whose refund has failed is retried, and a refund in progress is checked again.
 const OwedPause = 24 * time.Hour
 
-// nothingLeft is the failure of an owed refund that no card payment can return any more.
+// nothingLeft is the failure of an owed refund that card payments can no longer return.
 var nothingLeft = Failure{Code: ErrNothingToRefund.Code, Message: "Nothing is left to refund by card."}
 
 // OwedMoney is how the payments of an owed refund stand.
@@ -91,7 +91,7 @@ type OwedMoney struct {
 	Elsewhere int64 // what others have refunded, in all
 }
 
-// Intent is the payment that is owed back, "" where it is a share of the booking's.
+// Intent returns the payment that is owed back, or "" if the owed refund is a share of the booking's.
 func (o OwedRefund) Intent() GatewayID {
 	if o.Cause == PaidLate {
 		return GatewayID(o.Subject)

@@ -121,8 +121,8 @@ func collect[T any](i *stripe.Iter, current func() T) (list []T, meta *stripe.Li
 	return list, i.Meta(), i.Err()
 }
 
-// nextPage reads the next page of a walk by one call, and returns its objects, the oldest first, none on the way back, and whether there
-// are more behind them.
+// nextPage reads the next page of a walk by one call. It returns its objects, the oldest first, or none on the way back, and
+// whether more follow.
 func nextPage[T any](
 	ctx context.Context, s *Stripe, a domain.Account, from domain.Walk,
 	list func(page stripe.ListParams) ([]T, *stripe.ListMeta, error), id func(T) string,

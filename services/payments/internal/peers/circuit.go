@@ -110,8 +110,8 @@ func (c *circuit) busy() error {
 	return &domain.BusyError{RetryAfter: max(busyPause, c.breaker.RemainingDelay())}
 }
 
-// record reports the end of a call to the breaker. That a caller has gone soon, which does not count, says nothing of the gateway, but it
-// ends a probe.
+// record reports the end of a call to the breaker. A caller that has gone soon does not count and says nothing about the gateway,
+// but it ends a probe.
 func (c *circuit) record(counts, failed bool) {
 	switch {
 	case !failed:

@@ -166,7 +166,7 @@ func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent,
 	})
 }
 
-// Find looks for the intent of a row among those that were made since a time. Each page is a call of its own, with its own time-out.
+// Find searches for the intent of a row among those created since a time. Each page is its own call with its own timeout.
 func (s *Stripe) Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (found *domain.Snapshot, err error) {
 	params := &stripe.PaymentIntentListParams{
 		ListParams:   stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)},

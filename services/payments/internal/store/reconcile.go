@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Enrol notes the accounts of all tenants that are not compared yet; tx has the worker role.
+// Enrol adds the accounts of all tenants that are not compared yet. tx has the worker role.
 func Enrol(ctx context.Context, tx pg.Tx, now time.Time) error {
 	_, err := tx.Exec(ctx, `
 		insert into gateway_reconciliations (tenant_id, livemode, account_id, due_at, finished_at)

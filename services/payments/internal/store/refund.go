@@ -251,7 +251,7 @@ type OpenRefund struct {
 	GatewayID string // re_…
 }
 
-// LeaveRefund notes when the calls of a refund are resumed, unless another process has them by now.
+// LeaveRefund writes when to resume the calls of a refund, unless another process has taken them.
 func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time) error {
 	args := refundArgs(r)
 	args["until"] = until

@@ -43,7 +43,7 @@ func ownerOf(ctx context.Context, id string) owner {
 	return owner{c.Tenant, c.Mode, id}
 }
 
-// Add makes a resource of a kind the newest one of a customer.
+// Add adds a resource of a kind as the newest one of a customer.
 func (f *Archive) Add(ctx context.Context, kind, customer, id string, body json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *Archive) Add(ctx context.Context, kind, customer, id string, body json.
 	f.resources[kind][o] = append([]resource{{id, body}}, f.resources[kind][o]...)
 }
 
-// AddEvent makes an event the newest one about an object.
+// AddEvent adds an event as the newest one about an object.
 func (f *Archive) AddEvent(ctx context.Context, object string, body json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
