@@ -59,7 +59,7 @@ func TestAcceptOfALostBooking(t *testing.T) {
 	}
 }
 
-// A booking that is canceled between the answer of bookings and the last transaction is noticed by its event.
+// If a booking is canceled between the response of bookings and the last transaction, its event reports it.
 func TestBookingIsLostBeforeTheInvoice(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

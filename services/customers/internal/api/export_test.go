@@ -230,7 +230,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 	}
 }
 
-// A booking that is made while the export runs makes no failure and no repetition.
+// A booking that is created while the export runs causes no failure and no repetition.
 func TestExportWhileBookingsAreMade(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -311,7 +311,7 @@ func (f *large) EventsOf(_ context.Context, objects []string, _ string) (list []
 	return list, "", nil
 }
 
-// counted is the cursor behind that of a page, "" behind the last one.
+// counted returns the cursor of the page after a page, or "" after the last one.
 func counted(cursor string, pages int) string {
 	if len(cursor)+1 == pages {
 		return ""

@@ -116,12 +116,12 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct{ apitest.Answer }
 
 type header = apitest.Header
 
-// do sends a request as the gateway would and checks the answer against the contract.
+// do sends a request as the gateway would and checks the response against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
 	w.T.Helper()
 	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}

@@ -217,7 +217,7 @@ func TestInvoiceLines(t *testing.T) {
 	}
 }
 
-// The invoice keeps whom it was made out to when the customer is erased, and nothing else that is personal.
+// When the customer is erased, the invoice keeps its recipient and no other personal data.
 func TestEraseInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -251,7 +251,7 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 		return w.Hold(`select pg_advisory_xact_lock(hashtextextended('invoice numbers' || $1::uuid::text || 'false', 0))`, tenant.UUID())
 	}
 	writing := func() func() { return w.Hold(`lock table outbox in share mode`) } // holds back what writes an event
-	// begin makes a booking of 1,000 with a draft of 400 and card money of 150.
+	// begin creates a booking of 1,000 with a draft of 400 and card money of 150.
 	begin := func() (draft invoice, open, create func() answer) {
 		booked := `"booking_id":` + str(w.bookings.AddBooking(customerID(t, c), usdOf(1000)).ID.String())
 		draft = w.draft(ctx, 400, booked)

@@ -183,7 +183,7 @@ var leadMoves = map[string]string{
 	"lost": "contacted", "converted": "",
 }
 
-// in makes a lead in a status.
+// in creates a lead in a status.
 func (w *world) leadIn(ctx context.Context, status string) lead {
 	w.T.Helper()
 	l := w.lead(ctx, "")

@@ -95,7 +95,7 @@ func TestManyAccepts(t *testing.T) {
 	}
 }
 
-// Wherever the process dies or bookings does not answer, the quote reads as sent until the completer ends the accept: once.
+// If the process dies or bookings does not answer at any step, the quote reads as sent until the completer ends the accept, once.
 func TestAcceptIsResumed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, after error }{
@@ -132,7 +132,7 @@ func TestAcceptIsResumed(t *testing.T) {
 	}
 }
 
-// A transaction that fails after the booking was made leaves nothing but the accept under way, and no invoice number.
+// A transaction that fails after the booking was created leaves only the accept in progress, and no invoice number.
 func TestLastTransactionFails(t *testing.T) {
 	t.Parallel()
 	for broken, check := range map[string]string{
@@ -243,7 +243,7 @@ func TestOnlyTheLastAttemptEndsAnAccept(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// A refusal that comes after the next attempt has accepted the quote is no answer any more: the client sees the accepted quote.
+// A refusal that arrives after the next attempt has accepted the quote is ignored: the client sees the accepted quote.
 func TestARefusalAfterTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -357,7 +357,7 @@ func TestEndAfterAnAccept(t *testing.T) {
 	}
 }
 
-// The stored answer is looked for before anything happens: a key that was used for something else accepts nothing.
+// The stored response is checked before anything happens: a key that was used for another request accepts nothing.
 func TestAcceptUnderAnotherRequestsKey(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -22,7 +22,7 @@ func (w *world) expireDue(ctx context.Context, engine http.Handler) (calls int) 
 	return calls
 }
 
-// copies makes n more quotes like one.
+// copies creates n more quotes like one.
 func (w *world) copies(id string, n int) {
 	w.T.Helper()
 	quote, err := ids.Parse[ids.QuotePrefix](id)
@@ -33,8 +33,8 @@ func (w *world) copies(id string, n int) {
 		from quotes q, generate_series(1, $2::int) n where q.id = $1`, quote, n)
 }
 
-// When the test clock has moved, all that is due of the tenant in test mode is stored with its events by the time of the answer,
-// and nothing else is.
+// When the test clock has moved, all due quotes of the tenant in test mode are stored with their events before the response, and
+// nothing else is.
 func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 	t.Parallel()
 	const due = 500

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// A field that can be written comes back as it was written, in the answer and in the next reading.
+// A writable field is returned as it was written, in the response and in the next read.
 func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

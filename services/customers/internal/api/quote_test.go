@@ -42,7 +42,7 @@ func TestQuoteIsAccepted(t *testing.T) {
 	}
 }
 
-// quoteInState makes a quote in a state.
+// quoteInState creates a quote in a state.
 func (w *world) quoteInState(ctx context.Context, status string) quote {
 	w.T.Helper()
 	q := w.newQuote(ctx, "")
@@ -63,7 +63,7 @@ func (w *world) quoteInState(ctx context.Context, status string) quote {
 	return w.onQuote(ctx, q.ID, map[string]string{"accepted": "accept", "declined": "decline"}[status]).is(200).quote()
 }
 
-// Each action in each state: the table decides, an action that has been taken changes nothing, and a change makes one event.
+// Each action in each state follows the table. An action that is already done changes nothing, and a change emits one event.
 func TestEachActionInEachState(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -62,7 +62,7 @@ func (w *ledger) in(do func(ctx context.Context, tx pg.Tx) error) {
 	}
 }
 
-// open makes an open invoice of the booking.
+// open creates an open invoice of the booking.
 func (w *ledger) open(kind domain.InvoiceKind, total int64) domain.InvoiceID {
 	w.T.Helper()
 	v := domain.Invoice{

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// held makes an intent whose card is authorized and not captured.
+// held creates an intent whose card is authorized and not captured.
 func (w *world) held(ctx context.Context) intent {
 	w.T.Helper()
 	p := w.post(ctx, strings.TrimSuffix(w.booked(ctx, 1000), "}")+`,"capture_method":"manual"}`).is(201).intent()

@@ -93,7 +93,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 	}
 }
 
-// While a call is under way no other request can use its key: it is refused before it writes a row or calls the gateway.
+// While a call is in progress, no other request can use its key. It is refused before it writes a row or calls the gateway.
 func TestKeyOfACallUnderWay(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create", "cancel": "cancel", "capture": "capture"} {

@@ -34,7 +34,8 @@ func (w *world) counting(before func(call string, n int) error) calls {
 	return seen
 }
 
-// A refusal of a client's call that comes after the completer has made the intent ends nothing: the client gets the intent.
+// If the refusal of a client's call arrives after the completer has created the intent, it ends nothing: the client gets the
+// intent.
 func TestLateRefusalOfAnIntent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -163,7 +163,7 @@ func TestCreatesAtOnce(t *testing.T) {
 	}
 }
 
-// The gateway's answer is lost: the client's repetition, or the completer, finds what was made, and nothing is made twice.
+// The gateway's response is lost. The client's repetition, or the completer, finds the intent, and no intent is created twice.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after"} {

@@ -51,7 +51,7 @@ func (w *world) balances(ctx context.Context, account domain.Account) error {
 	return nil
 }
 
-// payAt makes an intent of a new booking and pays it at the stand-in; it returns its charge too.
+// payAt creates an intent of a new booking and pays it at the stand-in; it returns its charge too.
 func (w *world) payAt(ctx context.Context, code string, minor int64, more, method string) (p intent, charge string) {
 	w.T.Helper()
 	b := w.bookings.Add(ctx, "confirmed", minor, minor, code)

@@ -66,7 +66,7 @@ func (w *world) returned(intents ...intent) (minor int64) {
 	return minor
 }
 
-// A refund that the gateway refuses once is shown, tried again a day later, and made once.
+// A refund that the gateway refuses once is shown, retried a day later, and created once.
 func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -295,7 +295,7 @@ func uuidOf(id domain.BookingID) string {
 	return fmt.Sprintf("%x", u[:])
 }
 
-// The process dies before or after the call, or its answer is lost: the refund is made once.
+// The process dies before or after the call, or its response is lost: the refund is created once.
 func TestOwedRefundIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {

@@ -101,7 +101,7 @@ func (w *world) differences() map[string]int {
 	return out
 }
 
-// refundReads is a gateway that notes which refunds are read.
+// refundReads is a gateway that records which refunds are read.
 type refundReads struct {
 	app.Gateway
 
@@ -116,8 +116,8 @@ func (g *refundReads) ReadRefund(ctx context.Context, a domain.Account, id strin
 	return g.Gateway.ReadRefund(ctx, a, id)
 }
 
-// The gateway's events are lost, all of them: the reconciler makes everything right, with the events of the platform and the ledger,
-// and counts what it has mended. Afterwards it finds nothing.
+// All events of the gateway are lost. The reconciler corrects everything, with the events of the platform and the ledger, and
+// counts its repairs. Afterwards it finds no difference.
 func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t, "LOCAL_STRIPE_FEE_FIXED=30")

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// said is what bookings says of a lost booking: what is due, and which of its payments are late.
+// said is the data that bookings returns about a lost booking: the amount due, and which of its payments are late.
 func said(due int64, late map[string]bool) domain.Settlement {
 	s := domain.Settlement{
 		Lost: true, AutoRefund: true, RefundLatePayments: true, Due: &money.Amount{Minor: due, Currency: "USD"}, Counted: map[domain.GatewayID]domain.Counted{},

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// payFor makes an intent of a booking, for an invoice unless it is zero, that has succeeded.
+// payFor creates an intent of a booking, for an invoice unless it is zero, that has succeeded.
 func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID, amount int64) {
 	w.T.Helper()
 	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d}`, b.ID, amount)
