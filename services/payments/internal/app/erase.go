@@ -91,7 +91,7 @@ func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Era
 	return nil
 }
 
-// eraseCopies erases the copies of an intent outside its row, and emits an event so that other services erase theirs.
+// eraseCopies erases the copies of an intent outside its row, and emits an event so that other services erase their copies.
 func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) error {
 	if e.GatewayID == "" {
 		return nil // no event about it was emitted
