@@ -154,7 +154,7 @@ func rotate(ctx context.Context, g gateway) (domain.Account, error) {
 
 func disconnect(ctx context.Context, g gateway) (domain.Account, error) { return g.Disconnect(ctx) }
 
-// keys reads the keys. What is missing is asked for on the terminal; only the secret key may be required.
+// keys reads the keys and prompts on the terminal for missing ones. Only the secret key can be required.
 func (g gateway) keys(required bool) (domain.Keys, error) {
 	publishable, _ := g.cmd.Flags().GetString("publishable-key")
 	none := "unchanged"

@@ -50,8 +50,8 @@ var (
 	freshKey = "new:" + strings.Repeat("cd", 32)
 )
 
-// After the command the old key is not needed any more: the secrets of every account, of disconnected ones too, open with only the
-// new one, and have not changed.
+// After the command, the old key is no longer needed: the secrets of all accounts, including disconnected ones, open with only the
+// new key, and have not changed.
 func TestResealCommand(t *testing.T) {
 	t.Parallel()
 	const tenants = 110 // more than one batch
@@ -236,7 +236,7 @@ func (otherAccount) Account(context.Context, domain.Secret) (id, country string,
 	return "acct_other", "US", nil
 }
 
-// terminal makes a terminal the standard input of the process, at which somebody types.
+// terminal replaces the standard input of the process with a terminal and types into it.
 func terminal(t *testing.T, typed string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -86,7 +86,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	return p.Serve(handlers.Mount)
 }
 
-// workOff runs work when something has come, and at least every second, until ctx ends.
+// workOff runs work when a signal arrives, and at least every second, until ctx ends.
 func workOff(ctx context.Context, woken <-chan struct{}, work func(context.Context) error) error {
 	for ctx.Err() == nil {
 		if err := work(ctx); err != nil && ctx.Err() == nil {

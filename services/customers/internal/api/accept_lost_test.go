@@ -23,7 +23,7 @@ func (w *world) lose(status string) domain.Booking {
 	return w.bookings.ChangeBooking(b)
 }
 
-// An accept that is resumed after its booking was cancelled or has expired opens no invoice: the quote is sent again, and the
+// An accept that is resumed after its booking was canceled or has expired opens no invoice: the quote is sent again, and the
 // answer to the client gives the reason, also after the completer has resumed it.
 func TestAcceptOfALostBooking(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestAcceptOfALostBooking(t *testing.T) {
 	}
 }
 
-// A booking that is cancelled between the answer of bookings and the last transaction is noticed by its event.
+// If a booking is canceled between the response of bookings and the last transaction, its event reports it.
 func TestBookingIsLostBeforeTheInvoice(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -90,7 +90,7 @@ func TestACompletedConversionNamesItsCaller(t *testing.T) {
 	}
 }
 
-// What expires by itself names the service.
+// The event of an automatic expiry names the service.
 func TestExpiryNamesTheService(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// claimants are the operations that ask bookings between two transactions, each on something of its own.
+// claimants returns the operations that call bookings between two transactions, each on an object of its own.
 func (w *world) claimants(ctx context.Context) map[string]func(key header) answer {
 	w.T.Helper()
 	q, l := w.sentQuote(ctx, ""), w.lead(ctx, `"email":"lea@example.com"`)
@@ -52,7 +52,8 @@ func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 	}
 }
 
-// Of different requests with one key at the same moment exactly one has an effect; the others leave nothing and ask bookings for nothing.
+// If different requests use one key at the same moment, exactly one has an effect. The others leave no row and request nothing from
+// bookings.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

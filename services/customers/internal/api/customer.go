@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// customers says how the handlers read and show a customer.
+// customers defines how the handlers read and show a customer.
 func (a *API) customers() rest.Collection[ids.ID[ids.CustomerPrefix], domain.Customer] {
 	return rest.Collection[ids.ID[ids.CustomerPrefix], domain.Customer]{
 		Parse: ids.Parse[ids.CustomerPrefix],
@@ -44,7 +44,7 @@ func (a *API) deleteCustomer(c *gin.Context) error {
 
 func (a *API) getCustomer(c *gin.Context) error { return rest.Get(c, a.customers()) }
 
-// exportCustomer answers all that is held of a customer, while it is read.
+// exportCustomer streams all data of a customer while it is being read.
 func (a *API) exportCustomer(c *gin.Context) error {
 	customer, err := a.customers().Read(c.Request.Context(), c.Param("id"))
 	if err != nil {

@@ -196,7 +196,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// A request that comes again after the erasure has no effect, and answers the person's fields empty.
+// A request that is repeated after the erasure has no effect, and returns the person's fields empty.
 func TestReplayAfterErasure(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -315,7 +315,7 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	}
 }
 
-// A field that can be written comes back as it was written, in the answer and in the next reading.
+// A writable field is returned as it was written, in the response and in the next read.
 func TestEachFieldIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

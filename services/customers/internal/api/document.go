@@ -50,7 +50,7 @@ func (a *API) getQuotePdf(c *gin.Context) error {
 	})
 }
 
-// print answers a document, which is made of its customer and of what the operator prints.
+// print responds with a document, created from its customer and the operator's printed details.
 func (a *API) print(
 	c *gin.Context, id domain.CustomerID, document func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document,
 ) error {
@@ -74,7 +74,7 @@ func (a *API) print(
 	return httpx.PDF(c, body)
 }
 
-// DocumentLimits bound the documents that a process prints at once.
+// DocumentLimits limit the documents that a process prints at the same time.
 var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
 var documents = quota.NewSlots(DocumentLimits)

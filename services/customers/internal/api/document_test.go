@@ -24,8 +24,8 @@ func (a answer) pdf() string {
 	return string(a.Body)
 }
 
-// An invoice is printed in each of its states. The same state gives the same bytes, and erasing the customer of an opened one
-// changes nothing, because it keeps whom it was made out to.
+// An invoice can be printed in each of its states. The same state gives the same bytes. Erasing the customer of an opened invoice
+// changes nothing, because the invoice keeps its recipient.
 func TestInvoicePDF(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

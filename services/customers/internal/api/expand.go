@@ -70,8 +70,8 @@ func embedCustomers[T, B any](
 	}, set)
 }
 
-// embed sets the related resource of each body, null where there is none. It looks them up at once, and returns the bodies
-// before the first one whose resource was not looked up.
+// embed sets the related resource of each body, or null if there is none. It looks up all resources in one query, and returns the
+// bodies before the first one whose resource was not looked up.
 func embed[T, B, R any, ID interface {
 	comparable
 	IsZero() bool

@@ -109,8 +109,8 @@ func (w *world) event(object string) json.RawMessage {
 	return example(w.T, "getEvent", exampleEvent, "evt_"+object[strings.Index(object, "_")+1:])
 }
 
-// The export of a customer has all that belongs to the customer, as the resources themselves are shown, the newest first, and
-// nothing of anybody else.
+// The export of a customer contains everything that belongs to the customer, in the form of the resources themselves, the newest
+// first, and nothing of other customers.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -194,7 +194,7 @@ func TestEachTableOfACustomerIsExported(t *testing.T) {
 	}
 }
 
-// Another service that cannot be asked is an error as long as nothing was sent; later it cuts the answer.
+// An unreachable service is an error as long as nothing was sent. Later it cuts the response off.
 func TestExportWithoutAnotherService(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -230,7 +230,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 	}
 }
 
-// A booking that is made while the export runs makes no failure and no repetition.
+// A booking that is created while the export runs causes no failure and no repetition.
 func TestExportWhileBookingsAreMade(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -282,7 +282,7 @@ func TestExportsOfATenantAreBounded(t *testing.T) {
 	}
 }
 
-// large stands for services that hold much of a customer. It makes each page when it is asked for.
+// large represents services that hold much data of a customer. It creates each page on request.
 type large struct{ booking, event json.RawMessage }
 
 const (
@@ -311,7 +311,7 @@ func (f *large) EventsOf(_ context.Context, objects []string, _ string) (list []
 	return list, "", nil
 }
 
-// counted is the cursor behind that of a page, "" behind the last one.
+// counted returns the cursor of the page after a page, or "" after the last one.
 func counted(cursor string, pages int) string {
 	if len(cursor)+1 == pages {
 		return ""

@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+// elsewhere lists the declared responses that only the gateway, not this service, returns.
 var elsewhere = map[string][]int{
 	"createCustomer": {403, 429, 504}, "listCustomers": {403, 429, 504}, "getCustomer": {400, 429, 504},
 	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504}, "exportCustomer": {400},
@@ -116,12 +116,12 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct{ apitest.Answer }
 
 type header = apitest.Header
 
-// do sends a request as the gateway would and checks the answer against the contract.
+// do sends a request as the gateway would and checks the response against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
 	w.T.Helper()
 	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
@@ -166,7 +166,7 @@ func (a answer) list() list { return decode[list](a) }
 
 func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
 
-// create makes a customer with these fields beside the required ones.
+// create creates a customer with these fields in addition to the required ones.
 func (w *world) create(ctx context.Context, fields string) customer {
 	w.T.Helper()
 	body := `{"first_name":"Ann","email":"ann@example.com"`

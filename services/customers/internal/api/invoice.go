@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// invoices says how the handlers read and show an invoice.
+// invoices defines how the handlers read and show an invoice.
 func (a *API) invoices() rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice] {
 	return rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice]{
 		Parse: ids.Parse[ids.InvoicePrefix],
@@ -127,8 +127,8 @@ func (a *API) shownInvoices(
 	}), nil
 }
 
-// invoiceBodies are the public bodies of invoices, with their customers where asked for; then only of so many of the first
-// invoices as their customers were looked up of, because these fill a page.
+// invoiceBodies returns the public bodies of invoices, with their customers if expand is true. It then returns only the first
+// invoices whose customers were looked up, because these fill a page.
 func (a *API) invoiceBodies(ctx context.Context, list []domain.Invoice, expand bool) ([]api.Invoice, error) {
 	out := make([]api.Invoice, len(list))
 	for i, v := range list {

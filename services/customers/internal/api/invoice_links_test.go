@@ -67,7 +67,7 @@ func TestInvoiceCustomer(t *testing.T) {
 	w.act(ctx, draft, "open").is(422, "invalid_request", "customer_id")
 }
 
-// A booking is looked up once where no event has told of it; it must be of the tenant, the mode and the currency.
+// A booking that no event has reported is looked up once. It must be of the tenant, the mode and the currency.
 func TestInvoiceBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -111,7 +111,7 @@ func TestInvoiceBooking(t *testing.T) {
 	w.act(ctx, v, "open").is(200) // open already
 }
 
-// A balance asks for what the booking's opened invoices leave of its present total.
+// A balance charges what the booking's opened invoices leave of its current total.
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -217,7 +217,7 @@ func TestInvoiceLines(t *testing.T) {
 	}
 }
 
-// The invoice keeps whom it was made out to when the customer is erased, and nothing else that is personal.
+// When the customer is erased, the invoice keeps its recipient and no other personal data.
 func TestEraseInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

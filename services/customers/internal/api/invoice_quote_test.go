@@ -86,7 +86,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	}
 }
 
-// What fails on the way leaves nothing: no row, no number, no payment, no event, no remembered key.
+// A failure on the way leaves no row, number, payment, event or stored key.
 func TestInvoiceFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -25,8 +25,8 @@ type anyVersion struct{}
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
 
-// 200 invoices are opened at once, while connections are killed and requests are given up at random. Each is opened once in the
-// end, by one event, and the numbers are 1 to 200.
+// 200 invoices are opened at the same time, while connections are killed and requests are abandoned at random. In the end, each one
+// has been opened once, with one event, and the numbers are 1 to 200.
 func TestParallelOpensLeaveNoGap(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -122,7 +122,7 @@ func (w *world) killing(work func()) (killed int) {
 	}
 }
 
-// Payments at once never come to more than is due, and the last one that fits pays the invoice, with one event.
+// Simultaneous payments never exceed what is due. The last one that fits pays the invoice, with one event.
 func TestParallelPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -156,7 +156,7 @@ func TestParallelPayments(t *testing.T) {
 	}
 }
 
-// Each payment is reversed once, however many ask for it, and others pay meanwhile.
+// Each payment is reversed once, however many requests reverse it, while other requests record payments.
 func TestParallelReversals(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -191,7 +191,7 @@ func TestParallelReversals(t *testing.T) {
 	}
 }
 
-// Of many balances at once one takes what is left, also while a deposit invoice is being opened.
+// Of many simultaneous balances, one takes what is left, even while a deposit invoice is being opened.
 func TestParallelBalances(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -241,8 +241,8 @@ func (w *world) inOrder(release func(), held, both string, first, second func() 
 	return <-a, <-b
 }
 
-// An invoice is opened while a balance of its booking is created or opened, in each order. What was opened first counts, and a balance
-// that asks for more than that leaves is not opened. Card money of the booking lies on the opened invoice.
+// An invoice is opened while a balance of its booking is created or opened, in each order. The invoice that is opened first counts.
+// A balance that charges more than it leaves is not opened. Card money of the booking is allocated to the opened invoice.
 func TestBalanceBesideAnOpening(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -251,7 +251,7 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 		return w.Hold(`select pg_advisory_xact_lock(hashtextextended('invoice numbers' || $1::uuid::text || 'false', 0))`, tenant.UUID())
 	}
 	writing := func() func() { return w.Hold(`lock table outbox in share mode`) } // holds back what writes an event
-	// begin makes a booking of 1,000 with a draft of 400 and card money of 150.
+	// begin creates a booking of 1,000 with a draft of 400 and card money of 150.
 	begin := func() (draft invoice, open, create func() answer) {
 		booked := `"booking_id":` + str(w.bookings.AddBooking(customerID(t, c), usdOf(1000)).ID.String())
 		draft = w.draft(ctx, 400, booked)
@@ -269,7 +269,7 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 			t.Errorf("%s: %d paid on the opened invoice", name, paid)
 		}
 	}
-	// refused sees that a balance asks for too much by now, and is opened for what is left.
+	// refused checks that a balance now charges too much, and is opened for what is left.
 	refused := func(name string, v invoice) {
 		t.Helper()
 		if a := w.act(ctx, v, "open").is(422, "invalid_request", "booking_id"); !strings.Contains(string(a.Body), "Only 6.00 USD is left to invoice") {
@@ -310,7 +310,7 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 	create().is(422, "invalid_request", "booking_id")
 }
 
-// Erasing a customer while its invoices are made and changed leaves nothing personal of what was asked for before.
+// Erasing a customer while its invoices are created and changed leaves no personal data from earlier requests.
 func TestEraseAmidInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// invoiceIn makes an invoice of 100 in a state.
+// invoiceIn creates an invoice of 100 in a state.
 func (w *world) invoiceIn(ctx context.Context, state string) invoice {
 	w.T.Helper()
 	v := w.draft(ctx, 100)

@@ -78,7 +78,7 @@ func line(minor int64) string {
 	return `{"description":"Boat","quantity":1,"unit_amount":` + usd(minor) + `}`
 }
 
-// draft makes an invoice of one line for a new customer; fields come beside the required ones.
+// draft creates an invoice of one line for a new customer, with fields in addition to the required ones.
 func (w *world) draft(ctx context.Context, minor int64, fields ...string) invoice {
 	w.T.Helper()
 	c := w.create(ctx, "")
@@ -97,7 +97,7 @@ func (w *world) pay(ctx context.Context, v invoice, minor int64) answer {
 	return w.act(ctx, v, "record-payment", `{"amount":`+usd(minor)+`,"method":"cash"}`)
 }
 
-// open makes an open invoice.
+// open creates an open invoice.
 func (w *world) open(ctx context.Context, minor int64, fields ...string) invoice {
 	w.T.Helper()
 	return w.act(ctx, w.draft(ctx, minor, fields...), "open").is(200).invoice()

@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// leads says how the handlers read and show a lead.
+// leads defines how the handlers read and show a lead.
 func (a *API) leads() rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead] {
 	return rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead]{
 		Parse: ids.Parse[ids.LeadPrefix],
@@ -101,8 +101,8 @@ func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.L
 	}), nil
 }
 
-// leadBodies returns the public bodies of leads, with their customers where these are asked for; then only of as many of the
-// first leads as customers fit into a page.
+// leadBodies returns the public bodies of leads, with their customers if expand is true. It then returns only as many of the first
+// leads as customers fit into a page.
 func (a *API) leadBodies(ctx context.Context, list []domain.Lead, expand bool) ([]api.Lead, error) {
 	out := make([]api.Lead, len(list))
 	for i, l := range list {

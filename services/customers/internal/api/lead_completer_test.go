@@ -141,7 +141,7 @@ func TestALateRefusalOfAnEarlierAttempt(t *testing.T) {
 	w.settledLeads()
 }
 
-// Whatever fails at random, and however often it is asked: in the end each lead has one customer, one booking and one event.
+// Despite random failures and any number of repeated requests, each lead has one customer, one booking and one event in the end.
 func TestConversionsUnderRandomFailures(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -271,7 +271,7 @@ func TestAStuckConversionAmongOthers(t *testing.T) {
 	}
 }
 
-// Completers at once make one attempt.
+// Simultaneous completers make one attempt.
 func TestCompletersAtOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)

@@ -265,7 +265,7 @@ func TestARefusedBookingLeavesNothing(t *testing.T) {
 			t.Fatalf("%d customers", n)
 		}
 	}
-	// The copy that bookings may have made of the customer is erased; nobody else hears of it.
+	// Bookings may have copied the customer, so an event erases the copy. No other consumer gets an event.
 	for _, e := range w.Events() {
 		if e.Type != "lead.created" && (e.Type != "customer.erased" || !e.Internal) {
 			t.Errorf("event %s", e.Type)
@@ -279,7 +279,7 @@ func TestARefusedBookingLeavesNothing(t *testing.T) {
 	w.settledLeads()
 }
 
-// While bookings decides, it can look the customer up that it is to name; nobody else sees anything.
+// While bookings decides, it can look up the customer that it will name. No other client sees anything.
 func TestWhatIsSeenOfAConversion(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -351,7 +351,7 @@ func TestConvertsAtOnce(t *testing.T) {
 	}
 }
 
-// Leads with one e-mail address, converted at once, become one customer's.
+// Leads with one e-mail address that are converted at the same time belong to one customer.
 func TestLeadsWithOneEmail(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)

@@ -36,7 +36,7 @@ type lead struct {
 
 func (a answer) lead() lead { return decode[lead](a) }
 
-// lead makes a lead with these fields beside the required one.
+// lead creates a lead with these fields in addition to the required one.
 func (w *world) lead(ctx context.Context, fields string) lead {
 	w.T.Helper()
 	body := `{"first_name":"Ann"`
@@ -183,7 +183,7 @@ var leadMoves = map[string]string{
 	"lost": "contacted", "converted": "",
 }
 
-// in makes a lead in a status.
+// in creates a lead in a status.
 func (w *world) leadIn(ctx context.Context, status string) lead {
 	w.T.Helper()
 	l := w.lead(ctx, "")

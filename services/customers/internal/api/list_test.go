@@ -247,8 +247,8 @@ func TestFilters(t *testing.T) {
 
 func at(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// A client that syncs by sort=updated_at goes on from the last row it saw. A write that began earlier and
-// commits later must not slip in behind it.
+// A client that syncs by sort=updated_at continues from the last row that it has seen. A write that began earlier and commits later
+// must not appear before that row.
 func TestSyncMissesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// quotes says how the handlers read and show a quote.
+// quotes defines how the handlers read and show a quote.
 func (a *API) quotes() rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote] {
 	return rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote]{
 		Parse: ids.Parse[ids.QuotePrefix],

@@ -60,7 +60,8 @@ func (w *world) ended(q quote, bookings, invoices, events int) {
 	}
 }
 
-// Many accepts of one quote at once, with one key, with keys of their own and without: one booking, one invoice, one event.
+// Many simultaneous accepts of one quote, with one key, with their own keys and without keys, create one booking, one invoice and
+// one event.
 func TestManyAccepts(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{12, 50} {
@@ -94,7 +95,7 @@ func TestManyAccepts(t *testing.T) {
 	}
 }
 
-// Wherever the process dies or bookings does not answer, the quote reads as sent until the completer ends the accept: once.
+// If the process dies or bookings does not answer at any step, the quote reads as sent until the completer ends the accept, once.
 func TestAcceptIsResumed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, after error }{
@@ -131,7 +132,7 @@ func TestAcceptIsResumed(t *testing.T) {
 	}
 }
 
-// A transaction that fails after the booking was made leaves nothing but the accept under way, and no invoice number.
+// A transaction that fails after the booking was created leaves only the accept in progress, and no invoice number.
 func TestLastTransactionFails(t *testing.T) {
 	t.Parallel()
 	for broken, check := range map[string]string{
@@ -242,7 +243,7 @@ func TestOnlyTheLastAttemptEndsAnAccept(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// A refusal that comes after the next attempt has accepted the quote is no answer any more: the client sees the accepted quote.
+// A refusal that arrives after the next attempt has accepted the quote is ignored: the client sees the accepted quote.
 func TestARefusalAfterTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -304,7 +305,7 @@ func (w *world) held() (begun chan bool, release func()) {
 	return begun, func() { close(out) }
 }
 
-// While a quote is being accepted it does not expire, takes notes and metadata, and lets nobody else end it.
+// While a quote is being accepted, it does not expire, its notes and metadata can change, and no other request can end it.
 func TestWhileAQuoteIsAccepted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -339,7 +340,7 @@ func TestWhileAQuoteIsAccepted(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// What waits for an accept goes on as soon as it has ended.
+// A request that waits for an accept continues as soon as the accept has ended.
 func TestEndAfterAnAccept(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[string]int{"cancel": 422, "decline": 422, "accept": 200} {
@@ -356,7 +357,7 @@ func TestEndAfterAnAccept(t *testing.T) {
 	}
 }
 
-// The stored answer is looked for before anything happens: a key that was used for something else accepts nothing.
+// The stored response is checked before anything happens: a key that was used for another request accepts nothing.
 func TestAcceptUnderAnotherRequestsKey(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -372,7 +373,7 @@ func TestAcceptUnderAnotherRequestsKey(t *testing.T) {
 	w.ended(first, 1, 1, 1)
 }
 
-// Identity is asked before anything happens; what it cannot say accepts nothing.
+// Accept calls identity first. If identity does not respond with the details, nothing is accepted.
 func TestAcceptWithoutIdentity(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

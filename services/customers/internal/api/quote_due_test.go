@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// expireDue asks to expire what is due, as bookings does, until nothing is; it returns the number of calls.
+// expireDue sends requests to expire due quotes, as bookings does, until none is left. It returns the number of calls.
 func (w *world) expireDue(ctx context.Context, engine http.Handler) (calls int) {
 	w.T.Helper()
 	for more := true; more; calls++ {
@@ -22,7 +22,7 @@ func (w *world) expireDue(ctx context.Context, engine http.Handler) (calls int) 
 	return calls
 }
 
-// copies makes n more quotes like one.
+// copies creates n more quotes like one.
 func (w *world) copies(id string, n int) {
 	w.T.Helper()
 	quote, err := ids.Parse[ids.QuotePrefix](id)
@@ -33,8 +33,8 @@ func (w *world) copies(id string, n int) {
 		from quotes q, generate_series(1, $2::int) n where q.id = $1`, quote, n)
 }
 
-// When the test clock has moved, all that is due of the tenant in test mode is stored with its events by the time of the answer,
-// and nothing else is.
+// When the test clock has moved, all due quotes of the tenant in test mode are stored with their events before the response, and
+// nothing else is.
 func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 	t.Parallel()
 	const due = 500
@@ -86,7 +86,8 @@ func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 	}
 }
 
-// A quote that another transaction holds is waited for; who does not get it is told, and repeats.
+// A caller waits for a quote that another transaction holds. A caller that does not get it receives an error, and repeats the
+// request.
 func TestExpiryWaitsForALockedQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -102,7 +103,7 @@ func TestExpiryWaitsForALockedQuote(t *testing.T) {
 	}
 }
 
-// A quote that cannot be stored as expired holds up no other.
+// A quote that cannot be stored as expired does not block the others.
 func TestExpiryGoesRoundWhatFails(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -135,7 +136,7 @@ func must[T any](t *testing.T, parse func(string) (T, error), text string) T {
 	return v
 }
 
-// One run of the worker expires all that is due, also when that is more than it looks up at once.
+// One run of the worker expires all due quotes, even if there are more than one query looks up.
 func TestTheWorkerExpiresAllThatIsDue(t *testing.T) {
 	t.Parallel()
 	const due = 250
@@ -150,7 +151,7 @@ func TestTheWorkerExpiresAllThatIsDue(t *testing.T) {
 	}
 }
 
-// What is due and cannot be expired does not make the caller ask without end.
+// A due quote that cannot be expired does not make the caller repeat its request forever.
 func TestExpiryWithoutProgressEnds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// A field that can be written comes back as it was written, in the answer and in the next reading.
+// A writable field is returned as it was written, in the response and in the next read.
 func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -131,7 +131,7 @@ func TestBoundsOfAQuote(t *testing.T) {
 		{"metadata", bag(50), ""},
 		{"metadata", bag(51), "metadata"},
 	} {
-		// Each field is judged beside the lines and the day that the others need.
+		// Each field is checked together with the lines and the day that the other fields need.
 		fields := map[string]string{"customer_id": str(customer), "line_items": oneLine(""), "event_date": `"2031-05-01"`, "deposit_amount": `null`}
 		change := map[string]string{"line_items": oneLine(""), "event_date": `"2031-05-01"`, "deposit_amount": `null`}
 		fields[b.field], change[b.field] = b.value, b.value

@@ -76,7 +76,7 @@ func (a answer) quote() quote { return decode[quote](a) }
 // lines are the line items of a body: one of 100.00.
 const lines = `"line_items":[{"description":"Hall","quantity":1,"unit_amount":{"amount":10000,"currency":"USD"}}]`
 
-// newQuote makes a quote with these fields, for a new customer.
+// newQuote creates a quote with these fields, for a new customer.
 func (w *world) newQuote(ctx context.Context, format string, args ...any) quote {
 	w.T.Helper()
 	fields := fmt.Sprintf(format, args...)
@@ -87,7 +87,7 @@ func (w *world) newQuote(ctx context.Context, format string, args ...any) quote 
 	return w.do(ctx, "POST", "/quotes", body).is(201).quote()
 }
 
-// sentQuote makes a sent quote.
+// sentQuote creates a sent quote.
 func (w *world) sentQuote(ctx context.Context, fields string) quote {
 	w.T.Helper()
 	return w.onQuote(ctx, w.newQuote(ctx, "%s", fields).ID, "send").is(200).quote()

@@ -25,13 +25,13 @@ type offered struct {
 	accepting bool // an accept had no clear answer
 }
 
-// told is what a client was told: the status, and of a 409 its code.
+// told is what a client has received: the status, and the code of a 409.
 type told struct {
 	status int
 	code   string
 }
 
-// step tells whether the answer is what one quote would give that is accepted or ended once, and what it is then.
+// step reports whether a quote that is accepted or ended once would give the response, and returns the state after it.
 func (o offered) step(verb string, out told) (bool, offered) {
 	if o.status == "sent" && o.lapsed && !o.accepting {
 		o.status = "expired"
@@ -90,7 +90,7 @@ var offeredModel = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v → %+v", in, out) },
 }
 
-// tell asks for what verb wants of a quote.
+// tell sends the request of verb for a quote.
 func (w *world) tell(ctx context.Context, id, verb string) told {
 	w.T.Helper()
 	switch verb {
@@ -122,9 +122,9 @@ func (w *world) tell(ctx context.Context, id, verb string) told {
 	return out
 }
 
-// Clients accept, decline, cancel and change one quote at once, while bookings refuses or does not answer, or time lets the
-// quote expire, and leases end. There is an order of what they were told in which the quote was ended once; and the booking,
-// the invoice and the event exist exactly where it was accepted.
+// Clients accept, decline, cancel and change one quote at the same time. Meanwhile bookings refuses or does not answer, time lets
+// the quote expire, and leases end. The responses have an order in which the quote was ended once. The booking, the invoice and the
+// event exist exactly if the quote was accepted.
 func TestQuotesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	rounds := 8

@@ -42,7 +42,7 @@ func TestQuoteIsAccepted(t *testing.T) {
 	}
 }
 
-// quoteInState makes a quote in a state.
+// quoteInState creates a quote in a state.
 func (w *world) quoteInState(ctx context.Context, status string) quote {
 	w.T.Helper()
 	q := w.newQuote(ctx, "")
@@ -63,7 +63,7 @@ func (w *world) quoteInState(ctx context.Context, status string) quote {
 	return w.onQuote(ctx, q.ID, map[string]string{"accepted": "accept", "declined": "decline"}[status]).is(200).quote()
 }
 
-// Each action in each state: the table decides, an action that has been taken changes nothing, and a change makes one event.
+// Each action in each state follows the table. An action that is already done changes nothing, and a change emits one event.
 func TestEachActionInEachState(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -118,7 +118,8 @@ func TestEachActionInEachState(t *testing.T) {
 	}
 }
 
-// A quote follows the tenant's own clock: it expires for every reader at once, and the worker writes it with one event.
+// A quote follows the tenant's own clock. It expires for all readers at the same time, and the worker writes the expiry with one
+// event.
 func TestQuoteExpires(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -176,7 +177,7 @@ func TestQuoteExpires(t *testing.T) {
 	}
 }
 
-// What a lapsed quote is told writes its expiry first; the answer is one version on, and each has its event.
+// An action on a lapsed quote writes its expiry first. The response has the next version, and each version has its event.
 func TestLapsedQuoteIsChanged(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

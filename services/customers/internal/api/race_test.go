@@ -86,7 +86,7 @@ func TestEraseAmidChanges(t *testing.T) {
 	}
 }
 
-// What fails on the way leaves nothing: no row, no event, no remembered key.
+// A failure on the way leaves no row, event or stored key.
 func TestFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -21,11 +21,11 @@ import (
 // bookWithin is how long the request for a booking is valid; domain's lease of an accept is longer.
 const bookWithin = 10 * time.Second
 
-// errAccepting says that another request, or a completer, has the accept of the quote.
+// errAccepting reports that another request or a completer has the accept of the quote.
 var errAccepting = &operation.UnderWay{Answer: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
 
-// accept makes the booking of a sent quote and opens its invoice, or does nothing: Begin marks the quote, Call has bookings make
-// the booking, once for ever, and Finish writes the rest.
+// accept creates the booking of a sent quote and opens its invoice, or has no effect. Begin marks the quote, Call requests the
+// booking from bookings, which creates it only once, and Finish writes the rest.
 type accept struct {
 	*Quotes
 
@@ -89,7 +89,7 @@ func (o *accept) Call(ctx context.Context) error {
 	return err
 }
 
-// Finish makes the quote accepted and opens its invoice.
+// Finish sets the quote to accepted and opens its invoice.
 func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	current, err := o.lock(ctx, tx)
 	if err != nil || current.Status == domain.QuoteAccepted {
@@ -151,7 +151,7 @@ func (o *accept) lock(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	return current, nil
 }
 
-// notLost refuses a booking that was cancelled or has expired, by what bookings has answered or by an event since.
+// notLost refuses a canceled or expired booking, according to the response of bookings or a later event.
 func notLost(ctx context.Context, tx pg.Tx, b domain.Booking) error {
 	known, err := store.Booking(ctx, tx, b.ID)
 	if err != nil && !errors.Is(err, domain.ErrBookingNotFound) {
@@ -172,7 +172,7 @@ type leftAccept struct {
 	acting caller.Caller
 }
 
-// Begin takes the accept, unless it has ended or somebody else has it.
+// Begin takes the accept, unless it has ended or another process has it.
 func (o *leftAccept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	q, _, ok, err := store.LockFreeQuote(ctx, tx, o.id)
 	if err != nil {
@@ -188,7 +188,7 @@ func (o *leftAccept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, nil
 }
 
-// Call has bookings make the booking, or say which one it has made.
+// Call requests the booking from bookings, which creates it or returns the one that exists.
 func (o *leftAccept) Call(ctx context.Context) (err error) {
 	c := caller.FromContext(ctx)
 	if o.acting, err = o.Tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
@@ -202,7 +202,7 @@ func (o *leftAccept) Call(ctx context.Context) (err error) {
 	return o.accept.Call(ctx)
 }
 
-// Finish writes what has come of it.
+// Finish writes the result.
 func (o *leftAccept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	return o.accept.Finish(caller.With(ctx, o.acting), tx)
 }

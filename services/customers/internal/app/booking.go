@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// BookingProjection is what is known here of bookings.
+// BookingProjection is this service's copy of bookings.
 type BookingProjection struct{ Worker *pg.DB }
 
-// BookingEvent is what an event says of a booking.
+// BookingEvent is the state of a booking in an event.
 type BookingEvent struct {
 	inbox.Event
 	Booking domain.Booking
@@ -57,7 +57,7 @@ type lookup struct {
 	err     error
 }
 
-// lookUp asks bookings for a booking.
+// lookUp requests a booking from bookings.
 func lookUp(ctx context.Context, bookings BookingService, id domain.BookingID) lookup {
 	if id.IsZero() {
 		return lookup{asked: true}
@@ -69,8 +69,8 @@ func lookUp(ctx context.Context, bookings BookingService, id domain.BookingID) l
 	return lookup{asked: true, booking: &b, err: err}
 }
 
-// booking returns the booking of an id, nil when there is none; that of a balance is locked. Bookings is asked once for a
-// booking that is not in the projection; what was asked is written into it.
+// booking returns the booking of an id, or nil if there is none. It locks the booking of a balance. If the booking is not in the
+// projection, it requests it from bookings once and writes the result into the projection.
 func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingID) (*domain.Booking, error) {
 	if id.IsZero() {
 		return nil, nil

@@ -41,8 +41,8 @@ func (r Reference) wellFormed() bool {
 	return err == nil
 }
 
-// Check returns a 422 on each field whose id is not in the catalogue. It asks bookings for ids that the projection does not
-// know, so it must be called outside a transaction.
+// Check returns a 422 on each field whose id is not in the catalogue. It requests ids that the projection lacks from bookings, so
+// it must be called outside a transaction.
 func (a *Catalogue) Check(ctx context.Context, refs []Reference) error {
 	if len(refs) == 0 {
 		return nil

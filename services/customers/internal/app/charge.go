@@ -22,8 +22,8 @@ type Charges struct {
 	Tenants  TenantService
 }
 
-// ApplyEvent takes one event about a charge, once however often it comes. The first one puts it on invoices, whatever it says else, and
-// the newest one decides what was refunded. The context carries the event's tenant and mode.
+// ApplyEvent applies an event about a charge once, however often it arrives. The first event allocates the charge to invoices,
+// regardless of its other content. The newest event decides what was refunded. The context carries the event's tenant and mode.
 func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Charge) error {
 	from := caller.FromContext(ctx)
 	acting, err := a.Tenants.Acting(ctx, from.Tenant, from.Mode)
@@ -93,7 +93,8 @@ func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer 
 	return true, store.PutDisputed(ctx, tx, list, c.Disputed) // also where the invoice shows nothing of it, as a part of another charge is disputed too
 }
 
-// changeAndAllocate changes an invoice, and when it awaits money afterwards, puts on the invoices of its booking what lies on none.
+// changeAndAllocate changes an invoice. If the invoice awaits money afterwards, it allocates the unallocated money of its booking
+// to the booking's invoices.
 func (a *Invoices) changeAndAllocate(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
 	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
@@ -120,8 +121,8 @@ func (a *Invoices) changeAndAllocate(
 	return v.At(at), err
 }
 
-// allocate puts the money of a booking that lies on no invoice on those that await money: first on the named one, then on the oldest.
-// It reports whether it has put any. The transaction holds the money of the booking.
+// allocate allocates the unallocated money of a booking to the invoices that await money: first to the named one, then to the
+// oldest. It reports whether it has allocated any. The transaction holds the money of the booking.
 func (a *Invoices) allocate(ctx context.Context, tx pg.Tx, booking domain.BookingID, named domain.InvoiceID) (moved bool, err error) {
 	charges, err := store.UnallocatedCharges(ctx, tx, booking)
 	if err != nil || len(charges) == 0 {
@@ -163,8 +164,8 @@ func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID,
 // bookingsAtOnce is how many bookings Allocator looks at in one run.
 const bookingsAtOnce = 100
 
-// Allocator puts on invoices what an earlier version of this service has left beside them, a few bookings with each run. Any number of
-// processes may run it at once.
+// Allocator allocates to invoices the money that an earlier version of this service left unallocated, a few bookings in each run.
+// Any number of processes may run it at the same time.
 type Allocator struct {
 	DB       *pg.DB
 	Invoices *Invoices
@@ -175,7 +176,7 @@ type Allocator struct {
 	after store.BookingMoney
 }
 
-// Run takes the next bookings with money that lies on no invoice, and begins again after the last one.
+// Run processes the next bookings with unallocated money, and starts again after the last one.
 func (a *Allocator) Run(ctx context.Context) error {
 	var found []store.BookingMoney
 	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {

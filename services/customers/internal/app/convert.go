@@ -32,8 +32,8 @@ type LeadConversion struct {
 // below domain.Lease that a request is over before another process repeats it.
 const createWithin = 10 * time.Second
 
-// conversion makes a lead a customer's. Without a booking it is one transaction. With one Begin decides the customer, Call has
-// bookings make the booking, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
+// conversion converts a lead to a customer. Without a booking it is one transaction. With a booking, Begin decides the customer,
+// Call requests the booking from bookings, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
 type conversion struct {
 	*Leads
 
@@ -74,7 +74,7 @@ func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.BeginConversion(ctx, tx, l)
 }
 
-// Call has bookings make the booking.
+// Call requests the booking from bookings.
 func (o *conversion) Call(ctx context.Context) error {
 	failpoint.Here("convert.marked")
 	b, err := o.Bookings.Create(ctx, domain.LinkedBooking{
@@ -114,8 +114,8 @@ func (o *conversion) convert(ctx context.Context, tx pg.Tx) (domain.Lead, error)
 	return o.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
 }
 
-// mayConvert checks the scopes that a conversion needs because of what it does. A caller that may neither read nor write
-// customers is not told whether one has the e-mail address.
+// mayConvert checks the scopes that a conversion needs because of its effects. It does not reveal whether a customer has the e-mail
+// address to a caller that can neither read nor write customers.
 func mayConvert(ctx context.Context, in LeadConversion) error {
 	c := caller.FromContext(ctx)
 	if in.Booking != nil && !c.Has("write:bookings") {
@@ -196,8 +196,8 @@ func (a *Leads) finish(
 	return saved, err
 }
 
-// Release ends a conversion without effect. Bookings may have asked for the customer that is not made now, so an event has it erase
-// its copy.
+// Release ends a conversion without effect. Bookings may have requested the customer, which is now not created, so an event makes
+// bookings erase its copy.
 func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
 	mine, err := lockAttempt(ctx, tx, o.lead)
 	if err != nil {
@@ -258,13 +258,13 @@ func existing(ctx context.Context, tx pg.Tx, text string) (domain.CustomerID, er
 	return id, err
 }
 
-// ofEmail returns the one customer with an e-mail address, or zero; errConverting while one is about to be made from a lead. No
-// other conversion finds none until the transaction ends.
+// ofEmail returns the one customer with an e-mail address, or zero. It returns errConverting while a customer with the address is
+// being created from a lead. Until the transaction ends, no other conversion can find that there is none.
 func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerID, err error) {
 	if err := store.LockEmail(ctx, tx, email); err != nil {
 		return none, err
 	}
-	// Asked before the customers are: a conversion that ends in between has made the one that is found.
+	// This check precedes the search for customers, so that the search finds the customer of a conversion that ends in between.
 	busy, err := store.EmailIsConverting(ctx, tx, email)
 	if err != nil {
 		return none, err

@@ -18,22 +18,22 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get. *idemstore.Store implements it.
+// StoredAnswers are the responses that repeated requests get. *idemstore.Store implements it.
 type StoredAnswers interface {
-	// Erase replaces the answers about resources by what erase leaves of them.
+	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
 // Customers are the use cases of a customer.
 type Customers struct {
 	Answers StoredAnswers
-	// Contract says which fields are personal.
+	// Contract defines which fields are personal.
 	Contract *contract.Contract
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 }
 
-// Create makes a customer.
+// Create creates a customer.
 func (a *Customers) Create(ctx context.Context, tx pg.Tx, in domain.CustomerPatch) (domain.Customer, error) {
 	return a.insert(ctx, tx, domain.Customer{ID: ids.New[ids.CustomerPrefix]()}.Apply(in))
 }
@@ -51,7 +51,7 @@ func (a *Customers) insert(ctx context.Context, tx pg.Tx, c domain.Customer) (do
 	return c, outbox.Emit(ctx, tx, a.Wake, customerCreated(c, body))
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
+// Update changes the given fields. A change that is not visible creates no new version and no event.
 func (a *Customers) Update(
 	ctx context.Context, tx pg.Tx, id domain.CustomerID, in domain.CustomerPatch, match patch.Precondition,
 ) (domain.Customer, error) {
@@ -78,8 +78,8 @@ func (a *Customers) Update(
 	return updated, outbox.Emit(ctx, tx, a.Wake, customerUpdated(updated, body, previous))
 }
 
-// Erase clears the personal data permanently: in the row, in its indexes, in the stored answers about it, in the
-// unpublished events, and in all that belongs to the customer. The id is never used again, and the customer can no longer be read.
+// Erase clears the personal data permanently: in the row, in its indexes, in the stored responses about it, in the unpublished
+// events, and in everything that belongs to the customer. The id is never used again, and the customer can no longer be read.
 func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, match patch.Precondition) error {
 	current, err := store.CustomerForUpdate(ctx, tx, id)
 	if err != nil {
@@ -108,14 +108,15 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	return outbox.Emit(ctx, tx, a.Wake, customerErased(id, version, body))
 }
 
-// The bounds of one run of a Reindexer: an update of the service rewrites the words of millions of rows beside its requests.
+// The limits of one run of a Reindexer. After an update, the service rewrites the words of millions of rows while it serves
+// requests.
 const (
 	reindexBatch   = 100 // rows of a transaction
 	reindexBatches = 10  // of a run
 )
 
-// Reindexer writes the words of rows that the version before this one of the service has written, so that the search finds them.
-// What is left to do is in the rows: a run that ends early has lost nothing. Any number of processes may run it at once.
+// Reindexer writes the words of rows that the previous version of the service has written, so that the search finds them. The rows
+// themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the same time.
 type Reindexer struct {
 	DB     *pg.DB
 	Worker *pg.DB // worker role: finds the rows

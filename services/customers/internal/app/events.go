@@ -24,7 +24,7 @@ func customerUpdated(c domain.Customer, body, previous json.RawMessage) outbox.E
 	}
 }
 
-// customerErased tells the platform's own projections to erase their copies. It contains only the id.
+// customerErased requests that the platform's own projections erase their copies. It contains only the id.
 func customerErased(id domain.CustomerID, version int64, body json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "customer.erased", Topic: topic, AggregateID: id.String(), Version: version,

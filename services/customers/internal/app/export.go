@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	exportRows    = page.DownloadRows // rows that an export reads at once; their bodies have no more bytes than a page
-	exportObjects = 100               // objects whose events are asked for at once
+	exportRows    = page.DownloadRows // rows that an export reads in one query; their bodies have no more bytes than a page
+	exportObjects = 100               // objects whose events one call requests
 )
 
 // Exports write what the platform holds of a customer. Each page is read by a statement or a call of its own, so that an export
@@ -268,7 +268,7 @@ type exportPage struct {
 	more   bool
 }
 
-// shown makes a page of the rows that were read.
+// shown creates a page of the rows that were read.
 func shown[T, V any](rows page.Rows[T], err error, place func(T) page.Position, shape func(T) V) (p exportPage, _ error) {
 	if err != nil {
 		return p, err

@@ -23,7 +23,7 @@ import (
 type Invoices struct {
 	Bookings BookingService
 	Tenants  TenantService
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now is real time; a caller's test clock is read from the caller.
 	Now func() time.Time
@@ -39,7 +39,7 @@ func (a *Invoices) Place(ctx context.Context) (domain.Place, error) {
 	return domain.Place{Currency: c.Currency, Zone: zone, Now: c.Now(a.Now()).UTC().Truncate(time.Microsecond)}, nil
 }
 
-// InvoiceWrite is an input of an invoice with what was asked of bookings before its transaction.
+// InvoiceWrite is an input of an invoice with the data requested from bookings before its transaction.
 type InvoiceWrite struct {
 	domain.InvoiceInput
 
@@ -47,7 +47,7 @@ type InvoiceWrite struct {
 	found    lookup
 }
 
-// PrepareCreate asks for the booking of a balance, whose total counts as it is now.
+// PrepareCreate requests the booking of a balance, because the booking's current total counts.
 func (a *Invoices) PrepareCreate(ctx context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
 	w := &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}
 	if in.MakesBalance() {
@@ -57,7 +57,7 @@ func (a *Invoices) PrepareCreate(ctx context.Context, in domain.InvoiceInput) (*
 	return w, nil
 }
 
-// PrepareUpdate asks nobody: bookings is asked where the projection lacks the booking.
+// PrepareUpdate calls no other service. If the projection lacks the booking, InvoiceWrite requests it from bookings later.
 func (a *Invoices) PrepareUpdate(_ context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
 	return &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}, nil
 }
@@ -86,8 +86,8 @@ func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domai
 	return v, outbox.Emit(ctx, tx, a.Wake, invoiceCreated(v, body))
 }
 
-// refs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a
-// balance, so that of two balances at once the second counts the first.
+// refs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a balance, so
+// that of two simultaneous balances the second one counts the first.
 func (w *InvoiceWrite) refs(ctx context.Context, tx pg.Tx) (refs domain.InvoiceRefs, err error) {
 	customer, booking := w.Named()
 	if !w.CustomerID.Given() && w.found.booking != nil {
@@ -122,8 +122,8 @@ func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*d
 	return &c, err
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event. What it names is read before
-// the invoice is locked: an erasure locks the customer first, too.
+// Update changes the given fields. A change that is not visible creates no new version and no event. Update reads the objects that
+// the input names before it locks the invoice, because an erasure locks the customer first, too.
 func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w *InvoiceWrite, match patch.Precondition) (domain.Invoice, error) {
 	customer, booking := w.Named()
 	var refs domain.InvoiceRefs
@@ -139,14 +139,14 @@ func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w 
 	}, store.UpdateInvoice)
 }
 
-// Invoicing is what identity says of the tenant's invoices, or why it does not.
+// Invoicing is identity's response about the tenant's invoices, or the reason why there is none.
 type Invoicing struct {
 	domain.Invoicing
 
 	unknown error
 }
 
-// PrepareOpen asks identity for the tenant's details. A draft only needs them.
+// PrepareOpen requests the tenant's details from identity. Only opening a draft needs them.
 func (a *Invoices) PrepareOpen(ctx context.Context) (info Invoicing, _ error) {
 	info.Invoicing, info.unknown = a.Tenants.Invoicing(ctx)
 	return info, nil
@@ -169,8 +169,8 @@ func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info
 	})
 }
 
-// opened is the invoice after its opening. From then on it counts as invoiced of its booking, whose lock orders it against
-// a balance that is being created or opened.
+// opened returns the invoice after its opening. From then on it counts as invoiced for its booking. The lock of the booking orders
+// the opening against a balance that is being created or opened.
 func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place, infoErr error) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer
@@ -295,8 +295,8 @@ func (a *Invoices) save(
 	return saved, outbox.Emit(ctx, tx, a.Wake, invoiceChanged(saved, before, is, outbox.Diff(was, is)))
 }
 
-// OpenForQuote opens the invoice of an accepted quote in the transaction of the acceptance: for the deposit, else for all.
-// info was asked for before the transaction.
+// OpenForQuote opens the invoice of an accepted quote in the transaction of the acceptance: for the deposit if there is one, else
+// for the total. info was requested before the transaction.
 func (a *Invoices) OpenForQuote(
 	ctx context.Context, tx pg.Tx, q domain.InvoiceSource, b domain.Booking, info domain.Invoicing,
 ) (domain.InvoiceID, error) {
@@ -328,7 +328,7 @@ func (a *Invoices) OpenForQuote(
 		final.Billing = &domain.Billing{}
 	}
 	first := final
-	first.Status, first.PaidAt = domain.InvoiceOpen, nil // its event tells of the opening, also where nothing is due
+	first.Status, first.PaidAt = domain.InvoiceOpen, nil // its event reports the opening, even if nothing is due
 	if first, err = store.InsertOpened(ctx, tx, first, info.NumberPrefix(at)); err != nil {
 		return none, err
 	}

@@ -25,7 +25,7 @@ type Leads struct {
 	Catalogue *Catalogue
 	Customers *Customers
 	Bookings  BookingService
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
@@ -38,12 +38,12 @@ type LeadWrite struct {
 	unknown error
 }
 
-// Prepare asks the catalogue whether the ids exist.
+// Prepare checks in the catalogue that the ids exist.
 func (a *Leads) Prepare(ctx context.Context, in domain.LeadPatch) (LeadWrite, error) {
 	return LeadWrite{LeadPatch: in, unknown: a.Catalogue.Check(ctx, references(in))}, nil
 }
 
-// Create makes a lead.
+// Create creates a lead.
 func (a *Leads) Create(ctx context.Context, tx pg.Tx, w LeadWrite) (domain.Lead, error) {
 	l, err := a.apply(ctx, domain.NewLead, w)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Leads) Create(ctx context.Context, tx pg.Tx, w LeadWrite) (domain.Lead,
 	return l, outbox.Emit(ctx, tx, a.Wake, leadCreated(l, body))
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
+// Update changes the given fields. A change that is not visible creates no new version and no event.
 func (a *Leads) Update(ctx context.Context, tx pg.Tx, id domain.LeadID, w LeadWrite, match patch.Precondition) (domain.Lead, error) {
 	current, err := lockLead(ctx, tx, id)
 	if err != nil {
@@ -145,7 +145,7 @@ func references(in domain.LeadPatch) []Reference {
 	return out
 }
 
-// errConverting says that the lead is being converted by another request.
+// errConverting reports that another request is converting the lead.
 var errConverting = operation.ErrUnderWay
 
 // lockLead locks a lead; errConverting while its conversion is under way.

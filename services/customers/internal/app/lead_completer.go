@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// LeadCompleter goes on with conversions that no process is working on, because one has died or bookings has not answered. Any
-// number of processes may run it at once.
+// LeadCompleter resumes conversions that no process is working on, because a process has died or bookings has not answered. Any
+// number of processes may run it at the same time.
 type LeadCompleter struct {
 	Leads      *Leads
 	Operations operation.Runner
@@ -42,7 +42,7 @@ func (a *LeadCompleter) Run(ctx context.Context) error {
 	return left.Run(ctx)
 }
 
-// complete makes the next attempt at one conversion, unless another process does.
+// complete runs the next attempt at one conversion, unless another process does.
 func (a *LeadCompleter) complete(ctx context.Context, id domain.LeadID) error {
 	left := conversion{Leads: a.Leads, id: id, lead: domain.Lead{ID: id}}
 	return operation.Resume(ctx, a.Operations, &leftConversion{conversion: left, tenants: a.Tenants})
@@ -71,7 +71,7 @@ func (o *leftConversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bo
 	return false, store.BeginConversion(ctx, tx, l)
 }
 
-// Call has bookings make the booking, or say which one it has made.
+// Call requests the booking from bookings, which creates it or returns the one that exists.
 func (o *leftConversion) Call(ctx context.Context) (err error) {
 	c := caller.FromContext(ctx)
 	if o.acting, err = o.tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
@@ -81,7 +81,7 @@ func (o *leftConversion) Call(ctx context.Context) (err error) {
 	return o.conversion.Call(caller.With(ctx, o.acting))
 }
 
-// Finish writes what has come of it.
+// Finish writes the result.
 func (o *leftConversion) Finish(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
 	return o.conversion.Finish(caller.With(ctx, o.acting), tx)
 }

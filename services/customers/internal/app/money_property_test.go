@@ -89,7 +89,7 @@ func newTill(t *testing.T) *till {
 	return w
 }
 
-// begin makes another booking, of which nothing is paid.
+// begin creates another booking, of which nothing is paid.
 func (w *till) begin() error {
 	w.booking = domain.Booking{
 		ID: ids.New[ids.BookingPrefix](), CustomerID: w.customer, Status: "pending", Total: money.Amount{Minor: bookingTotal, Currency: "USD"}, Version: 1,
@@ -187,7 +187,7 @@ func (w *till) deliver(i int) error {
 	return w.charges.ApplyEvent(w.ctx, w.events[i], w.taken[i])
 }
 
-// change changes what the gateway says of a charge, or delivers an event again or late.
+// change changes the gateway's state of a charge, or delivers an event again or late.
 func (w *till) change(s step) error {
 	if len(w.taken) == 0 {
 		return nil

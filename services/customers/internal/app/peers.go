@@ -13,7 +13,7 @@ import (
 // BookingService is the bookings service. A refusal is its *apperr.Error; a call that may have had an effect fails with
 // apperr.ErrUnavailable or apperr.ErrTimeout. No method may be called inside a transaction.
 type BookingService interface {
-	// Create makes the booking of a quote or a lead, or returns the one that exists.
+	// Create creates the booking of a quote or a lead, or returns the one that exists.
 	Create(ctx context.Context, in domain.LinkedBooking) (domain.Booking, error)
 	// Booking looks one up that the projection does not know yet; domain.ErrBookingNotFound when there is none.
 	Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error)

@@ -25,7 +25,7 @@ type InvoiceOpener interface {
 	OpenForQuote(ctx context.Context, tx pg.Tx, q domain.InvoiceSource, b domain.Booking, info domain.Invoicing) (domain.InvoiceID, error)
 }
 
-// LeadQuoter tells a lead that a quote for it was sent, in the transaction that sends it.
+// LeadQuoter marks a lead as quoted, in the transaction that sends the quote.
 type LeadQuoter interface {
 	Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error
 }
@@ -39,7 +39,7 @@ type Quotes struct {
 	Leads     LeadQuoter
 	Invoices  InvoiceOpener
 	Numbers   *numbers.Numbers
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
@@ -47,7 +47,7 @@ type Quotes struct {
 	Patience time.Duration
 }
 
-// QuoteWrite is an input of a quote with what was asked of others before its transaction.
+// QuoteWrite is an input of a quote with the data requested from other services before its transaction.
 type QuoteWrite struct {
 	domain.QuoteInput
 
@@ -56,7 +56,7 @@ type QuoteWrite struct {
 	number    string
 }
 
-// PrepareCreate asks bookings whether the ids exist, and for a price where the package makes the line, and takes a number.
+// PrepareCreate checks with bookings that the ids exist, requests a price if the package determines the line, and takes a number.
 func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w QuoteWrite, err error) {
 	if w, err = a.PrepareUpdate(ctx, in); err != nil {
 		return w, err
@@ -76,7 +76,7 @@ func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w Quo
 	return w, err
 }
 
-// PrepareUpdate asks bookings whether the ids exist.
+// PrepareUpdate checks with bookings that the ids exist.
 func (a *Quotes) PrepareUpdate(ctx context.Context, in domain.QuoteInput) (QuoteWrite, error) {
 	return QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}, nil
 }
@@ -144,7 +144,7 @@ func quoteRefs(ctx context.Context, tx pg.Tx, w QuoteWrite) (refs domain.QuoteRe
 	return refs, err
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
+// Update changes the given fields. A change that is not visible creates no new version and no event.
 func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w QuoteWrite, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		refs, err := quoteRefs(ctx, tx, w)
@@ -155,7 +155,7 @@ func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w Quot
 	})
 }
 
-// Send makes a draft sent, and its lead quoted.
+// Send sets a draft to sent, and its lead to quoted.
 func (a *Quotes) Send(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		wanted, err := current.Send(a.now(ctx))
@@ -166,7 +166,7 @@ func (a *Quotes) Send(ctx context.Context, tx pg.Tx, id domain.QuoteID, match pa
 	})
 }
 
-// Decline makes a sent quote declined. It waits while the quote is being accepted.
+// Decline sets a sent quote to declined. It waits while the quote is being accepted.
 func (a *Quotes) Decline(ctx context.Context, tx pg.Tx, id domain.QuoteID, reason *string, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		if current.Accepting.UnderWay() {
@@ -176,7 +176,7 @@ func (a *Quotes) Decline(ctx context.Context, tx pg.Tx, id domain.QuoteID, reaso
 	})
 }
 
-// Cancel makes a draft or a sent quote cancelled. It waits while the quote is being accepted.
+// Cancel sets a draft or sent quote to cancelled. It waits while the quote is being accepted.
 func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
 		if current.Accepting.UnderWay() {
@@ -186,7 +186,7 @@ func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match 
 	})
 }
 
-// change locks a quote, writes that it has expired where it has, and what a change makes of it, with its event.
+// change locks a quote, writes its expiry if it has expired, and writes the result of a change with its event.
 func (a *Quotes) change(
 	ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition, to func(domain.Quote) (domain.Quote, error),
 ) (domain.Quote, error) {
@@ -214,7 +214,7 @@ func (a *Quotes) expire(ctx context.Context, tx pg.Tx, q domain.Quote, now time.
 	return a.save(ctx, tx, q, q.At(now))
 }
 
-// save writes what a change has made of a quote, with its event. A change that shows nothing is none.
+// save writes the changed quote with its event. A change that is not visible does not count as a change.
 func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quote) (domain.Quote, error) {
 	before, err := outbox.Body(ctx, view.Quote, current)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// QuoteCompleter resumes the accepts that a process has left behind: the quote is accepted then, or plainly sent again. Any
-// number of processes may run it at once.
+// QuoteCompleter resumes the accepts that a process has abandoned. Afterwards the quote is either accepted, or sent as before. Any
+// number of processes may run it at the same time.
 type QuoteCompleter struct {
 	Quotes     *Quotes
 	Operations operation.Runner
@@ -23,7 +23,7 @@ type QuoteCompleter struct {
 	failing operation.Failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again after a while that doubles.
+// Run resumes abandoned accepts of all tenants. It retries one that fails after a pause that doubles each time.
 func (a *QuoteCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.QuoteLeft]{
 		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,
@@ -39,7 +39,7 @@ func (a *QuoteCompleter) Run(ctx context.Context) error {
 	return left.Run(ctx)
 }
 
-// complete makes the next attempt at one accept.
+// complete runs the next attempt at one accept.
 func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
 	return operation.Resume(ctx, a.Operations, &leftAccept{accept: accept{Quotes: a.Quotes, id: id, quote: domain.Quote{ID: id}}})
 }

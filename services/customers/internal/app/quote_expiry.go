@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// quotesAtOnce is how many quotes a worker looks up at once.
+// quotesAtOnce is how many quotes a worker looks up in one query.
 const quotesAtOnce = 100
 
-// QuoteExpiry writes what every reader already sees of quotes that have expired, so that their events come without anybody
-// asking. Any number of processes may run it at once.
+// QuoteExpiry writes the expiry of quotes that readers already see as expired, so that their events are emitted even if no client
+// reads them. Any number of processes may run it at the same time.
 type QuoteExpiry struct {
 	Quotes *Quotes
 	Worker *pg.DB // worker role: finds what is due
@@ -29,7 +29,7 @@ type QuoteExpiry struct {
 	failing operation.Failing
 }
 
-// Run expires what is due of all tenants, each quote in a transaction of its own. One that fails holds up no other.
+// Run expires due quotes of all tenants, each in its own transaction. A quote that fails does not block the others.
 func (a *QuoteExpiry) Run(ctx context.Context) error {
 	var failed []error
 	for after, full := (store.QuoteDue{}), true; full; {
@@ -61,8 +61,9 @@ func (a *QuoteExpiry) expire(ctx context.Context, id domain.QuoteID) error {
 	return err
 }
 
-// ExpireDue notes the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
-// be due. It waits for transactions that hold one of them. One that fails holds up no other of them, and is returned in the end.
+// ExpireDue records the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
+// be due. It waits for transactions that hold one of them. A quote that fails does not block the others; ExpireDue returns its
+// error in the end.
 func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	if caller.FromContext(ctx).Mode != caller.Test {
 		return false, apperr.ErrMode
@@ -88,7 +89,7 @@ func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	return progress && len(due) == quotesAtOnce, failed
 }
 
-// expireDue expires one quote, unless it has not lapsed by its tenant's own time, or not any more; then it returns false.
+// expireDue expires one quote. It returns false if the quote has not lapsed by its tenant's own time, or no longer has.
 func (a *Quotes) expireDue(
 	ctx context.Context, id domain.QuoteID,
 	lock func(ctx context.Context, tx pg.Tx, id domain.QuoteID) (domain.Quote, testclock.Clock, bool, error),

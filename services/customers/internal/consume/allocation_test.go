@@ -31,7 +31,7 @@ func (w *ledger) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, er
 	})
 }
 
-// draft makes a draft invoice of the booking.
+// draft creates a draft invoice of the booking.
 func (w *ledger) draft(total int64) (id domain.InvoiceID) {
 	w.T.Helper()
 	v := domain.Invoice{
@@ -76,7 +76,7 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	w.shows(second, 100, 0, false, "paid")
 }
 
-// When a cash payment is reversed, card money that lies on no invoice takes its place.
+// When a cash payment is reversed, unallocated card money takes its place.
 func TestMoneyAfterAReversal(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -101,7 +101,7 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	}
 }
 
-// What an earlier version has left beside an open invoice is put on it by the worker, once.
+// The worker allocates to an open invoice, once, the money that an earlier version left unallocated.
 func TestAllocatorTakesWhatWasLeft(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)

@@ -40,7 +40,7 @@ func bookingMessage(t *testing.T, c caller.Caller, kind string, id ids.Booking, 
 	return kafkax.Message{Topic: "bookings", Key: id.String(), Value: raw}
 }
 
-// The projection keeps the newest state of a booking that it was told of, in its tenant and mode, each event once.
+// The projection keeps the newest reported state of a booking in its tenant and mode, and applies each event once.
 func TestBookingProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)

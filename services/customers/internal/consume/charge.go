@@ -49,7 +49,7 @@ func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
 }
 
-// charge reads what an event says of a payment intent. Nothing personal is taken.
+// charge reads the state of a payment intent from an event. It takes no personal data.
 func charge(e *eventsv1.Event) (domain.Charge, error) {
 	var body struct {
 		ID       string           `json:"id"`

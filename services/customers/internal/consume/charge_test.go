@@ -62,7 +62,7 @@ func (w *ledger) in(do func(ctx context.Context, tx pg.Tx) error) {
 	}
 }
 
-// open makes an open invoice of the booking.
+// open creates an open invoice of the booking.
 func (w *ledger) open(kind domain.InvoiceKind, total int64) domain.InvoiceID {
 	w.T.Helper()
 	v := domain.Invoice{
@@ -104,7 +104,7 @@ func (w *ledger) shows(id domain.InvoiceID, paid, refunded int64, disputed bool,
 	}
 }
 
-// told is an event about a payment intent.
+// told returns an event about a payment intent.
 func (w *ledger) told(kind, charge string, version, received, refunded int64, disputed bool) kafkax.Message {
 	w.T.Helper()
 	c := caller.FromContext(w.ctx)
@@ -198,8 +198,8 @@ func TestRefundOfAnOlderPart(t *testing.T) {
 	w.shows(full, 100, 60, false, "paid")
 }
 
-// Whatever order the events of two charges come in, and however often, beside payments that are recorded by hand, the invoices show
-// the same in the end.
+// The invoices show the same in the end for any order and any number of repetitions of the events of two charges, together with
+// payments that are recorded by hand.
 func TestRefundsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)

@@ -17,7 +17,7 @@ type Handlers struct {
 	bookings *Bookings
 }
 
-// New makes the handlers.
+// New returns the handlers.
 func New(catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app.Charges, clocks *testclock.Events) Handlers {
 	b := &Bookings{Catalogue: catalogue, Bookings: bookings}
 	return Handlers{
@@ -26,7 +26,8 @@ func New(catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app
 	}
 }
 
-// HandleBatch has the effects of a batch of one topic at once, or returns an error: then Handle gets them one by one.
+// HandleBatch applies a batch of one topic in a single transaction, or returns an error. After an error, Handle gets the messages
+// one by one.
 func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	if batch[0].Topic != "bookings" {
 		return kafkax.ErrSeparate

@@ -57,7 +57,7 @@ func (h *Bookings) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.catalogue(caller.With(ctx, from), id.ID, e)
 }
 
-// appendBooking appends what an event says of a booking; other events say nothing.
+// appendBooking appends the state of a booking in an event. It ignores other events.
 func appendBooking(list []app.BookingEvent, e *eventsv1.Event, id inbox.Event) ([]app.BookingEvent, error) {
 	if !ofBooking(e) {
 		return list, nil

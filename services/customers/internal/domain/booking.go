@@ -18,10 +18,10 @@ type Booking struct {
 	Version    int64
 }
 
-// Lost reports whether the booking was cancelled or has expired, so that it holds no unit any more.
+// Lost reports whether the booking was canceled or has expired, so that it no longer holds a unit.
 func (b Booking) Lost() bool { return b.Status == "cancelled" || b.Status == "expired" }
 
-// Lost is what a client reads when a quote cannot be accepted, because the booking that an accept has made of it is lost.
+// Lost is the message for a client when a quote cannot be accepted, because the booking created by an accept is lost.
 func Lost(b BookingID, status string) error {
 	happened := "was cancelled"
 	if status == "expired" {
@@ -36,11 +36,11 @@ type CatalogueItem struct {
 	Version int64
 }
 
-// LinkedBooking is a booking to be made for a quote or a lead, once for ever.
+// LinkedBooking is a booking to be created for a quote or a lead, only once.
 type LinkedBooking struct {
 	Key        string  // the idempotency key, such as "quote:qt_…"
 	Quote      QuoteID // zero: for the lead
-	Lead       LeadID  // beside a quote: the quote's lead
+	Lead       LeadID  // with a quote: the quote's lead
 	Body       []byte  // JSON: the body of POST /bookings
 	Total      money.Amount
 	Deposit    money.Amount // with Total, of the quote only

@@ -6,14 +6,14 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// ErrBookingNotFound and ErrNotInCatalogue are answers of bookings; a client sees them as a 422 on the field with the id.
+// ErrBookingNotFound and ErrNotInCatalogue are responses of bookings. A client sees them as a 422 on the field with the id.
 var (
 	ErrBookingNotFound = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
 	ErrNotInCatalogue  = apperr.New(apperr.NotFound, "not_found", "Not found in the catalogue.")
 )
 
-// ErrInvoiceNotFound and ErrPaymentNotFound are the answers for an id in a path that is unknown, malformed or of another
-// tenant; a payment is one of its invoice.
+// ErrInvoiceNotFound and ErrPaymentNotFound are the errors for an id in a path that is unknown, malformed or of another tenant. A
+// payment is looked up only in its invoice.
 var (
 	ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")
 	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "Invoice payment not found.")

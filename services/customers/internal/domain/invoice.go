@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// InvoiceKind is what an invoice asks for.
+// InvoiceKind is what an invoice charges for.
 type InvoiceKind string
 
 // The kinds of an invoice.
@@ -52,8 +52,8 @@ type Invoice struct {
 	VoidedAt       *time.Time
 }
 
-// Billing is whom an invoice was made out to when it was opened. It stays when the customer is erased, as the law asks to
-// keep it. It is stored as JSON.
+// Billing is the recipient of an invoice when it was opened. It stays when the customer is erased, because the law requires it to
+// be kept. It is stored as JSON.
 type Billing struct {
 	Name    string  `json:"name"`
 	Company *string `json:"company"`
@@ -103,9 +103,9 @@ func (p Place) Today() time.Time {
 	return start
 }
 
-// CheckBalance refuses to open a balance whose line the platform wrote and that asks for more than the opened invoices of its booking
-// leave of the booking's total. They may have been opened, or the total may have changed, since the balance was drafted. A booking with
-// the total 0 has no price.
+// CheckBalance refuses to open a balance whose line the platform wrote, if it exceeds what the opened invoices of its booking leave
+// of the booking's total. These invoices may have been opened, or the total may have changed, since the balance was drafted. A
+// booking with the total 0 has no price.
 func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
 	left := total.Minor - invoiced
 	switch computed := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, balanceOf); {
@@ -168,7 +168,7 @@ func (v Invoice) GivenUp(at Place) (Invoice, error) {
 	return v.At(at), nil
 }
 
-// InvoiceSource is an accepted quote, of which an invoice is made.
+// InvoiceSource is an accepted quote from which an invoice is created.
 type InvoiceSource struct {
 	Quote    QuoteID
 	Lead     LeadID // zero: none

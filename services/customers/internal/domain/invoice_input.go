@@ -47,7 +47,7 @@ func named[P ids.Prefix](f patch.Field[string]) ids.ID[P] {
 	return id
 }
 
-// MakesBalance reports whether an input asks for the line of what a booking's other invoices leave.
+// MakesBalance reports whether an input requests the line for the amount that a booking's other invoices leave.
 func (in InvoiceInput) MakesBalance() bool {
 	kind := in.Kind.Pointer()
 	return kind != nil && *kind == BalanceInvoice && in.BookingID.Pointer() != nil && !in.Lines.Given()
@@ -171,8 +171,8 @@ func (v *Invoice) write(in InvoiceInput) {
 	patch.SetMetadata(in.Metadata, &v.Metadata)
 }
 
-// Change returns the invoice with the given fields. Once it is opened, only due_at, notes and metadata can be given; the
-// error on another field comes after match, which says whether the version is the expected one.
+// Change returns the invoice with the given fields. After the invoice is opened, only due_at, notes and metadata can be given. The
+// error on another field comes after match, which reports whether the version is the expected one.
 func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch.Precondition) (Invoice, error) {
 	var failed error
 	if v.Status == InvoiceDraft {

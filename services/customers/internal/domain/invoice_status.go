@@ -59,7 +59,7 @@ func (s InvoiceStatus) Awaits() bool {
 // Owes reports whether an invoice in this state can be overdue.
 func (s InvoiceStatus) Owes() bool { return s == InvoiceOpen || s == InvoicePartiallyPaid }
 
-// move sets the state after the action, or returns the error of a state that does not allow what the client asked for.
+// move sets the state after the action, or returns an error if the state does not allow the requested action.
 func (v *Invoice) move(a InvoiceAction, verb string) error {
 	next, ok := v.Status.Next(a)
 	if !ok {

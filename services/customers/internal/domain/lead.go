@@ -16,7 +16,7 @@ import (
 // ErrLeadNotFound is the answer for an id that is unknown, malformed or of another tenant.
 var ErrLeadNotFound = apperr.New(apperr.NotFound, "lead_not_found", "Lead not found.")
 
-// Lead is somebody who asked, and may book. Nil means unknown.
+// Lead is a person who has sent an inquiry and may book. Nil means unknown.
 type Lead struct {
 	ID          LeadID
 	Status      LeadStatus
@@ -48,8 +48,8 @@ type Lead struct {
 	Conversion Conversion
 }
 
-// Conversion is the conversion of a lead with a booking that may be under way: it is not known yet whether bookings has made the
-// booking. No reader sees it.
+// Conversion is the conversion of a lead with a booking that may be in progress: it is not known yet whether bookings has created
+// the booking. No reader sees it.
 type Conversion struct {
 	lease.Lease
 
@@ -205,7 +205,7 @@ func (l Lead) Convertible() error {
 	return nil
 }
 
-// Convert returns the lead as the customer's, with the booking that was made for it, if any.
+// Convert returns the lead as the customer's, with the booking that was created for it, if any.
 func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lead {
 	l.Status, _ = l.Status.Next(ConvertLead)
 	l.CustomerID, l.BookingID, l.ConvertedAt, l.LostReason = customer, booking, &now, nil

@@ -51,7 +51,7 @@ func (l Line) Amounts(currency string) (LineAmounts, error) {
 	return out, err
 }
 
-// errTotal says that an amount is larger than the contract can show.
+// errTotal reports that an amount is larger than the contract can show.
 var errTotal = errors.New("the amount is too large")
 
 // Sum adds up the lines of a document. A sum over the largest amount is a 422 on line_items.

@@ -85,8 +85,8 @@ func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, erro
 	return p, apperr.Join(currency, paidAt)
 }
 
-// Pay returns the invoice with one more payment, its last. match says whether the version is the expected one; it is asked
-// after the fields and before the state.
+// Pay returns the invoice with one more payment, its last. match reports whether the version is the expected one. Pay calls match
+// after it has checked the fields and before it checks the state.
 func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Invoice, error) {
 	p, err := v.payment(id, in, at)
 	if err != nil {
@@ -156,7 +156,7 @@ type ChargedInvoice struct {
 	Amount  int64
 }
 
-// UnallocatedCharge is a charge of which a part lies on no invoice and was not refunded.
+// UnallocatedCharge is a charge with a part that is neither allocated to an invoice nor refunded.
 type UnallocatedCharge struct {
 	ID       string
 	Currency string // "": the booking's
@@ -176,8 +176,8 @@ func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
 	return out
 }
 
-// Refunded returns the invoice with what the gateway says of the payments that are parts of one charge. Nothing else of the invoice
-// changes: what was paid stays paid.
+// Refunded returns the invoice with the gateway's state of the payments that are parts of one charge. Nothing else of the invoice
+// changes: paid amounts stay paid.
 func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 	v.Payments = slices.Clone(v.Payments)
 	for i, p := range v.Payments {
@@ -188,7 +188,7 @@ func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 	return v
 }
 
-// PayByCard returns the invoice with as much of a charge as it takes; taken is 0 where it takes none.
+// PayByCard returns the invoice with as much of a charge as it takes. taken is 0 if it takes none.
 func (v Invoice) PayByCard(id PaymentID, c UnallocatedCharge, at Place) (out Invoice, taken int64, err error) {
 	taken = min(c.Rest, v.Due().Minor)
 	if c.Currency != "" && c.Currency != v.Total.Currency || taken <= 0 || !v.Status.Awaits() || len(v.Payments) >= maxCardPayments {

@@ -51,7 +51,7 @@ type Quote struct {
 	InvoiceIDs    []InvoiceID // looked up, the oldest first
 }
 
-// QuoteEvent is when the event of a quote is. Start is nil for a whole day, End where it follows from a duration.
+// QuoteEvent is the time of a quote's event. Start is nil for a whole day. End is nil if it follows from a duration.
 type QuoteEvent struct {
 	Day        *civil.Date
 	EventAt    *time.Time // the instant that was given for the day; nil: the day's first
@@ -67,8 +67,9 @@ type Accepting struct {
 	Actor   string     // the credential that asked for it
 }
 
-// Lease is how long a process has an accept, or the first attempt at a conversion, to itself. It is longer than the validity of the
-// request to bookings, so that the next attempt finds what the last one's request has done, or that request does nothing any more.
+// Lease is how long a process exclusively holds an accept, or the first attempt at a conversion. It is longer than the validity of
+// the request to bookings. The next attempt therefore finds the result of the last request, or that request has no effect any
+// longer.
 const Lease = 30 * time.Second
 
 // maxBackoff bounds how long completers leave an accept alone after many attempts.
@@ -97,7 +98,7 @@ func (a Accepting) backoff() time.Duration {
 // End is the state without an accept under way.
 func (a Accepting) End() Accepting { return Accepting{Lease: a.Lease.End()} }
 
-// NewQuoteID makes an id.
+// NewQuoteID creates an id.
 func NewQuoteID() QuoteID { return ids.New[ids.QuotePrefix]() }
 
 // Lapsed reports whether a sent quote has expired. The beginning of an accept decides: one under way does not expire.
@@ -116,7 +117,7 @@ func (q Quote) At(now time.Time) Quote {
 	return q
 }
 
-// Send makes a draft sent. A sent quote stays as it is.
+// Send sets a draft to sent. A sent quote stays as it is.
 func (q Quote) Send(now time.Time) (Quote, error) {
 	if q.Status == QuoteSent {
 		return q, nil
@@ -139,7 +140,7 @@ func (q Quote) Send(now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// Decline makes a sent quote declined. A declined quote stays as it is.
+// Decline sets a sent quote to declined. A declined quote stays as it is.
 func (q Quote) Decline(reason *string, now time.Time) (Quote, error) {
 	if q.Status == QuoteDeclined {
 		return q, nil
@@ -152,7 +153,7 @@ func (q Quote) Decline(reason *string, now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// Cancel makes a draft or a sent quote cancelled. A cancelled quote stays as it is.
+// Cancel sets a draft or sent quote to cancelled. A cancelled quote stays as it is.
 func (q Quote) Cancel(now time.Time) (Quote, error) {
 	if q.Status == QuoteCancelled {
 		return q, nil
@@ -165,7 +166,7 @@ func (q Quote) Cancel(now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// Accept ends an accept under way: the booking has been made.
+// Accept ends an accept in progress, after the booking has been created.
 func (q Quote) Accept(b Booking, now time.Time) (Quote, error) {
 	next, err := q.Status.Next(AcceptQuote)
 	if err != nil {

@@ -213,7 +213,7 @@ const minPhonePart = 4
 // minSubscriber is the least number of digits that may follow a country code without + or 00.
 const minSubscriber = 6
 
-// phone is a telephone number as far as its digits tell it.
+// phone is a telephone number, as far as its digits determine it.
 type phone struct {
 	digits   string // all of them
 	national string // without country code and trunk zeros; of a number without + or 00 all that follows its zeros

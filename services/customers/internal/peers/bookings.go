@@ -20,10 +20,10 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Bookings asks the bookings service on behalf of the caller in the context. It implements app.BookingService.
+// Bookings calls the bookings service on behalf of the caller in the context. It implements app.BookingService.
 type Bookings struct{ Client *peer.Client }
 
-// Create makes the booking of a quote or a lead as the service itself, so that the key is not one of the caller's.
+// Create creates the booking of a quote or a lead as the service itself, so that the key is not one of the caller's.
 func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.Booking, error) {
 	body := internalapi.LinkedBooking{
 		Booking: in.Body, QuoteID: in.Quote.String(), LeadID: in.Lead.String(), ValidUntil: in.ValidUntil.UTC(),
@@ -58,7 +58,7 @@ func (p *Bookings) Catalogue(ctx context.Context, id string) (domain.CatalogueIt
 	return domain.CatalogueItem{ID: got.ID, Version: got.Version}, nil
 }
 
-// Price asks for the price of a package on a day.
+// Price returns the price of a package on a day.
 func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error) {
 	var got internalapi.PackagePrice
 	in := internalapi.PriceQuery{PackageID: id.String(), EventDate: eventDate}

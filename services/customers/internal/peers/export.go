@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// OfCustomer asks another service for what it has of a customer. It implements app.CustomerResources.
+// OfCustomer requests the resources of a customer from another service. It implements app.CustomerResources.
 type OfCustomer struct {
 	Client *peer.Client
 	Path   string // of the call, such as /internal/v1/bookings
@@ -45,7 +45,7 @@ func (p *OfCustomer) page(ctx context.Context, query url.Values) (got pageOfCust
 	return got, own(err)
 }
 
-// Events asks the webhooks service for events. It implements app.ObjectEvents.
+// Events requests events from the webhooks service. It implements app.ObjectEvents.
 type Events struct{ Client *peer.Client }
 
 // EventsOf returns a page of the events about some objects.
@@ -56,8 +56,8 @@ func (p *Events) EventsOf(ctx context.Context, objects []string, cursor string) 
 	return got.Data, got.Next, own(err)
 }
 
-// own replaces a refusal of a request that this service has made by itself, such as the 404 of an older version that does not
-// know the call: it is no refusal of the client's request.
+// own replaces a refusal of one of this service's own requests, such as the 404 of an older version that does not know the call.
+// Such a refusal does not refuse the client's request.
 func own(err error) error {
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind != apperr.Timeout && e.Kind != apperr.Unavailable && e.Kind != apperr.Internal {

@@ -137,7 +137,7 @@ func TestActing(t *testing.T) {
 	}
 }
 
-// The booking of a quote is asked for as the service itself, on behalf of the caller's tenant and mode.
+// The service requests the booking of a quote as itself, on behalf of the caller's tenant and mode.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Test)
@@ -244,7 +244,7 @@ var (
 	_ app.ObjectEvents      = (*peers.Events)(nil)
 )
 
-// The pages of an export are asked for with their cursors. What fails is a fault of the platform, never of the client's request.
+// Requests for the pages of an export contain their cursors. A failure is a fault of the platform, never of the client's request.
 func TestPagesOfAnExport(t *testing.T) {
 	t.Parallel()
 	ctx, customer := pgtest.Ctx(t, caller.Test), ids.New[ids.CustomerPrefix]()

@@ -22,8 +22,8 @@ const (
 	maxAge = 5 * time.Second
 )
 
-// Tenants asks identity for tenants. It implements app.TenantService. What invoices show is cached under its version, which
-// each signed caller states: a change is seen with the first request that comes after it.
+// Tenants requests tenants from identity. It implements app.TenantService. It caches the data that invoices show under its version.
+// Each signed caller states this version, so the first request after a change sees the change.
 type Tenants struct {
 	client  *peer.Client
 	shown   *otter.Cache[versioned, domain.Invoicing]
@@ -35,7 +35,7 @@ type versioned struct {
 	version int64
 }
 
-// NewTenants makes Tenants on a client of identity.
+// NewTenants returns Tenants on a client of identity.
 func NewTenants(client *peer.Client) *Tenants {
 	return &Tenants{
 		client: client,

@@ -26,7 +26,8 @@ func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, 
 	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
 
-// BookingForUpdate locks the row until the transaction ends. Whoever adds to what is invoiced of a booking takes this lock.
+// BookingForUpdate locks the row until the transaction ends. A transaction that adds to the invoiced amount of a booking takes this
+// lock.
 func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domain.Booking, error) {
 	return pg.One(ctx, tx, scanBooking, domain.ErrBookingNotFound, oneBooking+` for update`, pg.Args{"id": id})
 }
@@ -80,8 +81,8 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 	return nil
 }
 
-// Invoiced is the sum of the totals of a booking's invoices. Void ones do not count, nor do drafts, except with balances those of kind
-// balance: two of these would ask for the same money.
+// Invoiced returns the sum of the totals of a booking's invoices. Void invoices and drafts do not count. With balances, drafts of
+// kind balance count, because two of them would charge the same money.
 func Invoiced(ctx context.Context, tx pg.Tx, id domain.BookingID, balances bool) (int64, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
 		select coalesce(sum(v.total), 0)::bigint from invoices v

@@ -46,7 +46,8 @@ func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain
 	return v, received, err
 }
 
-// InsertCharge writes a charge that lies on no invoice yet; false when it is known. Its row is locked until the transaction ends.
+// InsertCharge writes a charge that is not allocated to an invoice yet. It returns false if the charge is known. Its row is locked
+// until the transaction ends.
 func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) {
 	tag, err := tx.Exec(ctx, `
 		insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
@@ -58,7 +59,8 @@ func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) 
 	return tag.RowsAffected() == 1, nil
 }
 
-// UnallocatedCharges returns the charges of a booking of which a part lies on no invoice and was not refunded, the oldest first.
+// UnallocatedCharges returns the charges of a booking with a part that is neither allocated to an invoice nor refunded, the oldest
+// first.
 func UnallocatedCharges(ctx context.Context, q pg.Q, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UnallocatedCharge], `
 		select c.id, coalesce(c.currency, '') as currency, c.unapplied - c.refunded as rest, c.disputed,
@@ -71,7 +73,7 @@ func UnallocatedCharges(ctx context.Context, q pg.Q, booking domain.BookingID) (
 		order by c.created_at nulls first, c.id limit @limit`, pg.Args{"booking": booking, "limit": maxPayable})
 }
 
-// TakeUnapplied notes that an invoice took an amount of a charge.
+// TakeUnapplied records that an invoice took an amount of a charge.
 func TakeUnapplied(ctx context.Context, tx pg.Tx, id string, amount int64) error {
 	_, err := tx.Exec(ctx, `update charges c set unapplied = c.unapplied - @amount
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id, "amount": amount})
@@ -81,8 +83,8 @@ func TakeUnapplied(ctx context.Context, tx pg.Tx, id string, amount int64) error
 	return nil
 }
 
-// PutChargeState writes what the gateway says of a charge, unless something as new is known already; false then. unapplied is what no
-// invoice took of it.
+// PutChargeState writes the gateway's state of a charge. newer is false if a state at least as new is known already. unapplied is
+// the amount that no invoice took.
 func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied int64, newer bool, err error) {
 	found, err := pg.Many(ctx, tx, pgx.RowTo[int64], `
 		update charges c set refunded = @refunded, disputed = @disputed, version = @version,
@@ -133,15 +135,15 @@ func PayableInvoices(ctx context.Context, q pg.Q, booking domain.BookingID, name
 		limit @limit`, pg.Args{"booking": booking, "named": named, "limit": maxPayable})
 }
 
-// BookingMoney is a booking of any tenant with money that lies on no invoice.
+// BookingMoney is a booking of any tenant with money that is not allocated to an invoice.
 type BookingMoney struct {
 	TenantID  ids.Tenant
 	Livemode  bool
 	BookingID domain.BookingID
 }
 
-// UnallocatedBookings returns up to limit bookings of all tenants and modes with money that lies on no invoice, behind after; tx has the
-// worker role.
+// UnallocatedBookings returns up to limit bookings of all tenants and modes that follow after and have money that is not allocated to an
+// invoice. tx has the worker role.
 func UnallocatedBookings(ctx context.Context, tx pg.Tx, after BookingMoney, limit int) ([]BookingMoney, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[BookingMoney], `
 		select distinct c.tenant_id, c.livemode, c.booking_id from charges c

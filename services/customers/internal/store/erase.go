@@ -29,9 +29,9 @@ func (e Erased) Compare(o Erased) int {
 	return cmp.Or(e.CreatedAt.Compare(o.CreatedAt), bytes.Compare(e.ID[:], o.ID[:]))
 }
 
-// EraseInvoices clears the personal data of the next invoices of a customer after one of them, in the order of their
-// creation: address, notes, metadata and the references of payments. Whom they were made out to stays, as the law asks. Without
-// an invoice that follows it returns none. The transaction has locked the customer.
+// EraseInvoices clears the personal data of the next invoices of a customer after one of them, in the order of their creation:
+// address, notes, metadata and the references of payments. The recipient stays, as the law requires. If no invoice follows, it
+// returns none. The transaction has locked the customer.
 func EraseInvoices(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after Erased) ([]Erased, error) {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
 		with next as (

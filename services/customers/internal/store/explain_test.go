@@ -26,7 +26,7 @@ import (
 // perTenant is enough that reading a whole tenant shows in a plan.
 const perTenant = 20_000
 
-// explained is a Q that keeps the plan of each query, as the app role gets it, beside its rows.
+// explained is a Q that keeps the plan of each query, as the app role gets it, together with its rows.
 type explained struct {
 	tx   pg.Tx
 	plan string

@@ -55,14 +55,14 @@ func LockEmail(ctx context.Context, tx pg.Tx, email string) error {
 	return nil
 }
 
-// EmailIsConverting reports whether a customer with the e-mail address, in any case, is about to be made from a lead.
+// EmailIsConverting reports whether a customer with the e-mail address, in any case, is about to be created from a lead.
 func EmailIsConverting(ctx context.Context, q pg.Q, email string) (bool, error) {
 	return pg.One(ctx, q, pgx.RowTo[bool], nil, `
 		select exists (select from leads l where l.tenant_id = @tenant and l.livemode = @live and l.email_lower = @email
 			and l.converting_until is not null and l.converting_new_customer)`, pg.Args{"email": domain.Fold(email)})
 }
 
-// LeadOfNewCustomer reads the lead from which a customer is about to be made, or domain.ErrCustomerNotFound.
+// LeadOfNewCustomer reads the lead from which a customer is about to be created, or returns domain.ErrCustomerNotFound.
 func LeadOfNewCustomer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Lead, error) {
 	return pg.One(ctx, q, scanLead, domain.ErrCustomerNotFound, `
 		select `+leadColumns+` from leads l where l.tenant_id = @tenant and l.livemode = @live and l.converting_customer_id = @id

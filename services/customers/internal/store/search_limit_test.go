@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// gated is a Q whose statements that collect all matches wait for a value in goes. It counts how many run at once.
+// gated is a Q whose statements that collect all matches wait for a value in goes. It counts how many run at the same time.
 type gated struct {
 	q           pg.Q
 	goes        chan struct{}
@@ -119,7 +119,7 @@ func TestASearchThatIsTooBroadSaysSo(t *testing.T) {
 	}
 }
 
-// slow is a Q whose statement that collects all matches times out at once.
+// slow is a Q whose statement that collects all matches times out immediately.
 type slow struct{ pg.Tx }
 
 // Query implements pg.Q.

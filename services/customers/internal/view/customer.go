@@ -1,5 +1,5 @@
-// Package view converts domain types to their public bodies. Answers, stored replies and events all use it, so they
-// cannot differ.
+// Package view converts domain types to their public bodies. Responses, stored responses and events all use it, so they cannot
+// differ.
 package view
 
 import (

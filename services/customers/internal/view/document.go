@@ -17,7 +17,7 @@ type Document struct {
 	Title    string // such as "Invoice"
 	Number   string
 	Issued   time.Time
-	Facts    []Fact // beside the recipient, such as the due date
+	Facts    []Fact // next to the recipient, such as the due date
 	Operator domain.Invoicing
 	Country  string // ISO 3166-1 code of the operator, which decides how amounts are written; "" is as in English
 	To       []string

@@ -19,7 +19,7 @@ var (
 	bold []byte
 )
 
-// glyphs is the printing font, which says what characters it has.
+// glyphs is the printing font, which defines the available characters.
 var glyphs = sync.OnceValue(func() *sfnt.Font {
 	f, err := sfnt.Parse(regular)
 	if err != nil {
@@ -36,9 +36,9 @@ func printable(text string) bool {
 	return strings.IndexFunc(norm.NFC.String(spaces(text)), func(r rune) bool { return !has(&b, r) }) < 0
 }
 
-// plain prepares a text for printing: it composes characters with their marks (NFC), writes a variant that the fonts lack in its plain form
-// (NFKC), shows a box for every other character that they lack, and removes control characters but line breaks. Characters of private
-// use, of which alias is made, are boxes too.
+// plain prepares a text for printing. It composes characters with their marks (NFC), and replaces a variant that the fonts lack by
+// its plain form (NFKC). It shows a box for every other character that the fonts lack. It removes control characters except line
+// breaks. Private-use characters, of which alias consists, become boxes too.
 func plain(text string) string {
 	var b sfnt.Buffer
 	var out strings.Builder
@@ -67,7 +67,7 @@ func variant(b *sfnt.Buffer, r rune) string {
 	return text
 }
 
-// spaces makes each kind of space one that the fonts have.
+// spaces replaces each kind of space by one that the fonts have.
 func spaces(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\v", "\n", "\f", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
 		"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u2009", " ", "\u3000", " ", "\u2011", "-", "\u2010", "-").Replace(text)

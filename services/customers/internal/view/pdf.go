@@ -13,7 +13,7 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// The page in millimetres: A4 with the widths of the table's columns.
+// The page in millimeters: A4 with the widths of the table's columns.
 const (
 	margin     = 18.0
 	pageWidth  = 210.0
@@ -105,7 +105,7 @@ func (p printer) wrap(text string, width float64) []string {
 
 var blankLines = regexp.MustCompile(`\n(?: *\n){2,}`)
 
-// shorten returns at most n lines; the last one says that more were cut.
+// shorten returns at most n lines. The last one states that more were cut.
 func shorten(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -159,8 +159,8 @@ func (p printer) column(form cell, texts ...string) []cell {
 	return out
 }
 
-// columns writes columns beside each other from y on, over as many pages as the longest one takes, and returns where it ends. Of a
-// column with more than maxHeadLines lines the rest is cut.
+// columns writes columns next to each other from y on, over as many pages as the longest one takes, and returns where it ends. It
+// cuts a column after maxHeadLines lines.
 func (p printer) columns(y float64, columns ...[]cell) float64 {
 	for i := range maxHeadLines {
 		var row []cell
@@ -236,7 +236,7 @@ func labelled(name, value string) string {
 	return name + " " + value
 }
 
-// facts returns the names of the facts and, beside each, the lines of its value.
+// facts returns the names of the facts and, next to each, the lines of its value.
 func (p printer) facts(x, width float64) (names, values []cell) {
 	for _, f := range p.doc.Facts {
 		name := cell{look{"", 9, 90}, x, width / 2, "L", plain(f.Name)}
@@ -251,7 +251,7 @@ func (p printer) facts(x, width float64) (names, values []cell) {
 	return names, values
 }
 
-// table writes the lines. It goes on with a new head on each page.
+// table writes the lines. It repeats the head on each page.
 func (p printer) table() error {
 	p.tableHead()
 	descriptions := make([][]string, len(p.doc.Lines))
@@ -283,7 +283,7 @@ func (p printer) tableHead() {
 	p.style("", 9, 20)
 }
 
-// row writes a line: the values beside the first line of the description, which may go on over pages.
+// row writes a line, with the values next to the first line of the description. The description may continue on further pages.
 func (p printer) row(lines, values []string) {
 	if len(lines) == 0 {
 		lines = []string{""}

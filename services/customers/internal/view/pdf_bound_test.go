@@ -47,7 +47,7 @@ func TestDocumentsHaveABound(t *testing.T) {
 	}
 }
 
-// Short descriptions stay whole beside one that is cut.
+// Short descriptions stay whole next to one that is cut.
 func TestOnlyLongTextsAreCut(t *testing.T) {
 	t.Parallel()
 	lines := []domain.Line{line(strings.Repeat("x\n", 2500), 1, 1, 0, 0)}

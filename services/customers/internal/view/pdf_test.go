@@ -111,7 +111,7 @@ func TestPDFOfTheLargestDocument(t *testing.T) {
 	}
 }
 
-// What the fonts lack is a box, each kind of space is one, and what is no sign leaves nothing.
+// A character that the fonts lack becomes a box, each kind of space becomes a space, and invisible characters are removed.
 func TestCharactersThatAreNotInTheFonts(t *testing.T) {
 	t.Parallel()
 	const text, printed = "日本\u00a0\u202f\tZoë\u200b\x07\u00ad 😀\r\nΩ", "□□   Zoë □\nΩ"

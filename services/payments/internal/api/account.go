@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// getAccount answers the account that is connected in the caller's tenant and mode.
+// getAccount returns the account that is connected in the caller's tenant and mode.
 func (a *API) getAccount(c *gin.Context) error {
 	found, err := a.Gateways.Show(c.Request.Context())
 	if err != nil {
@@ -60,7 +60,7 @@ func noAccount(err error) error {
 	return err
 }
 
-// keyRefused makes the answer to what the payment gateway says of a secret key.
+// keyRefused returns the response for the payment gateway's error about a secret key.
 func keyRefused(err error) error {
 	var key *app.KeyError
 	if !errors.As(err, &key) {

@@ -113,7 +113,7 @@ func TestRotatedSecretKey(t *testing.T) {
 	w.event(account.ID.String(), "", time.Now(), body).is(400, "malformed_request")
 }
 
-// An account that is disconnected while it is compared shows no state of its events: there is no change to tell of.
+// An account that is disconnected during a comparison shows no state of its events, because there is no change to report.
 func TestDisconnectedDuringAComparison(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)

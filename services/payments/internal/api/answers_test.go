@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// held makes an intent whose card is authorised and not captured.
+// held creates an intent whose card is authorized and not captured.
 func (w *world) held(ctx context.Context) intent {
 	w.T.Helper()
 	p := w.post(ctx, strings.TrimSuffix(w.booked(ctx, 1000), "}")+`,"capture_method":"manual"}`).is(201).intent()
@@ -92,7 +92,7 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// While bookings or invoices cannot be reached nothing is asked of the payment gateway, and the same request works afterwards.
+// While bookings or invoices cannot be reached, the service does not call the payment gateway. Afterwards the same request works.
 func TestBookingsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -49,7 +49,7 @@ func (w *world) paymentRows() int {
 	return w.Count(`select (select count(*) from refunds) + (select count(*) from payment_intents)`)
 }
 
-// Of different requests with one key at the same moment exactly one has an effect; the others leave no row and call nobody.
+// If different requests use one key at the same moment, exactly one has an effect. The others leave no row and make no call.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +93,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 	}
 }
 
-// While a call is under way no other request can use its key: it is refused before it writes a row or calls the gateway.
+// While a call is in progress, no other request can use its key. It is refused before it writes a row or calls the gateway.
 func TestKeyOfACallUnderWay(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create", "cancel": "cancel", "capture": "capture"} {

@@ -25,8 +25,8 @@ func (s *standIn) returned(intent string) (sum int64) {
 	return sum
 }
 
-// Refunds before, during and after a dispute, one after the other and all at once: what the gateway refuses is given back, never more is
-// returned than was taken, and the intent and the ledger are what the gateway has.
+// Refunds before, during and after a dispute run one after the other and all at the same time. The reserve of a refused refund is
+// released, the service never returns more than was taken, and the intent and the ledger match the gateway.
 func TestRefundsAroundADispute(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

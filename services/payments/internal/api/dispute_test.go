@@ -45,8 +45,8 @@ func (w *world) disputed(id string) (list []bool) {
 	return slices.Compact(list)
 }
 
-// A dispute shows in its intent while it is open, and for good when it is lost. An inquiry shows until it is closed. Each has an
-// event when it begins and one when it ends, and is counted, however often the gateway tells.
+// An intent shows a dispute while it is open, and permanently when it is lost. It shows an inquiry until the inquiry is closed.
+// Each one has an event when it begins and one when it ends, and is counted once, however often the gateway reports it.
 func TestDisputes(t *testing.T) {
 	t.Parallel()
 	for outcome, c := range map[string]struct {
@@ -102,7 +102,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// A dispute that has ended before its first event is read is told to have begun and to have ended.
+// A dispute that has ended before its first event is read has an opening event and a closing event.
 func TestDisputeThatHasEnded(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

@@ -75,7 +75,7 @@ func TestEventsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Events that were worked off are kept for 30 days, however many there are; those that are due stay.
+// Processed events are kept for 30 days, however many there are. Due events stay.
 func TestOldEventsAreDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -41,8 +41,8 @@ func eventBody(id, kind, object string) string {
 	return fmt.Sprintf(`{"id":%q,"object":"event","api_version":"2020-01-01","type":%q,"data":{"object":%s}}`, id, kind, object)
 }
 
-// An event only says that an intent is to be read: what it says of the state itself is not believed, in whatever order, however
-// late and however often it comes.
+// An event only means that the intent must be read. Its content about the state is not trusted, in any order, however late and
+// however often it arrives.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestEventsOfAnIntentAreReadTogether(t *testing.T) {
 		t.Errorf("%d reads for 150 events", reads)
 	}
 	w.gateway.After = func(context.Context, string) error {
-		if reads++; reads == 3 { // the gateway has told the state from before
+		if reads++; reads == 3 { // the gateway has returned the earlier state
 			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
 			send("payment_intent.succeeded", ofIntent)
 		}
@@ -187,7 +187,8 @@ func TestRotatedSecret(t *testing.T) {
 	w.event(account, "whsec_2", time.Now(), body("evt_4")).is(200)
 }
 
-// An event that comes before the answer to the creation waits for it; one of another program on the same account is given up.
+// An event that arrives before the response to the creation waits for it. An event of another program on the same account is given
+// up.
 func TestEventBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,7 +21,7 @@ import (
 // exportPage is the bound in proto/internal/payments.yaml.
 const exportPage = page.DownloadRows
 
-// intentsOfCustomer answers one page of the intents of a customer, or of their ids.
+// intentsOfCustomer returns one page of the intents of a customer, or of their ids.
 func (a *API) intentsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
 	customer, r, err := exportRequest(c)
@@ -39,7 +39,7 @@ func (a *API) intentsOfCustomer(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// refundsOfCustomer answers one page of the refunds of a customer's intents.
+// refundsOfCustomer returns one page of the refunds of a customer's intents.
 func (a *API) refundsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
 	customer, r, err := exportRequest(c)
@@ -62,7 +62,7 @@ func (a *API) refundsOfCustomer(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// exportRequest reads which page of which customer is asked for.
+// exportRequest reads the customer and the requested page.
 func exportRequest(c *gin.Context) (customer domain.CustomerID, r page.Request, err error) {
 	if customer, err = ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id")); err != nil {
 		return customer, r, apperr.Field("customer_id", "Must be an ID that starts with cu_.")

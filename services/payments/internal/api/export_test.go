@@ -24,8 +24,8 @@ func (w *world) ofCustomer(ctx context.Context, customer, query string) answer {
 	return answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/payment-intents?customer_id="+customer+query, "")}
 }
 
-// The payment intents of a customer come in their public shape, the newest first, and those of nobody else. One that the gateway does
-// not know is not among them.
+// The payment intents of a customer come in their public form, the newest first, without those of other customers. Intents that the
+// gateway does not know are not included.
 func TestIntentsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +69,7 @@ func TestIntentsOfACustomer(t *testing.T) {
 	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/payment-intents?customer_id="+customer, "")}.is(401, "invalid_credential")
 }
 
-// The refunds of a customer come in their public shape, the newest first, on bounded pages, and those of nobody else.
+// The refunds of a customer come in their public form, the newest first, on bounded pages, without those of other customers.
 func TestRefundsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -33,7 +33,7 @@ import (
 	"holdfast.dev/services/payments/migrations"
 )
 
-// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+// elsewhere lists the declared responses that only the gateway, not this service, returns.
 var elsewhere = map[string][]int{
 	"createPaymentIntent": {403, 429, 504}, "listPaymentIntents": {403, 429, 504}, "getPaymentIntent": {400, 429, 504},
 	"cancelPaymentIntent": {429, 504}, "capturePaymentIntent": {429, 504},
@@ -60,7 +60,7 @@ type world struct {
 	settler   *app.Settler
 	owed      *app.OwedRefunds
 	metrics   *prometheus.Registry
-	woken     atomic.Int64 // how often a refund has told the worker of events
+	woken     atomic.Int64 // how often a refund has signaled events to the worker
 	ahead     atomic.Int64 // by how much the clock of the service is ahead
 	patience  time.Duration
 	around    func(app.Gateway) app.Gateway // changes what the gateway does; nil: nothing
@@ -143,7 +143,7 @@ func (w *world) connect(ctx context.Context) domain.Account {
 	return a
 }
 
-// told are the events of intents, in the order of their commits.
+// told returns the events of intents in the order of their commits.
 func (w *world) told() (list []*eventsv1.Event) {
 	w.T.Helper()
 	for _, e := range w.Events() {
@@ -154,12 +154,12 @@ func (w *world) told() (list []*eventsv1.Event) {
 	return list
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct{ apitest.Answer }
 
 type header = apitest.Header
 
-// do sends a request as the gateway would and checks the answer against the contract.
+// do sends a request as the gateway would and checks the response against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
 	w.T.Helper()
 	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// intents says how the handlers read and show an intent.
+// intents defines how the handlers read and show an intent.
 func (a *API) intents() rest.Collection[domain.GatewayID, domain.Intent] {
 	return a.shown(view.Intent)
 }

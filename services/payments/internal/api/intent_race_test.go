@@ -34,7 +34,8 @@ func (w *world) counting(before func(call string, n int) error) calls {
 	return seen
 }
 
-// A refusal of a client's call that comes after the completer has made the intent ends nothing: the client gets the intent.
+// If the refusal of a client's call arrives after the completer has created the intent, it ends nothing: the client gets the
+// intent.
 func TestLateRefusalOfAnIntent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +113,8 @@ func TestRepetitionIsLostToo(t *testing.T) {
 	}
 }
 
-// While a completer looks for an intent, another one makes it, or hears that the gateway refuses it: the first one makes none.
+// While a completer searches for an intent, another one creates it or gets a refusal from the gateway. The first completer then
+// creates none.
 func TestIntentEndsDuringTheSearch(t *testing.T) {
 	t.Parallel()
 	for status, verdict := range map[string]error{
@@ -201,7 +203,8 @@ func TestReadsAreAppliedInTheirOrder(t *testing.T) {
 	}
 }
 
-// Two processes that find the events of an intent at once read it once, and no refund where no event is about one.
+// Two processes that find the events of an intent at the same time read the intent once, and read no refund if no event is about
+// one.
 func TestEventsLeadToNoOtherReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -231,7 +234,7 @@ func TestEventsLeadToNoOtherReads(t *testing.T) {
 	}
 }
 
-// paged is a gateway that tells an intent in two pages, and its disputes only where the intent is known to have had one.
+// paged is a gateway that returns an intent in two pages. It returns disputes only for an intent that is known to have had one.
 type paged struct {
 	app.Gateway
 

@@ -163,7 +163,7 @@ func TestCreatesAtOnce(t *testing.T) {
 	}
 }
 
-// The gateway's answer is lost: the client's repetition, or the completer, finds what was made, and nothing is made twice.
+// The gateway's response is lost. The client's repetition, or the completer, finds the intent, and no intent is created twice.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after"} {
@@ -254,7 +254,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// After a refusal the same key may ask again, also for something else.
+// After a refusal, a client can use the same key again, even for a different request.
 func TestRefusedThenAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

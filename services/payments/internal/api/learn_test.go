@@ -97,7 +97,8 @@ func TestBookingStatusIsLearned(t *testing.T) {
 	}
 }
 
-// Erasing a customer clears what its intents hold of it, in rows, stored answers and unpublished events, once, and tells the platform.
+// Erasing a customer clears its personal data in rows, stored responses and unpublished events of its intents once, and notifies
+// the platform.
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,7 +189,7 @@ func TestErasureOfAnIntentThatIsBeingMade(t *testing.T) {
 	}
 }
 
-// Each change of an account is told, without a secret, by the name of who made it.
+// Each change of an account emits an event that names the caller and contains no secret.
 func TestAccountEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -222,7 +223,7 @@ func TestAccountEvents(t *testing.T) {
 	}
 }
 
-// Intents of one booking are made beside each other, but not beside a change of the booking.
+// Intents of one booking can be created at the same time, but not during a change of the booking.
 func TestIntentsOfABookingDoNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -238,8 +239,8 @@ func TestIntentsOfABookingDoNotWait(t *testing.T) {
 	release()
 }
 
-// The open intents of a booking that is cancelled or expires are cancelled at the gateway, whatever goes wrong on the way; one that
-// was paid stays. No intent of such a booking can be made any more, also when bookings has not told of the end yet.
+// The open intents of a booking that is canceled or expires are canceled at the gateway, despite any failures on the way. A paid
+// intent stays. New intents of such a booking are refused, even if bookings has not reported the end yet.
 func TestIntentsOfLostBookings(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"cancelled", "expired"} {

@@ -51,7 +51,7 @@ func (w *world) balances(ctx context.Context, account domain.Account) error {
 	return nil
 }
 
-// payAt makes an intent of a new booking and pays it at the stand-in; it returns its charge too.
+// payAt creates an intent of a new booking and pays it at the stand-in; it returns its charge too.
 func (w *world) payAt(ctx context.Context, code string, minor int64, more, method string) (p intent, charge string) {
 	w.T.Helper()
 	b := w.bookings.Add(ctx, "confirmed", minor, minor, code)
@@ -59,7 +59,7 @@ func (w *world) payAt(ctx context.Context, code string, minor int64, more, metho
 	return p, w.standIn.confirm(p.ID, method)
 }
 
-// tell lets events of the kinds come about an intent, in any order and twice, and works them off.
+// tell delivers events of the kinds about an intent, in any order and twice, and processes them.
 func (w *world) tell(account domain.Account, p intent, events ...string) {
 	w.T.Helper()
 	events = append(events, events...)
@@ -78,8 +78,9 @@ func (w *world) tell(account domain.Account, p intent, events ...string) {
 	w.work()
 }
 
-// After each step the ledger is what the gateway's balance transactions say, in each currency: charges, partial captures, refunds,
-// refunds that fail, disputes that are lost and won, and refunds of the operator's dashboard. The entries of an intent tell why.
+// After each step, the ledger matches the gateway's balance transactions in each currency. The steps are charges, partial captures,
+// refunds, failed refunds, lost and won disputes, and refunds from the operator's dashboard. The entries of an intent show the
+// reason.
 func TestLedgerIsTheGatewaysBalance(t *testing.T) {
 	t.Parallel()
 	t.Run("fees", func(t *testing.T) {
@@ -178,7 +179,7 @@ func stripeUnits(t *testing.T, minor int64, code string) int64 {
 	return n
 }
 
-// Many processes read the same intent at once: each movement is written once.
+// Many processes read the same intent at the same time, and each movement is written once.
 func TestMovementsAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -206,7 +207,7 @@ func TestMovementsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// More refunds than an answer holds at once are all in the ledger after one read.
+// If an intent has more refunds than one response contains, a single read writes all of them to the ledger.
 func TestManyRefundsOfTheDashboard(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

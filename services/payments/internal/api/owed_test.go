@@ -66,7 +66,7 @@ func (w *world) returned(intents ...intent) (minor int64) {
 	return minor
 }
 
-// A refund that the gateway refuses once is shown, tried again a day later, and made once.
+// A refund that the gateway refuses once is shown, retried a day later, and created once.
 func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -252,7 +252,8 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	}
 }
 
-// Workers of several processes and a person at once never return more than is owed, and in the end all of it.
+// Workers of several processes and a person, acting at the same time, never return more than is owed, and in the end return all of
+// it.
 func TestOwedRefundRaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -294,7 +295,7 @@ func uuidOf(id domain.BookingID) string {
 	return fmt.Sprintf("%x", u[:])
 }
 
-// The process dies before or after the call, or its answer is lost: the refund is made once.
+// The process dies before or after the call, or its response is lost: the refund is created once.
 func TestOwedRefundIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -430,7 +431,7 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	}
 }
 
-// A refund that has failed may count as returned until its payment is read again. It is then tried again a day later, not at once.
+// A failed refund may count as returned until its payment is read again. It is then retried a day later, not immediately.
 func TestOwedRefundKeepsItsPause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -261,7 +261,8 @@ func TestReconcilerAdoptsNoNewAttempt(t *testing.T) {
 	}
 }
 
-// No more events of an account wait than the bound; of those that were worked off, the newest are kept. Another account has its own.
+// At most the allowed number of events of an account wait. Of the processed events, the newest are kept. Each account has its own
+// limits.
 func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

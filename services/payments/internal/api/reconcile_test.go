@@ -101,7 +101,7 @@ func (w *world) differences() map[string]int {
 	return out
 }
 
-// refundReads is a gateway that notes which refunds are read.
+// refundReads is a gateway that records which refunds are read.
 type refundReads struct {
 	app.Gateway
 
@@ -116,8 +116,8 @@ func (g *refundReads) ReadRefund(ctx context.Context, a domain.Account, id strin
 	return g.Gateway.ReadRefund(ctx, a, id)
 }
 
-// The gateway's events are lost, all of them: the reconciler makes everything right, with the events of the platform and the ledger,
-// and counts what it has mended. Afterwards it finds nothing.
+// All events of the gateway are lost. The reconciler corrects everything, with the events of the platform and the ledger, and
+// counts its repairs. Afterwards it finds no difference.
 func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t, "LOCAL_STRIPE_FEE_FIXED=30")
@@ -321,7 +321,7 @@ func TestReconcilerKnowsItsOwn(t *testing.T) {
 	}
 }
 
-// A run that dies goes on with its page when its lease has ended, by one process only.
+// If the process of a run dies, exactly one process continues the run with its page when the lease has ended.
 func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -485,7 +485,7 @@ func TestReconcilerWhenMendingFails(t *testing.T) {
 	}
 }
 
-// A run whose progress cannot be written asks the gateway no more, and goes on from its page later.
+// A run whose progress cannot be written makes no more calls to the gateway, and continues from its page later.
 func TestReconcilerStopsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	w, _, _ := withStandIn(t)

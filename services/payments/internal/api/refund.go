@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// refunds says how the handlers read and show a refund.
+// refunds defines how the handlers read and show a refund.
 func (a *API) refunds() rest.Collection[domain.RefundID, domain.Refund] {
 	return rest.Collection[domain.RefundID, domain.Refund]{
 		Parse: ids.Parse[domain.RefundPrefix],
@@ -88,7 +88,7 @@ func fromRefundCreate(b api.RefundCreate) domain.RefundInput {
 
 const owedPage = 25
 
-// listOwedRefunds answers one page of the owed refunds that could not be made, and how many there are.
+// listOwedRefunds returns one page of the owed refunds that could not be created, and their total number.
 func (a *API) listOwedRefunds(c *gin.Context) (err error) {
 	ctx := c.Request.Context()
 	r := page.Request{Limit: httpx.Query(c).Int("limit", owedPage)}

@@ -35,8 +35,8 @@ func onCall(kind string, n int64, fail func() error) func(context.Context, strin
 	}
 }
 
-// An answer of the gateway is lost, or the process dies, before or after the effect, at the first or the second part: the client's
-// repetition, or the completer, finds what was made, and nothing is made twice.
+// A response of the gateway is lost, or the process dies, before or after the effect, at the first or the second part. The client's
+// repetition, or the completer, finds the refund, and no refund is created twice.
 func TestLostRefunds(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after", "crash before", "crash after"} {

@@ -77,8 +77,8 @@ func TestLateRefusalOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// A client that repeats its request asks the gateway neither while another request does, nor when the gateway may have forgotten the first
-// call: it would make the refund twice.
+// A client that repeats its request causes no call to the gateway while another request is calling it, or when the gateway may have
+// forgotten the first call: the call would create the refund twice.
 func TestRepeatedRefundLeavesTheCallToOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,7 +106,7 @@ func TestRepeatedRefundLeavesTheCallToOthers(t *testing.T) {
 	}
 }
 
-// A refund over many payments takes long: while its process goes on, no other one calls too.
+// A refund over many payments takes long. While its process continues, no other process makes calls for it.
 func TestRefundKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -247,8 +247,8 @@ func TestRefundFailsBesideAnOpenOne(t *testing.T) {
 	}
 }
 
-// A refund of another program may have the metadata of this platform: of a refund that does not exist, or a copy of another refund's. Its
-// events are worked off, it counts as refunded, and no refund of this platform changes.
+// A refund of another program may have this platform's metadata: of a refund that does not exist, or a copy of another refund's.
+// Its events are processed, it counts as refunded, and no refund of this platform changes.
 func TestRefundWithForeignMetadata(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

@@ -53,13 +53,13 @@ func refundOfBooking(b domain.Booking, more string) string {
 	return fmt.Sprintf(`{"booking_id":%q,"reason":"requested_by_customer"%s}`, b.ID, more)
 }
 
-// paid makes an intent of a new booking that has succeeded.
+// paid creates an intent of a new booking that has succeeded.
 func (w *world) paid(ctx context.Context, amount int64) intent {
 	w.T.Helper()
 	return w.paidOf(ctx, w.bookings.Add(ctx, "confirmed", amount, amount, "USD"), amount)
 }
 
-// paidOf makes an intent of a booking that has succeeded.
+// paidOf creates an intent of a booking that has succeeded.
 func (w *world) paidOf(ctx context.Context, b domain.Booking, amount int64) intent {
 	w.T.Helper()
 	p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d}`, b.ID, amount)).is(201).intent()
@@ -132,7 +132,7 @@ func TestRefund(t *testing.T) {
 	}
 }
 
-// Each rule has its answer, in the order of checks.
+// Each rule has its error, in the order of checks.
 func TestRefundRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,7 +186,8 @@ func TestRefundRefusals(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":1000,"booking_id":null,"metadata":null`), key("too much")).is(201) // after an error the key is free
 }
 
-// Twenty refunds of one intent at once: as many as fit are made, and the others are told what is left.
+// Twenty simultaneous refunds of one intent: as many as fit are created, and the other requests get the remaining amount in their
+// error.
 func TestRefundsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// said is what bookings says of a lost booking: what is due, and which of its payments are late.
+// said is the data that bookings returns about a lost booking: the amount due, and which of its payments are late.
 func said(due int64, late map[string]bool) domain.Settlement {
 	s := domain.Settlement{
 		Lost: true, AutoRefund: true, RefundLatePayments: true, Due: &money.Amount{Minor: due, Currency: "USD"}, Counted: map[domain.GatewayID]domain.Counted{},
@@ -30,7 +30,7 @@ func said(due int64, late map[string]bool) domain.Settlement {
 	return s
 }
 
-// lose tells this service that a booking is cancelled or has expired.
+// lose notifies this service that a booking is canceled or has expired.
 func (w *world) lose(ctx context.Context, b domain.Booking, status string, version int64) {
 	w.T.Helper()
 	m := message(ctx, w.T, "bookings", "booking.updated", b.ID.String(), version, fmt.Sprintf(`{"status":%q,"customer_id":null}`, status))
@@ -257,7 +257,8 @@ func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	}
 }
 
-// What is due by the policy never comes from a payment that came late, which is refunded by itself, and never exceeds what is left by card.
+// The amount due by the policy never comes from a late payment, which is refunded automatically, and never exceeds what is left by
+// card.
 func TestAutomaticRefundsBesideEachOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,7 +283,7 @@ func TestAutomaticRefundsBesideEachOther(t *testing.T) {
 	}
 }
 
-// Workers at once, a gateway that is busy or does not answer, and bookings that are away lead to one refund in the end.
+// Simultaneous workers, a gateway that is busy or does not answer, and unreachable bookings lead to one refund in the end.
 func TestAutomaticRefundUnderFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -332,7 +333,7 @@ func TestAutomaticRefundUnderFaults(t *testing.T) {
 	}
 }
 
-// The success of a payment and the end of its booking at once: the payment is settled, whoever is first.
+// If a payment succeeds while its booking ends, the payment is settled, whichever comes first.
 func TestSuccessRacesTheEndOfItsBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -389,8 +390,8 @@ func TestSettlementsAreOfATenant(t *testing.T) {
 	}
 }
 
-// This service may know of the end of a booking before bookings says so. Nothing is decided then, no failure is logged, and bookings is asked
-// again within seconds.
+// This service may know of the end of a booking before bookings reports it. It then decides nothing, logs no failure, and calls
+// bookings again within seconds.
 func TestSettlementWaitsForBookings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -439,7 +440,8 @@ func TestLatePaymentIsCountedOnce(t *testing.T) {
 	}
 }
 
-// What was noted as owed is returned also when bookings names no amount any more, and is not when a person closes it while a worker asks.
+// A recorded owed refund is returned even if bookings no longer names an amount, but not if a person closes it while a worker calls
+// bookings.
 func TestOwedRefundChangesWhileAWorkerAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

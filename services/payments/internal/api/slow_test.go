@@ -153,8 +153,8 @@ func TestWorkerOutlivesAPanic(t *testing.T) {
 	}
 }
 
-// A gateway whose circuit is open refuses only what was never sent: an intent and a refund whose first answer was lost stay unknown,
-// whoever asks again, and are then found.
+// A gateway whose circuit is open refuses only what was never sent. An intent and a refund whose first response was lost stay
+// unknown, whichever client or worker repeats the call, and are found later.
 func TestOpenCircuitDecidesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -260,7 +260,7 @@ func (w *world) overtaken(taken string, run func(context.Context) error) {
 	}
 }
 
-// A worker leaves what another process has taken just now: it asks nobody, and logs no failure.
+// A worker leaves what another process has just taken: it makes no call and logs no failure.
 func TestWorkersLeaveWhatOthersHave(t *testing.T) {
 	t.Parallel()
 	owe := func(w *world, ctx context.Context) {

@@ -86,7 +86,7 @@ func startStandIn(t *testing.T, settings ...string) *standIn {
 	return nil
 }
 
-// ask sends a request and decodes the answer.
+// ask sends a request and decodes the response.
 func (s *standIn) ask(method, path, token, contentType, body string, into any) int {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(s.t.Context()), method, s.url+path, strings.NewReader(body))

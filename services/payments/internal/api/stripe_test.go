@@ -71,7 +71,7 @@ func (f *forgetful) CreateRefund(ctx context.Context, a domain.Account, r domain
 	return told, err
 }
 
-// withForgetful is a world whose gateway is a stand-in that loses the answers that it is told to lose.
+// withForgetful returns a world whose gateway is a stand-in that loses chosen responses.
 func withForgetful(t *testing.T) (*world, context.Context, domain.Account, *forgetful) {
 	t.Helper()
 	gateway := &forgetful{}
@@ -90,7 +90,7 @@ func withForgetful(t *testing.T) (*world, context.Context, domain.Account, *forg
 	return w, ctx, account, gateway
 }
 
-// Everything that payments asks of Stripe does there what it is meant to do: with the key of a test account, this runs against Stripe.
+// Every call of payments has the intended effect at Stripe. With the key of a test account, this test runs against Stripe.
 func TestStripe(t *testing.T) {
 	t.Parallel()
 	gateway := &forgetful{}
@@ -203,8 +203,8 @@ func (w *world) listed(account domain.Account, since time.Time) (out []domain.Li
 	}
 }
 
-// tellAll sends the events that the gateway has of an intent, as it lists them, and works them off. Where the gateway has not listed them
-// yet, the intent is read anyway.
+// tellAll delivers the events that the gateway lists for an intent, in that order, and processes them. It reads the intent even if
+// the gateway has not listed the events yet.
 func (w *world) tellAll(ctx context.Context, account domain.Account, id string) {
 	w.T.Helper()
 	var page struct {

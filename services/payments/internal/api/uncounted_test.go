@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// payFor makes an intent of a booking, for an invoice unless it is zero, that has succeeded.
+// payFor creates an intent of a booking, for an invoice unless it is zero, that has succeeded.
 func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID, amount int64) {
 	w.T.Helper()
 	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d}`, b.ID, amount)
@@ -21,8 +21,8 @@ func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID
 	w.refresh(ctx, p.ID)
 }
 
-// Before the other services have read of a payment, no request, of many at once, asks for its money again: not of the booking, and not of
-// the invoice that was paid. What they have counted is not subtracted twice.
+// Before the other services have read of a payment, no request of many simultaneous ones charges its amount again, for the booking
+// or for the paid invoice. Amounts that they have counted are not subtracted twice.
 func TestPaymentThatIsNotCountedYet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

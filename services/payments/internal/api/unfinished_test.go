@@ -122,7 +122,7 @@ func TestRepeatedAfterARefusalIsYoung(t *testing.T) {
 	m.intents(1, 0)
 }
 
-// Events of all tenants are counted from their receipt until they are worked off, also while one of them is tried again.
+// Events of all tenants are counted from receipt until they are processed, including while one of them is retried.
 func TestUnfinishedEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

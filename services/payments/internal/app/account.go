@@ -24,7 +24,7 @@ type Accounts struct {
 	Now     func() time.Time
 }
 
-// KeyError says that the payment gateway does not accept a secret key, or has not answered.
+// KeyError reports that the payment gateway does not accept a secret key, or has not answered.
 type KeyError struct{ error }
 
 // Unwrap returns the gateway's answer.
@@ -35,11 +35,11 @@ func (e *KeyError) Error() string {
 	return "the payment gateway does not accept the secret key: " + e.error.Error()
 }
 
-// errOtherAccount says that new keys are not of the connected account.
+// errOtherAccount reports that new keys belong to another account than the connected one.
 var errOtherAccount = errors.New("the keys belong to another account")
 
-// Connect connects the account of the keys to the caller's tenant in its mode. The gateway is asked, so that only keys that work
-// are kept. An account that is connected already, or was before, gets the new keys, so that its earlier payments are read with them.
+// Connect connects the account of the keys to the caller's tenant in its mode. It calls the gateway first, so that it stores only
+// keys that work. An account that is or was connected gets the new keys, so that its earlier payments are read with them.
 func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (domain.Account, error) {
 	if err := keys.Check(live); err != nil {
 		return domain.Account{}, err
@@ -140,7 +140,7 @@ func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, over
 	return out, err
 }
 
-// Disconnect ends the connection. Intents that were made with the account are still read with its keys.
+// Disconnect ends the connection. The service still reads intents created with the account, with its keys.
 func (a *Accounts) Disconnect(ctx context.Context) (out domain.Account, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := a.Store.ConnectedForUpdate(ctx, tx)

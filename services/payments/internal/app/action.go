@@ -29,7 +29,7 @@ type action struct {
 	snapshot *domain.Snapshot // nil: nothing is to be written
 }
 
-// Cancel is the operation that cancels an intent that has not succeeded.
+// Cancel returns the operation that cancels an intent that has not succeeded.
 func (a *Intents) Cancel(id domain.GatewayID, match patch.Precondition) operation.Operation[domain.Intent] {
 	return &action{
 		Intents: a, id: id, match: match, kind: domain.Cancel, call: a.Gateway.Cancel,
@@ -37,7 +37,7 @@ func (a *Intents) Cancel(id domain.GatewayID, match patch.Precondition) operatio
 	}
 }
 
-// Capture is the operation that takes the authorised amount, or a part of it; nil is all of it.
+// Capture returns the operation that takes the authorized amount, or a part of it. nil means the full amount.
 func (a *Intents) Capture(id domain.GatewayID, amount *int64, match patch.Precondition) operation.Operation[domain.Intent] {
 	return &action{
 		Intents: a, id: id, match: match, kind: domain.Capture,
@@ -60,7 +60,7 @@ func (a *Intents) Capture(id domain.GatewayID, amount *int64, match patch.Precon
 // Name implements operation.Operation: there is nothing to resume.
 func (*action) Name() string { return "" }
 
-// Begin looks whether the intent allows the action, or has had it.
+// Begin checks whether the intent allows the action, or whether the action is already done.
 func (o *action) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	if o.p, err = store.Intent(ctx, tx, o.id); err != nil {
 		return false, err
@@ -71,7 +71,8 @@ func (o *action) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 	return false, o.p.Status.Check(o.kind)
 }
 
-// Call asks the gateway. Where it refuses, or does not answer clearly, its state decides.
+// Call sends the action to the gateway. If the gateway refuses it or does not answer clearly, the gateway's state of the intent
+// decides.
 func (o *action) Call(ctx context.Context) error {
 	account, err := o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID)
 	if err != nil {

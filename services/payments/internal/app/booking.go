@@ -15,13 +15,13 @@ import (
 // consumer is this service's name in the inbox.
 const consumer = "payments"
 
-// BookingProjection is what is known here of bookings.
+// BookingProjection is this service's copy of bookings.
 type BookingProjection struct {
 	Worker *pg.DB
 	Now    func() time.Time
 }
 
-// BookingEvent is what an event says of a booking.
+// BookingEvent is the state of a booking in an event.
 type BookingEvent struct {
 	inbox.Event
 	Booking domain.Booking

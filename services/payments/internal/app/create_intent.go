@@ -23,8 +23,8 @@ const (
 	unknownRetry = 2 * time.Second
 )
 
-// createIntent makes an intent at the gateway: Begin writes the row, Call asks the gateway under a key made of the row, and Finish
-// writes what it has made.
+// createIntent creates an intent at the gateway. Begin writes the row, Call calls the gateway with a key derived from the row, and
+// Finish writes the result.
 type createIntent struct {
 	*Intents
 
@@ -39,14 +39,14 @@ type createIntent struct {
 	snapshot domain.Snapshot
 }
 
-// Create is the operation that makes an intent.
+// Create returns the operation that creates an intent.
 func (a *Intents) Create(ctx context.Context, in domain.IntentInput) operation.Operation[domain.Intent] {
 	o := &createIntent{Intents: a}
 	o.unable = o.prepare(ctx, in)
 	return o
 }
 
-// prepare asks what the intent is to be, by its booking and its invoice, and for the account that is connected.
+// prepare determines the intent from its booking and its invoice, and reads the connected account.
 func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err error) {
 	if o.wanted, o.booking, err = o.wantedOf(ctx, in); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err 
 	return err
 }
 
-// wantedOf is the intent that a request asks for, by what its booking and its invoice say now, and by what was received meanwhile, of
-// which the services that say it may not have read yet.
+// wantedOf returns the intent that a request creates. It uses the current state of the booking and the invoice. It also counts
+// payments received in the meantime, because bookings and customers may not have read them yet.
 func (a *Intents) wantedOf(ctx context.Context, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
 	named, err := in.NamedBooking()
 	if err != nil {
@@ -145,7 +145,8 @@ func (o *createIntent) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 	return &p, err
 }
 
-// resume takes the call of an intent that was begun, where nobody has it. What the gateway may have forgotten is the completer's.
+// resume takes the call of an intent that was begun, if no other process has it. It leaves a call that the gateway may have
+// forgotten to the completer.
 func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	o.p, o.fresh = p, false
 	if p.Status.Known() {
@@ -159,7 +160,7 @@ func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) er
 	return store.SaveCall(ctx, tx, o.p)
 }
 
-// Call asks the gateway to make the intent, or to show one that the completer has made.
+// Call requests the intent from the gateway, or reads the one that the completer has created.
 func (o *createIntent) Call(ctx context.Context) (err error) {
 	if !o.fresh {
 		if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
@@ -193,7 +194,7 @@ func (o *createIntent) leave(ctx context.Context, next time.Time) error {
 	})
 }
 
-// Finish writes the intent that the gateway has made.
+// Finish writes the intent that the gateway has created.
 func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	made, err := o.made(ctx, tx, o.p.ID, o.snapshot)
 	failpoint.Here("intent.written")
@@ -214,7 +215,7 @@ func (o *createIntent) Release(ctx context.Context, tx pg.Tx) error {
 	return store.SaveCall(ctx, tx, current)
 }
 
-// leftIntent is a call that a process has left or whose outcome is unknown, as Completer resumes it.
+// leftIntent is a call that a process has abandoned or whose outcome is unknown. Completer resumes it.
 type leftIntent struct {
 	createIntent
 
@@ -236,8 +237,8 @@ func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.SaveCall(ctx, tx, o.p)
 }
 
-// Call repeats the attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or keeps an
-// answer that says nothing, the intent is looked for, and only when there is none a new attempt begins.
+// Call repeats the attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
+// response without information, Call searches for the intent. It begins a new attempt only if there is none.
 func (o *leftIntent) Call(ctx context.Context) (err error) {
 	if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
 		return err
@@ -287,8 +288,8 @@ func (o *leftIntent) outcome(ctx context.Context, err error) error {
 	return o.later(ctx, err)
 }
 
-// later leaves a call whose outcome is still unknown for a time that grows with its age; then the same attempt is made again. It gives
-// up one whose account has refused its keys for days.
+// later postpones a call whose outcome is still unknown by a time that grows with its age. Then the same attempt is repeated. It
+// gives up a call whose account has refused its keys for days.
 func (o *leftIntent) later(ctx context.Context, cause error) error {
 	real := o.Now()
 	var refused *domain.RefusedError

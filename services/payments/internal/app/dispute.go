@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// tellFailures emits payment.failed once for each failed charge, in their order. The last one is returned, and not told yet, where
-// the state that the gateway tells is the one that this charge has left.
+// tellFailures emits payment.failed once for each failed charge, in order. If the gateway's state of the intent results from the
+// last charge, tellFailures returns that charge without emitting its event.
 func (a *Intents) tellFailures(
 	ctx context.Context, tx pg.Tx, p domain.Intent, told domain.Snapshot,
 ) (after domain.Intent, last *domain.FailedCharge, err error) {
@@ -33,7 +33,7 @@ func (a *Intents) tellFailures(
 	return p, nil, nil
 }
 
-// fail writes that a charge of an intent has failed. An intent that has ended meanwhile shows no failure: only the event does.
+// fail writes that a charge of an intent has failed. If the intent has ended in the meantime, only the event shows the failure.
 func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.FailedCharge) (domain.Intent, error) {
 	if !p.Status.Final() {
 		return a.write(ctx, tx, p, p.Fail(c))
@@ -53,7 +53,7 @@ func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.
 	return saved, outbox.Emit(ctx, tx, a.Wake, paymentFailed(failed, body, []byte(`{}`)))
 }
 
-// applyDisputes writes the disputes of an intent as the gateway tells them, with the events of those that have begun or ended.
+// applyDisputes writes the disputes of an intent as the gateway reports them, with an event for each one that has begun or ended.
 func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, told []domain.Dispute) error {
 	if len(told) == 0 {
 		return nil
@@ -73,8 +73,8 @@ func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, 
 	return nil
 }
 
-// applyDispute writes a change of a dispute; before has no version when it is new. One that has ended before it was read is told to
-// have begun first.
+// applyDispute writes a change of a dispute. before has no version when the dispute is new. For a dispute that ended before it was
+// first read, it emits the opening event first.
 func (a *Intents) applyDispute(ctx context.Context, tx pg.Tx, p domain.Intent, before, d domain.Dispute) error {
 	opened := before.Version == 0 || d.Status.Open() && !before.Status.Open()
 	closed := d.Status.Outcome() != "" && d.Status.Outcome() != before.Status.Outcome()

@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get; *idemstore.Store has them.
+// StoredAnswers are the responses that repeated requests get. *idemstore.Store implements it.
 type StoredAnswers interface {
-	// Erase replaces the answers about resources by what erase leaves of them.
+	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
@@ -34,9 +34,9 @@ type Eraser struct {
 // eraseBatch is how many intents are in memory at a time.
 const eraseBatch = 100
 
-// EraseCustomer clears the personal data in the intents of an erased customer and in their refunds, in the answers about them and in
-// unpublished events, once however often the event comes. An intent that is being made stays so: a repetition of its call says less to the
-// gateway than the first one, which the gateway refuses, and so the intent is looked for.
+// EraseCustomer clears the personal data in the intents of an erased customer and in their refunds, in the responses about them and
+// in unpublished events, once, however often the event arrives. An intent that is being created remains in that state. A repetition
+// of its call now contains less than the first call, so the gateway refuses it, and the completer searches for the intent.
 func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer domain.CustomerID) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
@@ -51,7 +51,7 @@ func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer do
 	return nil
 }
 
-// eraseIntents clears all intents of a customer and what is kept about them. It has few in memory at a time.
+// eraseIntents clears all intents of a customer and the copies of them. It holds few in memory at a time.
 func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID) error {
 	var last domain.IntentID
 	for {
@@ -74,7 +74,7 @@ func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.Cus
 	}
 }
 
-// eraseRefunds clears the refunds of intents and what is kept about them. No other service keeps anything personal of a refund.
+// eraseRefunds clears the refunds of intents and the copies of them. No other service stores personal data of a refund.
 func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Erased) error {
 	list, err := store.EraseRefunds(ctx, tx, intents)
 	if err != nil {
@@ -91,10 +91,10 @@ func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Era
 	return nil
 }
 
-// eraseCopies erases what is kept about an intent beside its row, and tells the platform to erase its copies.
+// eraseCopies erases the copies of an intent outside its row, and emits an event so that other services erase their copies.
 func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) error {
 	if e.GatewayID == "" {
-		return nil // nobody was told of it
+		return nil // no event about it was emitted
 	}
 	id := string(e.GatewayID)
 	if err := a.Answers.Erase(ctx, tx, []string{id}, a.Contract.Erase); err != nil {
@@ -113,13 +113,13 @@ func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) erro
 // sweepAtOnce is how many rows one statement deletes.
 const sweepAtOnce = 1000
 
-// Sweeper deletes the rows of all tenants that nothing needs any more. Any number of processes may run it at once.
+// Sweeper deletes rows of all tenants that are no longer needed. Any number of processes may run it at the same time.
 type Sweeper struct {
 	Worker *pg.DB // worker role: deletes them
 	Now    func() time.Time
 }
 
-// Run deletes the events that were worked off long ago, and the intents and refunds that the gateway refused to make long ago.
+// Run deletes events that were processed long ago, and intents and refunds that the gateway refused to create long ago.
 func (a *Sweeper) Run(ctx context.Context) error {
 	for _, s := range []struct {
 		rows     store.Sweep

@@ -34,7 +34,7 @@ func intentUpdated(p domain.Intent, body, previous json.RawMessage) outbox.Event
 	}
 }
 
-// intentErased tells the platform's own services to erase what they hold of a person in an intent.
+// intentErased requests that the platform's own services erase the personal data that they hold of an intent.
 func intentErased(e store.Erased, body json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "payment_intent.erased", Topic: topic, AggregateID: string(e.GatewayID), Version: e.Version, Object: body, Internal: true,
@@ -55,12 +55,12 @@ func refundUpdated(r domain.Refund, body, previous json.RawMessage) outbox.Event
 	}
 }
 
-// disputeOpened tells the platform's own services that a payer disputes a charge.
+// disputeOpened reports to the platform's own services that a payer disputes a charge.
 func disputeOpened(d domain.Dispute, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "dispute.opened", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
 }
 
-// disputeClosed tells the platform's own services how a dispute has ended.
+// disputeClosed reports the outcome of a dispute to the platform's own services.
 func disputeClosed(d domain.Dispute, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "dispute.closed", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
 }

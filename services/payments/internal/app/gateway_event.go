@@ -21,15 +21,15 @@ type EventReader interface {
 	ReadEvent(body []byte, signature string, secrets []domain.Secret) (domain.Event, error)
 }
 
-// Events keeps the events that the gateway sends, and works them off: each one says that an intent is to be read again.
+// Events stores the events that the gateway sends, and processes them. Each event means that an intent must be read again.
 type Events struct {
 	Intents *Intents
 	Refunds *Refunds
 	Worker  *pg.DB // worker role: finds what is due
 	Reader  EventReader
 	Log     *slog.Logger
-	Wake    func()          // tells Run that an event has come
-	Woken   <-chan struct{} // what Wake has told; nil: Run finds it by looking
+	Wake    func()          // signals Run that an event has arrived
+	Woken   <-chan struct{} // receives the signals of Wake; nil: Run finds events by polling
 
 	failing operation.Failing
 }
@@ -67,7 +67,7 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 	return err
 }
 
-// Run works off what is due of all tenants.
+// Run processes due events of all tenants.
 func (a *Events) Run(ctx context.Context) error {
 	due := operation.Workers[store.EventDue]{
 		Service: "payments",
@@ -86,10 +86,10 @@ func (a *Events) Run(ctx context.Context) error {
 	return nil
 }
 
-// eventsAtOnce bounds the events about one intent that one read works off.
+// eventsAtOnce limits how many events about one intent a single read processes.
 const eventsAtOnce = 100
 
-// handle works off the events about an intent by one read of it. They stay due, for later, when that fails.
+// handle processes the events about an intent by reading the intent once. If the read fails, the events stay due for a later time.
 func (a *Events) handle(ctx context.Context, due store.EventDue) error {
 	var taken store.Taken
 	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
@@ -119,7 +119,7 @@ func (a *Events) handle(ctx context.Context, due store.EventDue) error {
 	return errors.Join(err, a.Intents.DB.Tx(ctx, save))
 }
 
-// awaited is an event whose intent is not known: it is tried again for a while, and then dropped.
+// awaited returns an event whose intent is unknown. It is retried for a while, and then dropped.
 func awaited(e domain.Event, now time.Time) domain.Event {
 	if e.Dropped = e.Foreign(now); !e.Dropped {
 		e.DueAt = later(now, e.Again(now))
@@ -127,7 +127,8 @@ func awaited(e domain.Event, now time.Time) domain.Event {
 	return e
 }
 
-// again is when an event is tried again whose intent could not be read because of cause; nil: it is worked off, or given up.
+// again returns when to retry an event whose intent could not be read because of cause. It returns nil for an event that is
+// processed or given up.
 func (a *Events) again(ctx context.Context, e domain.Event, cause error) *time.Time {
 	now := a.Intents.Now()
 	if cause == nil {
@@ -143,8 +144,8 @@ func (a *Events) again(ctx context.Context, e domain.Event, cause error) *time.T
 	return nil
 }
 
-// refresh reads an intent again, and its refunds where an event is about one. saved says that save, which ends the events, is committed
-// together with what was read.
+// refresh reads an intent again, and its refunds if an event is about one. saved reports that save, which ends the events, is
+// committed together with the result of the read.
 func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx context.Context, tx pg.Tx) error) (saved bool, err error) {
 	account, err := taken.Account()
 	if err != nil {
@@ -194,14 +195,14 @@ func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (begun doma
 	return begun, err
 }
 
-// maxPages is how many pages of an intent's charges and refunds are read at once. What is left is read by the next turn.
+// maxPages is how many pages of an intent's charges and refunds one read covers. The next read covers the rest.
 const maxPages = 1000
 
-// errMorePages says that an intent has more charges or refunds than were read at once.
+// errMorePages reports that an intent has more charges or refunds than one read covers.
 var errMorePages = errors.New("the payment gateway has more charges or refunds of the intent")
 
-// read ends a read that has begun, page by page, each in a call and a transaction of its own. also, unless it is nil, is a part of the
-// transaction that applies the last one.
+// read completes a read that has begun, page by page, each in its own call and transaction. also, unless it is nil, is a part of
+// the transaction that applies the last page.
 func (a *Intents) read(
 	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {
@@ -225,7 +226,7 @@ func (a *Intents) read(
 	return domain.Intent{}, errMorePages
 }
 
-// applyRead applies what a read has told, unless a read that began later was applied before.
+// applyRead applies the result of a read, unless a read that began later was applied before.
 func (a *Intents) applyRead(
 	ctx context.Context, begun domain.Intent, told domain.Snapshot, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {

@@ -26,7 +26,7 @@ type Intents struct {
 	Keys     operation.Keys
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
-	// Wake tells the relay that an event has been committed.
+	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now is real time; a caller's test clock is read from the caller.
 	Now func() time.Time
@@ -35,9 +35,9 @@ type Intents struct {
 // fieldOf names the field of the body by the gateway's parameter.
 var fieldOf = map[string]string{"amount": "amount_minor", "currency": "currency", "receipt_email": "receipt_email", "description": "description"}
 
-// gatewayError is what a client is told of an error of the gateway. definite says that the attempt has had no effect there: a gateway
-// that takes no request, or refuses the keys, has not looked whether an earlier call of the attempt had one, so that only a fresh
-// attempt is then over.
+// gatewayError returns the error that a client gets for an error of the gateway. definite reports that the attempt had no effect
+// there. A gateway that takes no request, or refuses the keys, has not checked whether an earlier call of the attempt had an
+// effect. Such an error is therefore definite only for a fresh attempt.
 func gatewayError(cause error, fresh bool) (definite bool, answer error) {
 	var refused *domain.RefusedError
 	var busy *domain.BusyError
@@ -60,7 +60,7 @@ func gatewayError(cause error, fresh bool) (definite bool, answer error) {
 	}
 }
 
-// made writes the intent that the gateway has made.
+// made writes the intent that the gateway has created.
 func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
@@ -87,8 +87,8 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	return p, nil
 }
 
-// settle leaves an intent of a lost booking to Settler when it succeeds now, and to Canceler when it is open again, which Canceler did
-// not see. It notes the booking's state for the event.
+// settle leaves an intent of a lost booking to Settler if it succeeds now. It leaves one that is open again to Canceler, which did
+// not see it. It sets the booking's state for the event.
 func (a *Intents) settle(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
 	succeeds := wanted.Status == domain.Succeeded && current.Status != domain.Succeeded
 	reopens := wanted.Status.Open() && !current.Status.Open() && current.Status != domain.Creating
@@ -114,8 +114,8 @@ func (a *Intents) applyAnswer(ctx context.Context, tx pg.Tx, id domain.IntentID,
 	return a.apply(ctx, tx, current, told, domain.Intent.Apply)
 }
 
-// apply writes what the gateway tells of an intent, which the transaction has locked: its movements in the ledger, its disputes, and
-// the intent, as merge makes it, with the event of each change. What changes nothing visible makes no event.
+// apply writes the gateway's state of an intent that the transaction has locked: its movements in the ledger, its disputes, and the
+// intent as merge returns it, with an event for each change. A change that is not visible emits no event.
 func (a *Intents) apply(
 	ctx context.Context, tx pg.Tx, current domain.Intent, told domain.Snapshot,
 	merge func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent,
@@ -179,7 +179,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.In
 	return saved, outbox.Emit(ctx, tx, a.Wake, changed(current, saved, body, previous))
 }
 
-// actError is what a client is told of an action that failed; an error of its own stays as it is.
+// actError returns the error that a client gets for an action that failed. It returns the service's own errors unchanged.
 func actError(err error) error {
 	var own *apperr.Error
 	if errors.As(err, &own) {

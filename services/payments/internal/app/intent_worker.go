@@ -19,8 +19,8 @@ func jitter(d time.Duration) time.Duration {
 	return d - rand.N(d/4+1) //nolint:gosec // jitter
 }
 
-// Completer resumes the calls to the gateway that a process has left behind or whose outcome is unknown, until the intent exists
-// or the gateway has refused it. Any number of processes may run it at once.
+// Completer resumes calls to the gateway that a process has abandoned or whose outcome is unknown, until the intent exists or the
+// gateway has refused it. Any number of processes may run it at the same time.
 type Completer struct {
 	Intents *Intents
 	Worker  *pg.DB // worker role: finds what is left
@@ -29,7 +29,7 @@ type Completer struct {
 	failing operation.Failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again later.
+// Run resumes abandoned calls of all tenants. It retries one that fails later.
 func (a *Completer) Run(ctx context.Context) error {
 	left := operation.Workers[store.IntentDue]{
 		Service: "payments",

@@ -20,8 +20,8 @@ const (
 	lostLease    = 60 * time.Second // longer than a turn takes
 )
 
-// Canceler cancels the open intents of bookings that were cancelled or have expired, so that nobody pays for them any more. A payment
-// that is faster stays, and is shown. Any number of processes may run it at once.
+// Canceler cancels the open intents of canceled or expired bookings, so that payers can no longer pay them. A payment that succeeds
+// first stays and is shown. Any number of processes may run Canceler at the same time.
 type Canceler struct {
 	Intents *Intents
 	Worker  *pg.DB // worker role: finds what is due
@@ -30,10 +30,10 @@ type Canceler struct {
 	failing operation.Failing
 }
 
-// errOpen says that a booking has more to be cancelled.
+// errOpen reports that a booking has more intents to cancel.
 var errOpen = errors.New("intents of the booking are still open")
 
-// Run cancels what is due of all tenants. A booking that fails is tried again later.
+// Run cancels due intents of all tenants. It retries a booking that fails later.
 func (a *Canceler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
@@ -75,7 +75,7 @@ func (a *Canceler) turn(ctx context.Context, booking domain.BookingID) error {
 	return errors.Join(err, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.SaveLost(ctx, tx, booking, again) }))
 }
 
-// cancel cancels the next open intents of a booking. One that is being made is open until its call has ended.
+// cancel cancels the next open intents of a booking. An intent that is being created is open until its call has ended.
 func (a *Canceler) cancel(ctx context.Context, booking domain.BookingID) error {
 	list, err := store.OpenIntents(ctx, a.Intents.DB.Read(ctx), booking, cancelAtOnce)
 	if err != nil {

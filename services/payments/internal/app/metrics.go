@@ -23,7 +23,7 @@ type Metrics struct {
 	late     prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them. Each series begins at 0, so that its first increase is seen.
+// NewMetrics creates the metrics and registers them. Each series begins at 0, so that its first increase is visible.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "payment_disputes_opened_total", Help: "Disputes opened by payers."}),
@@ -80,14 +80,14 @@ func (m *Metrics) paymentLate() {
 	}
 }
 
-// Unfinished measures what waits for the gateway and since when, so that an alert can tell.
+// Unfinished measures how many calls and events wait for the gateway and since when, so that alerts can use the numbers.
 type Unfinished struct {
 	operation.Meter
 
 	silent *prometheus.GaugeVec
 }
 
-// NewUnfinished makes the metrics and registers them.
+// NewUnfinished creates the metrics and registers them.
 func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *Unfinished {
 	gauge := func(name, help string) prometheus.Gauge {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})

@@ -1,4 +1,4 @@
-// Package app has the use cases of payments. A use case opens its transactions itself; no call is made inside one.
+// Package app contains the use cases of payments. A use case opens its transactions itself and makes no call inside one.
 package app
 
 import (
@@ -13,15 +13,15 @@ import (
 type Gateway interface {
 	// Account proves a key and returns the account that it belongs to.
 	Account(ctx context.Context, key domain.Secret) (id, country string, err error)
-	// Create makes the intent of a row, once for each attempt.
+	// Create creates the intent of a row, once for each attempt.
 	Create(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
 	// Read reads the state of an intent, and what the row does not know yet of its charges, refunds and disputes.
 	Read(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
-	// Find looks for the intent of a row among those that were made since a time; nil when there is none.
+	// Find searches for the intent of a row among those created since a time. It returns nil when there is none.
 	Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (*domain.Snapshot, error)
 	Cancel(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
 	Capture(ctx context.Context, a domain.Account, p domain.Intent, minor int64) (domain.Snapshot, error)
-	// CreateRefund makes the refund of an allocation, once for each attempt.
+	// CreateRefund creates the refund of an allocation, once for each attempt.
 	CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error)
 	ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error)
 	// FindRefund looks for the refund of an allocation among those of its intent that were created since a time; nil when there is none.
@@ -30,12 +30,12 @@ type Gateway interface {
 
 // BookingService is the bookings service.
 type BookingService interface {
-	// Booking asks what is to be paid; domain.ErrBookingNotFound when there is no such booking.
+	// Booking returns what is to be paid, or domain.ErrBookingNotFound when the booking does not exist.
 	Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error)
 }
 
 // InvoiceService is the customers service.
 type InvoiceService interface {
-	// Invoice asks what is due; domain.ErrInvoiceNotFound when there is no such invoice.
+	// Invoice returns what is due, or domain.ErrInvoiceNotFound when the invoice does not exist.
 	Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error)
 }

@@ -20,7 +20,7 @@ import (
 
 // Lister lists what the gateway has.
 type Lister interface {
-	// List reads the page behind after of what was made since a time, the newest first.
+	// List reads the page that follows the cursor after, of the objects created since a time, the newest first.
 	List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error)
 	// Get reads an object of a kind by its id; nil when the gateway does not know it.
 	Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error)
@@ -28,16 +28,16 @@ type Lister interface {
 
 const (
 	accountsAtOnce  = 4               // that one process compares
-	accountsFound   = 100             // that are looked up at once
+	accountsFound   = 100             // that one query looks up
 	callsAtOnce     = 8               // of one account
 	openPage        = 100             // open objects of a page
 	turnFor         = time.Minute     // then other accounts have their turn
 	reconcilerLease = 5 * time.Minute // longer than a page takes besides the grace
 )
 
-// Reconciler compares what the gateway has of each account with what is known here, and mends what differs, by reading it as an
-// event would. It should find nothing. Any number of processes may run it at once: one has an account, and another one goes on
-// with the next page when it dies.
+// Reconciler compares the objects of each account at the gateway with the service's own rows. It repairs a difference by reading
+// the object as it would for an event. Normally it finds no difference. Any number of processes may run it at the same time: one
+// process holds an account, and another one continues with the next page if that process dies.
 type Reconciler struct {
 	Intents  *Intents
 	Refunds  *Refunds
@@ -98,7 +98,8 @@ func (a *Reconciler) turn(ctx context.Context, id domain.AccountID) {
 	}
 }
 
-// compare runs through the stages, page by page. run says how far it has come. What takes long goes on after other accounts.
+// compare runs through the stages, page by page. run contains the progress. A long comparison continues after other accounts have
+// had their turn.
 func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) error {
 	account, err := a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), run.AccountID)
 	if err != nil {
@@ -159,8 +160,8 @@ func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) erro
 	return a.save(ctx, run.Ended(), run.StartedAt.Add(a.Interval), &now)
 }
 
-// postpone leaves a run that has failed to a later turn. An account whose keys are refused waits for the next run. A page whose
-// beginning the gateway does not know any more is read from the first one of the stage.
+// postpone leaves a failed run to a later turn. An account whose keys are refused waits for the next run. If the gateway no longer
+// knows the beginning of a page, the stage starts again from its first page.
 func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, cause error) error {
 	var refused *domain.RefusedError
 	if errors.As(cause, &refused) && refused.Unread {
@@ -187,8 +188,9 @@ type difference struct {
 	known domain.Known
 }
 
-// page compares a page and mends it. It returns where the next page begins, "" behind the last one, and how many differences it has
-// found. What differs is looked at again after the grace: it counts only when the gateway tells the same and it still differs.
+// page compares a page and repairs it. It returns where the next page begins, "" after the last one, and the number of differences.
+// It checks each difference again after the grace period. A difference counts only if the gateway still reports the same state and
+// the difference remains.
 func (a *Reconciler) page(ctx context.Context, account domain.Account, run *domain.Reconciliation, grace time.Duration) (last string, found int, err error) {
 	page, suspects, err := a.look(ctx, account, *run)
 	if err != nil {
@@ -229,7 +231,7 @@ type looked struct {
 	received int
 }
 
-// look reads a page and tells what of it differs, by the gateway's id.
+// look reads a page and returns the differences by the gateway's id.
 func (a *Reconciler) look(ctx context.Context, account domain.Account, run domain.Reconciliation) (looked, map[string]difference, error) {
 	listed, err := a.list(ctx, account, run)
 	page := looked{ListPage: listed}
@@ -252,7 +254,8 @@ func (a *Reconciler) look(ctx context.Context, account domain.Account, run domai
 	return page, differ, nil
 }
 
-// list reads a page: of the gateway's lists, or of what is open here, which the gateway is asked for one by one.
+// list reads a page: either of the gateway's lists, or of the service's own open objects, which it requests from the gateway one by
+// one.
 func (a *Reconciler) list(ctx context.Context, account domain.Account, run domain.Reconciliation) (domain.ListPage, error) {
 	if !run.Stage.Open() {
 		return a.Lister.List(ctx, account, run.Stage, run.Since(), run.Cursor)
@@ -280,7 +283,7 @@ func (a *Reconciler) list(ctx context.Context, account domain.Account, run domai
 	return page, err
 }
 
-// mend reads each object that differs anew, and counts it. Where the gateway or the database cannot be reached, the page is compared
+// mend reads each object that differs again, and counts it. If the gateway or the database cannot be reached, the page is compared
 // again later.
 func (a *Reconciler) mend(ctx context.Context, account domain.Account, stage domain.Stage, list map[string]difference) error {
 	var mends errgroup.Group
@@ -346,7 +349,7 @@ func (a *Reconciler) mendOne(ctx context.Context, account domain.Account, stage 
 	return a.Refunds.Refresh(ctx, account, p, d.ID)
 }
 
-// adopt gives a row that the gateway was thought to have refused the intent that it has made.
+// adopt links an intent that the gateway has created to a row that was recorded as refused.
 func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain.Listed) error {
 	row, err := ids.Parse[domain.IntentPrefix](l.Row)
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 // Refunds are the use cases of a refund.
 type Refunds struct {
 	Intents *Intents
-	// Wake tells Events.Run that an intent is to be read again.
+	// Wake signals Events.Run that an intent must be read again.
 	Wake func()
 }
 
-// createRefund makes a refund at the gateway: Begin reserves its amount under the locks of the intents, Call asks the gateway, one
-// intent after the other, and Finish writes the outcome of the last part.
+// createRefund creates a refund at the gateway. Begin reserves its amount under the locks of the intents, Call calls the gateway
+// for one intent after the other, and Finish writes the outcome of the last part.
 type createRefund struct {
 	*Refunds
 
@@ -45,7 +45,7 @@ type settled struct {
 	out  outcome
 }
 
-// Create is the operation that makes a refund.
+// Create returns the operation that creates a refund.
 func (a *Refunds) Create(ctx context.Context, in domain.RefundInput) operation.Operation[domain.Refund] {
 	o := &createRefund{Refunds: a, in: in}
 	if o.unable = in.Check(); o.unable == nil {
@@ -98,7 +98,8 @@ func (o *createRefund) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 	return &r, err
 }
 
-// resume takes the calls of a refund, where nobody has them. What the gateway may have forgotten is the completer's.
+// resume takes the calls of a refund, if no other process has them. It leaves calls that the gateway may have forgotten to the
+// completer.
 func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (done bool, err error) {
 	o.r, o.fresh, o.pending = r, false, nil
 	parts, real := r.UnderWay(), o.Intents.Now()
@@ -113,7 +114,8 @@ func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (d
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
-// Call asks the gateway for what is under way. The outcome of each part but the last is written before the next one is asked for.
+// Call sends the calls that are in progress to the gateway. It writes the outcome of each part but the last before it sends the
+// next one.
 func (o *createRefund) Call(ctx context.Context) error {
 	var refusal error // of the first part that was refused
 	parts := o.r.UnderWay()
@@ -150,10 +152,10 @@ func (o *createRefund) Call(ctx context.Context) error {
 	return &operation.RefusedError{Answer: answer}
 }
 
-// makesSomething reports whether the gateway has made a part, by what is written and the outcome of the last one.
+// makesSomething reports whether the gateway has created a part, according to the stored state and the outcome of the last part.
 func (o *createRefund) makesSomething() bool { return o.r.Shown || o.pending[0].out.refused == nil }
 
-// giveBack ends a refund of which nothing was made, because the gateway takes no requests.
+// giveBack ends a refund of which no part was created, because the gateway takes no requests.
 func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
 	_, answer := gatewayError(cause, true)
 	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway is not accepting requests at the moment."}}
@@ -223,14 +225,14 @@ func (a *Refunds) account(ctx context.Context, part domain.Allocation) (domain.A
 	return a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), p.AccountID)
 }
 
-// outcome is what the gateway has said of a part: either it has made the refund, or why it has not.
+// outcome is the gateway's response for a part: the refund that it has created, or the reason why it has created none.
 type outcome struct {
 	told    domain.GatewayRefund
 	refused *domain.Failure
 }
 
-// outcomeOf reads the answer to a call; known is false when it leaves open whether the refund was made. A gateway that takes no
-// request, or refuses the keys, has not looked whether an earlier call of the same attempt has made it.
+// outcomeOf reads the response to a call. known is false when the response leaves open whether the refund was created. A gateway
+// that takes no request, or refuses the keys, has not checked whether an earlier call of the same attempt created it.
 func outcomeOf(told domain.GatewayRefund, cause error, fresh bool) (out outcome, known bool) {
 	var refused *domain.RefusedError
 	switch {
@@ -243,7 +245,7 @@ func outcomeOf(told domain.GatewayRefund, cause error, fresh bool) (out outcome,
 	}
 }
 
-// leave leaves what is under way to the next attempt, and returns what the client is told.
+// leave leaves the calls in progress to the next attempt, and returns the error that the client gets.
 func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) error {
 	_, answer := gatewayError(cause, true)
 	err := a.Intents.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
@@ -257,7 +259,7 @@ func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) er
 	return errors.Join(answer, err)
 }
 
-// settle writes the outcome of a part, unless it is known already. more says that the process goes on with the other parts.
+// settle writes the outcome of a part, unless it is known already. more reports that the process continues with the other parts.
 func (a *Refunds) settle(
 	ctx context.Context, tx pg.Tx, id domain.RefundID, part domain.Allocation, out outcome, more bool,
 ) (domain.Refund, error) {
@@ -326,8 +328,8 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	return saved, outbox.Emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
 }
 
-// wakeOwed makes what a policy owes of the part's intent due, as the part's money has moved. Where a refund that was made for it has
-// failed, also after it had succeeded, that is tried again after a while.
+// wakeOwed makes the owed refund of the part's intent due, because the part's money has moved. If a refund created for it has
+// failed, even after it had succeeded, the owed refund is retried after a while.
 func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation) error {
 	before, _ := r.Allocation(part.ID)
 	if before.Status == part.Status {
@@ -376,8 +378,8 @@ func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.
 	return nil
 }
 
-// refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. One that this platform
-// has not made shows in the intent and the ledger only.
+// refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. A refund that this
+// platform has not created shows only in the intent and the ledger.
 func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.Intent, gateway string) error {
 	begun, err := a.Intents.beginRead(ctx, p.ID)
 	if err != nil {

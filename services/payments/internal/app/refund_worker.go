@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// RefundCompleter resumes the calls of refunds as Completer resumes those of intents. Any number of processes may run it at once.
+// RefundCompleter resumes the calls of refunds as Completer resumes those of intents. Any number of processes may run it at the
+// same time.
 type RefundCompleter struct {
 	Refunds *Refunds
 	Worker  *pg.DB // worker role: finds what is left
@@ -21,7 +22,7 @@ type RefundCompleter struct {
 	failing operation.Failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again later.
+// Run resumes abandoned calls of all tenants. It retries one that fails later.
 func (a *RefundCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.RefundDue]{
 		Service: "payments",
@@ -46,7 +47,7 @@ func (a *RefundCompleter) complete(ctx context.Context, id domain.RefundID) erro
 	return operation.Resume(ctx, a.Refunds.Intents.operations(), &leftRefund{left})
 }
 
-// leftRefund is a refund whose calls a process has left or whose outcome is unknown, as RefundCompleter resumes them.
+// leftRefund is a refund whose calls a process has abandoned or whose outcome is unknown. RefundCompleter resumes them.
 type leftRefund struct{ createRefund }
 
 // Begin takes the calls, unless they have ended or another process has them.
@@ -63,8 +64,8 @@ func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
-// Call repeats the attempts whose outcome is not known, one after the other. What is still unknown is left for a time that grows with
-// its age.
+// Call repeats the attempts whose outcome is unknown, one after the other. It postpones those that are still unknown by a time that
+// grows with their age.
 func (o *leftRefund) Call(ctx context.Context) error {
 	parts := o.r.UnderWay()
 	for i := range parts {
@@ -88,8 +89,8 @@ func (o *leftRefund) Call(ctx context.Context) error {
 	return &operation.RefusedError{Answer: domain.ErrGateway}
 }
 
-// ask repeats an attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or keeps an answer
-// that says nothing, the refund is looked for, and only when there is none a new attempt begins.
+// ask repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
+// response without information, ask searches for the refund. It begins a new attempt only if there is none.
 func (o *leftRefund) ask(ctx context.Context, part *domain.Allocation) (outcome, error) {
 	account, err := o.account(ctx, *part)
 	if err != nil {

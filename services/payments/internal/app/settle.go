@@ -29,9 +29,10 @@ const (
 	settlingLease = 60 * time.Second // longer than a turn takes
 )
 
-// Settler decides what is owed back to the payers of a booking that was cancelled or has expired: the share of what was paid that its policy
-// says, and payments that came too late. OwedRefunds returns it. Bookings has decided which payments are late, by counting them after the
-// booking was lost, so the order in which events reach this service does not matter. Any number of processes may run it at once.
+// Settler decides what is owed back to the payers of a canceled or expired booking: the share of the payments that the booking's
+// policy grants, and payments that arrived too late. OwedRefunds returns the money. Bookings decides which payments are late,
+// because it counts them after the booking is lost. The order in which events reach this service therefore does not matter. Any
+// number of processes may run Settler at the same time.
 type Settler struct {
 	Intents *Intents
 	Lookup  SettlementService
@@ -43,14 +44,14 @@ type Settler struct {
 
 // SettlementService is the bookings service.
 type SettlementService interface {
-	// Settlement asks what decides about the payments of a booking.
+	// Settlement returns the facts that decide about the payments of a booking.
 	Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error)
 }
 
-// errUncounted says that bookings has not counted a payment yet.
+// errUncounted reports that bookings has not counted a payment yet.
 var errUncounted = errors.New("payments of the booking are still to be counted")
 
-// Run settles what is due of all tenants. A booking that fails is tried again later.
+// Run settles due bookings of all tenants. It retries a booking that fails later.
 func (a *Settler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
@@ -94,7 +95,7 @@ func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
 	}))
 }
 
-// quiet drops the error of what is only too early.
+// quiet drops errUncounted, which only means that it is too early.
 func quiet(err error) error {
 	if errors.Is(err, errUncounted) {
 		return nil
@@ -102,7 +103,8 @@ func quiet(err error) error {
 	return err
 }
 
-// settle notes what is owed back, and which payments are settled. Refunds made since the booking was noted count, also those of others.
+// settle records what is owed back, and which payments are settled. All refunds since the booking was recorded count, including
+// those of others.
 func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn store.Settling) error {
 	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
@@ -138,14 +140,14 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn sto
 	return err
 }
 
-// owe notes what is owed back of some payments.
+// owe records the amount that is owed back of some payments.
 func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	now := a.Intents.Now()
 	o.ID, o.DueAt = ids.New[domain.OwedPrefix](), &now
 	return store.PutOwed(ctx, tx, o, payments, elsewhere)
 }
 
-// paid settles a payment: a late one is counted, and owed back where the policy says so.
+// paid settles a payment. A late payment is counted, and owed back if the policy says so.
 func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) error {
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := store.Settle(ctx, tx, p.ID)
@@ -173,14 +175,15 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 const (
 	// owedLease is longer than a turn takes; after an error the owed refund is looked at again when it has passed.
 	owedLease = 60 * time.Second
-	// refundsAtOnce is how many refunds one turn makes for an owed refund, each over up to domain.MaxAllocations payments.
+	// refundsAtOnce is how many refunds one turn creates for an owed refund, each over up to domain.MaxAllocations payments.
 	refundsAtOnce = 5
 	// readsAtOnce is how many payments one turn reads at the gateway at the same time.
 	readsAtOnce = 4
 )
 
-// OwedRefunds makes the refunds that policies owe, until their money has gone back or a person closes them. What fails is tried again
-// daily. Any number of processes may run it at once: a refund begins under the locks of its payments, whose refunds say what is left.
+// OwedRefunds creates the refunds that policies owe, until their money has gone back or a person closes them. It retries failed
+// refunds daily. Any number of processes may run it at the same time: a refund begins under the locks of its payments, whose
+// refunds show what is left.
 type OwedRefunds struct {
 	Refunds *Refunds
 	Lookup  SettlementService
@@ -190,7 +193,7 @@ type OwedRefunds struct {
 	failing operation.Failing
 }
 
-// Run looks at what is due of all tenants. One that fails is tried again later.
+// Run processes due owed refunds of all tenants. It retries one that fails later.
 func (a *OwedRefunds) Run(ctx context.Context) error {
 	due := operation.Workers[store.OwedDue]{
 		Service: "payments",
@@ -209,8 +212,8 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn looks at an owed refund and makes the refunds that are left, one after the other, until nothing is left to do now. The end of a refund
-// makes what is owed due again, so another turn goes on where this one stops.
+// turn processes an owed refund and creates the remaining refunds, one after the other, until nothing is left to do now. When a
+// refund ends, the owed refund becomes due again, so that the next turn continues where this one stops.
 func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
 	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
 	var o *domain.OwedRefund
@@ -279,10 +282,10 @@ func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]dom
 	return s.InTime(), err
 }
 
-// next looks at an owed refund under the locks of its payments, and writes the next refund; nil when there is none now. The refund and its
-// reserve are one transaction, which is committed before the gateway is asked; what a dead process leaves is resumed by RefundCompleter.
-// Before anything is refunded it wants the payments read, and returns those that could be refunded instead: a refund that was made at the
-// gateway counts, whether or not its event has arrived.
+// next checks an owed refund under the locks of its payments, and writes the next refund. It returns nil when there is none now.
+// The refund and its reserve are one transaction, which commits before the gateway is called. RefundCompleter resumes what a dead
+// process leaves. Before any refund, next requires that the payments have been read. If they have not, it returns the payments that
+// could be refunded instead: a refund created at the gateway counts, whether or not its event has arrived.
 func (a *OwedRefunds) next(
 	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
 ) (next *domain.Refund, unread []domain.Intent, err error) {
@@ -318,8 +321,8 @@ func (a *OwedRefunds) next(
 	return &r, nil, store.SaveOwed(ctx, tx, o, true)
 }
 
-// read applies what the gateway has of payments. One that it refuses to show, such as that of an account whose keys it no longer takes, is
-// left as it is: its refund is refused too, and that is shown.
+// read applies the gateway's state of payments. If the gateway refuses to show a payment, for example because it no longer accepts
+// the account's keys, the payment stays as it is. The gateway then refuses its refund too, and that refusal is shown.
 func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error {
 	var reads errgroup.Group
 	reads.SetLimit(readsAtOnce)
@@ -339,7 +342,7 @@ func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error 
 	return reads.Wait()
 }
 
-// make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
+// make calls the gateway. If the gateway is busy or does not answer, the refund does not end: RefundCompleter resumes it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
 	err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun)
@@ -354,7 +357,7 @@ type ownRefund struct{ createRefund }
 // Begin implements operation.Operation.
 func (*ownRefund) Begin(context.Context, pg.Tx, string) (done bool, err error) { return false, nil }
 
-// Close ends what is owed when a person says so, with a note of why. Closing it again changes nothing.
+// Close closes an owed refund on a person's request, with a note of the reason. Closing it again changes nothing.
 func (a *OwedRefunds) Close(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition, note string) (domain.OwedRefund, error) {
 	return a.change(ctx, tx, id, match, owedRefundClosed, func(o domain.OwedRefund) (domain.OwedRefund, error) {
 		return o.Close(caller.FromContext(ctx).Actor(), note, a.Refunds.Intents.Now())

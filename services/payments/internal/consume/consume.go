@@ -91,7 +91,7 @@ func (h Handlers) customer(ctx context.Context, m kafkax.Message) error {
 	return h.Eraser.EraseCustomer(caller.With(ctx, from), event.ID, id)
 }
 
-// booking reads what an event says of a booking. Its object is the GET body.
+// booking reads the state of a booking from an event. Its object is the GET body.
 func booking(e *eventsv1.Event) (domain.Booking, error) {
 	id, err := ids.Parse[ids.BookingPrefix](e.GetObjectId())
 	if err != nil {

@@ -19,7 +19,7 @@ var (
 	errTenths = errors.New("the payment gateway takes amounts of this currency whose last digit is 0 only")
 )
 
-// ToStripe is an amount in Stripe's unit of the currency. The error says which amounts Stripe takes.
+// ToStripe returns an amount in Stripe's unit of the currency. The error states which amounts Stripe accepts.
 func ToStripe(minor int64, code string) (int64, error) {
 	if slices.Contains(threeDecimals, code) && minor%10 != 0 {
 		return 0, errTenths

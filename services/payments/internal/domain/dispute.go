@@ -43,7 +43,7 @@ func (s DisputeStatus) Outcome() string {
 // DisputeOutcomes are the outcomes that exist.
 var DisputeOutcomes = []string{"won", "lost", "withdrawn"}
 
-// Dispute is a payer's claim for the money of a charge, as the gateway tells it.
+// Dispute is a payer's claim for the money of a charge, as the gateway reports it.
 type Dispute struct {
 	ID       string // dp_… or du_…
 	Charge   string // ch_…
@@ -56,7 +56,7 @@ type Dispute struct {
 	Version  int64      // of the row
 }
 
-// Same reports whether the gateway tells the same of a dispute.
+// Same reports whether the gateway reports the same state of a dispute.
 func (d Dispute) Same(o Dispute) bool {
 	due := d.DueBy == o.DueBy || d.DueBy != nil && o.DueBy != nil && d.DueBy.Equal(*o.DueBy)
 	return d.Charge == o.Charge && d.Amount == o.Amount && d.Reason == o.Reason && d.Status == o.Status && due

@@ -13,7 +13,7 @@ var ErrEvent = apperr.New(apperr.BadRequest, "malformed_request", "The event has
 // ErrAccountNotFound is the answer to a webhook for an account that does not exist.
 var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No payment gateway account has this path.")
 
-// Event is an event that the gateway has sent. What it says of an intent is not believed: the intent is read again.
+// Event is an event that the gateway has sent. Its content about an intent is not trusted: the intent is read again.
 type Event struct {
 	AccountID AccountID
 	ID        string // evt_…
@@ -23,7 +23,7 @@ type Event struct {
 	Tries     int
 
 	ReceivedAt time.Time
-	DueAt      *time.Time // when it is worked off, or tried again; nil: it is worked off
+	DueAt      *time.Time // when it is processed or retried; nil: it is processed
 	Dropped    bool       // it is not kept
 }
 
@@ -31,9 +31,9 @@ type Event struct {
 var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of this account are pending. Send the event again later.")
 
 const (
-	// EventsWaiting bounds the events of an account that are not worked off.
+	// EventsWaiting limits how many unprocessed events an account can have.
 	EventsWaiting = 10_000
-	// EventsKept bounds the events of an account that are worked off, after each comparison of the account with the gateway.
+	// EventsKept limits how many processed events of an account are kept, after each comparison of the account with the gateway.
 	EventsKept = 100_000
 
 	// eventPatience is how long an event is tried whose intent is not known here: it may come before the answer to the creation.
@@ -56,13 +56,13 @@ func RefundAsked(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
 
-// Foreign reports whether an event whose intent is not known is not of this platform.
+// Foreign reports whether an event whose intent is unknown does not belong to this platform.
 func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventPatience }
 
-// EventLease is when another process may take an event that one has taken now.
+// EventLease returns when another process may take an event that this process takes now.
 func EventLease(now time.Time) time.Time { return now.Add(eventLease) }
 
-// Again is when an event is tried again.
+// Again returns when to retry an event.
 func (e Event) Again(now time.Time) time.Time {
 	return now.Add(min(time.Second<<min(e.Tries, 10), 5*time.Minute))
 }
@@ -72,12 +72,12 @@ const (
 	eventDay   = 24 * time.Hour     // then it is tried once in an hour
 	eventSlow  = time.Hour
 
-	// EventLifetime is how long an event is kept that is worked off.
+	// EventLifetime is how long a processed event is kept.
 	EventLifetime = 30 * 24 * time.Hour
 )
 
-// Retry is when an event is tried again that could not be worked off; nil gives it up. refused says that the gateway refuses the
-// keys of the account, which only the operator can change.
+// Retry returns when to retry an event that could not be processed, or nil to give it up. refused reports that the gateway refuses
+// the keys of the account, which only the operator can change.
 func (e Event) Retry(now time.Time, refused bool) *time.Time {
 	age := now.Sub(e.ReceivedAt)
 	if age >= eventLimit {

@@ -18,7 +18,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("gateway refused: %s: %s", e.Code, e.Message)
 }
 
-// BusyError says that the gateway takes no request at the moment, and has done nothing.
+// BusyError reports that the gateway takes no request at the moment, and has done nothing.
 type BusyError struct{ RetryAfter time.Duration }
 
 // Error implements error.
@@ -31,8 +31,8 @@ type BrokenError struct{ Status int }
 // Error implements error.
 func (e *BrokenError) Error() string { return fmt.Sprintf("gateway failed with status %d", e.Status) }
 
-// CallKey is the idempotency key of an attempt at the gateway. The same attempt at the same thing has one effect. It says what is done,
-// because a row may have calls of several kinds.
+// CallKey returns the idempotency key of an attempt at the gateway. Repeating an attempt with the same key has one effect. The key
+// names the kind of the call, because a row may have calls of several kinds.
 func CallKey(id IntentID, what string, attempt int) string {
 	return fmt.Sprintf("%s:%s:%d", id, what, attempt)
 }

@@ -1,4 +1,4 @@
-// Package domain holds gateway accounts, payment intents and what is asked of a payment gateway. Pure: no I/O and no clock.
+// Package domain contains gateway accounts, payment intents and the inputs of a payment gateway. It is pure: no I/O and no clock.
 package domain
 
 import (
@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// IntentPrefix and the others are the prefixes of ids that only this service makes.
+// IntentPrefix and the others are the prefixes of ids that only this service creates.
 type (
 	IntentPrefix     struct{}
 	AccountPrefix    struct{}

@@ -28,7 +28,8 @@ var notPayable = []string{"cancelled", "expired"}
 // openInvoices are the states of invoices that can be paid.
 var openInvoices = []string{"open", "partially_paid", "uncollectible"}
 
-// NewIntent is an intent for a booking, and an invoice of it where one is named, before it has a row and the gateway is asked.
+// NewIntent returns an intent for a booking, and for one of its invoices if the input names one. The intent has no row yet, and the
+// gateway does not know it yet.
 func NewIntent(in IntentInput, b Booking, v *Invoice) (Intent, error) {
 	if slices.Contains(notPayable, b.Status) {
 		return Intent{}, ErrNotPayable.WithMessage("The booking is %s.", b.Status).WithField("booking_id")
@@ -61,8 +62,8 @@ func NewIntent(in IntentInput, b Booking, v *Invoice) (Intent, error) {
 	return out, nil
 }
 
-// outstanding is what can be paid at most: what is due of the booking, and of the invoice where one is named. A booking without a price
-// does not limit what its invoice asks for.
+// outstanding returns the maximum that can be paid: what is due of the booking, and of the invoice if the input names one. A
+// booking without a price does not limit the amount of its invoice.
 func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if in.Invoice == nil {
 		return b.Due.Minor, nil
@@ -88,8 +89,8 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	return v.Due.Minor, nil
 }
 
-// amount is what the payment asks for. A booking with a total of 0 has no price: only an explicit amount, or its invoice, says
-// what is to be paid.
+// amount returns the amount of the payment. A booking with a total of 0 has no price, so only an explicit amount or its invoice
+// determines the amount.
 func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
 	priced := b.Total.Minor > 0 || in.Invoice != nil
 	switch {
@@ -142,7 +143,7 @@ func (in IntentInput) NamedInvoice() InvoiceID {
 	return id
 }
 
-// sentence makes a message of an error: its first letter is a capital.
+// sentence converts an error to a message that begins with a capital letter.
 func sentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:]

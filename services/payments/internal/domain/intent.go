@@ -29,9 +29,9 @@ type Intent struct {
 	ReceiptEmail                      *string
 	Metadata                          json.RawMessage // as sent; nil: empty
 	Failure                           *Failure
-	FailedCharge                      string // ch_…, of the last failure that was told; "" when none was
+	FailedCharge                      string // ch_…, of the last failure that was reported; "" if none was
 	Disputed                          bool
-	EverDisputed                      bool // the gateway has told of a dispute
+	EverDisputed                      bool // the gateway has reported a dispute
 	Charges, Refunds                  Walk // how far those at the gateway were read
 	Version                           int64
 	CreatedAt                         time.Time
@@ -45,7 +45,7 @@ type Intent struct {
 	ClientSecret   Secret // of the answer to its creation; never stored with the row
 }
 
-// CaptureMethod says when the money is taken.
+// CaptureMethod defines when the money is taken.
 type CaptureMethod string
 
 // The capture methods.
@@ -61,8 +61,8 @@ type Failure struct {
 	Message     string  `json:"message"`
 }
 
-// Call is a call to the gateway that may be under way. Its idempotency key there is made of the row and the attempt, so that
-// the same attempt has its effect once.
+// Call is a call to the gateway that may be in progress. Its idempotency key is derived from the row and the attempt, so that the
+// same attempt has its effect once.
 type Call struct {
 	lease.Lease
 
@@ -99,18 +99,18 @@ func Pause(begun, real time.Time) time.Duration {
 // second effect.
 func (c Call) Forgotten(real time.Time) bool { return real.Sub(c.AttemptedAt) >= gatewayMemory }
 
-// giveUpAfter is when a call is given up whose account refuses its keys all the time: nobody has got the intent's secret, so that nobody
-// pays by it, and the reconciler finds it where it exists after all.
+// giveUpAfter is how long to retry a call while its account keeps refusing its keys. After that, the call is given up. No client
+// has the intent's secret, so no payer can use the intent. If the intent exists after all, the reconciler finds it.
 const giveUpAfter = 3 * 24 * time.Hour
 
 // RefusedLifetime is how long an intent or a refund is kept that the gateway has refused to make: longer than its key and longer than
 // the reconciler looks back.
 const RefusedLifetime = 7 * 24 * time.Hour
 
-// Hopeless reports whether a call under way is given up whose account refuses its keys.
+// Hopeless reports whether to give up a call in progress whose account refuses its keys.
 func (c Call) Hopeless(real time.Time) bool { return real.Sub(*c.Since) >= giveUpAfter }
 
-// Booking is what is asked of bookings before an intent is made.
+// Booking is the data that bookings returns before an intent is created.
 type Booking struct {
 	ID         BookingID
 	CustomerID CustomerID // zero: none
@@ -120,10 +120,10 @@ type Booking struct {
 	Counted    *int64 // what payments by card have brought, as Due counts it; nil: not known
 }
 
-// Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
+// Lost reports whether the booking no longer accepts payments, because it is canceled or has expired.
 func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
 
-// Invoice is what is asked of customers about an invoice that is to be paid.
+// Invoice is the data that customers returns about an invoice that is to be paid.
 type Invoice struct {
 	ID        InvoiceID
 	BookingID BookingID // zero: none
@@ -156,7 +156,7 @@ func (v Invoice) After(t Taken) Invoice {
 	return v
 }
 
-// Snapshot is an intent as the gateway tells it.
+// Snapshot is an intent as the gateway reports it.
 type Snapshot struct {
 	ID                           GatewayID
 	Status                       Status
@@ -165,13 +165,13 @@ type Snapshot struct {
 	Failure                      *Failure
 	FailedCharge                 string // ch_…, of the failure; "" when none was made
 	Movements                    []Movement
-	// Charges and Refunds are how far those of the intent were read; nil: no further than before. More says that there are others behind
-	// them, which came before the state that is told.
+	// Charges and Refunds are how far the charges and refunds of the intent were read; nil: no further than before. More reports
+	// that there are others after them, which are older than the reported state.
 	Charges, Refunds *Walk
 	More             bool
-	// Failed are the failed charges that were read and may not have been told, the oldest first.
+	// Failed contains the failed charges that were read and may not have been reported yet, the oldest first.
 	Failed []FailedCharge
-	// Disputes are those of the intent, where DisputesRead says that they were read.
+	// Disputes are the disputes of the intent, if DisputesRead reports that they were read.
 	Disputes     []Dispute
 	DisputesRead bool
 	CanceledAt   *time.Time
@@ -198,7 +198,7 @@ func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
 	return p
 }
 
-// Apply is the intent as the gateway tells it. A final state stays, and money that was taken is never less.
+// Apply returns the intent with the state that the gateway reports. A final state stays, and received money never decreases.
 func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	p.GatewayID, p.Amount.Minor = s.ID, s.Amount
 	p.Received, p.Refunded = max(p.Received, s.Received), max(p.Refunded, s.Refunded)
@@ -236,7 +236,7 @@ func (p Intent) walked(s Snapshot) Intent {
 	return p
 }
 
-// takenAt is when the gateway took the money, which it tells by the second, or now where it does not tell.
+// takenAt returns when the gateway took the money, to the second, or now if the gateway does not report the time.
 func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 	i := slices.IndexFunc(s.Movements, func(m Movement) bool { return m.Kind == MovedCharge })
 	if i < 0 || s.Movements[i].At.After(now) {
@@ -248,7 +248,7 @@ func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 	return s.Movements[i].At
 }
 
-// FailedCharges are the failed charges that a snapshot tells of, the oldest first.
+// FailedCharges returns the failed charges of a snapshot, the oldest first.
 func (s Snapshot) FailedCharges() []FailedCharge {
 	if s.Charges != nil || s.FailedCharge == "" || s.Failure == nil {
 		return s.Failed
@@ -256,7 +256,7 @@ func (s Snapshot) FailedCharges() []FailedCharge {
 	return []FailedCharge{{s.FailedCharge, *s.Failure}}
 }
 
-// Fail is the intent after a charge has failed. A final state stays: the gateway may tell of an earlier failure later.
+// Fail returns the intent after a charge has failed. A final state stays, because the gateway may report an earlier failure later.
 func (p Intent) Fail(c FailedCharge) Intent {
 	p.Failure, p.FailedCharge = &c.Failure, c.ID
 	if !p.Status.Final() {

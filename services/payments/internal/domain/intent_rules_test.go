@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// What a gateway tells changes an intent until it has ended; money that was taken is never less.
+// The gateway's reports change an intent until it has ended. Received money never decreases.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -147,7 +147,7 @@ func TestTimesOfACall(t *testing.T) {
 	}
 }
 
-// An amount is asked for within what is due; a booking without a price needs one.
+// The amount of an intent is at most what is due. A booking without a price requires an amount.
 func TestAmountOfAnIntent(t *testing.T) {
 	t.Parallel()
 	id := ids.New[ids.BookingPrefix]()

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An intent for an invoice asks for no more than is due of the invoice and of its booking.
+// An intent for an invoice charges at most what is due of the invoice and of its booking.
 func TestInvoiceIntentIsLimitedByTheBooking(t *testing.T) {
 	t.Parallel()
 	usd := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }

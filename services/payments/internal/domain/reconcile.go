@@ -60,10 +60,10 @@ func (s Stage) Kind() Stage {
 	}
 }
 
-// Open reports whether a stage compares what is open here, which the gateway is asked for one by one.
+// Open reports whether a stage compares the service's own open objects, which it requests from the gateway one by one.
 func (s Stage) Open() bool { return s.Kind() != s }
 
-// Listed is an object of the gateway as a list tells it. Two are equal where the gateway tells the same.
+// Listed is an object in a list of the gateway. Two are equal if the gateway reports the same state for both.
 type Listed struct {
 	ID                 string // pi_…, re_…, dp_… or evt_…
 	Intent             GatewayID
@@ -88,7 +88,7 @@ type ListPage struct {
 	More  bool
 }
 
-// Known is what is known here of a listed object.
+// Known is this service's state of a listed object.
 type Known struct {
 	Intent           Intent // by the gateway's id; zero when there is none
 	RowStatus        Status // of the intent by the id of its row; "" when there is none
@@ -101,8 +101,8 @@ type Known struct {
 	Received         bool // the event was received
 }
 
-// Compare tells in what a listed object differs from what is known; "" where it does not, or where it is not of the tenant, or where
-// a worker will read it soon.
+// Compare returns how a listed object differs from the known one. It returns "" if they are equal, if the object is not of the
+// tenant, or if a worker will read the object soon.
 func (s Stage) Compare(l Listed, k Known, tenant string) DifferenceKind {
 	own, kind := l.Tenant == tenant && l.Row != "", s.Kind()
 	var differs DifferenceKind
@@ -200,7 +200,7 @@ func (r Reconciliation) Since() time.Time {
 	}
 }
 
-// Advance is the run at its next stage, "" where it has ended. What is open is compared once a day.
+// Advance returns the run at its next stage, which is "" if the run has ended. Open objects are compared once a day.
 func (r Reconciliation) Advance() Reconciliation {
 	if r.Stage == StageEvents {
 		r.EventsUntil = r.StartedAt
@@ -227,7 +227,7 @@ func (r Reconciliation) Ended() Reconciliation {
 	return Reconciliation{AccountID: r.AccountID, Stage: FirstStage, EventsUntil: r.EventsUntil, OpenedAt: r.OpenedAt}
 }
 
-// EventsState says whether the events of an account reach this platform.
+// EventsState reports whether the events of an account reach this platform.
 type EventsState string
 
 // The states of an account's events.
@@ -237,8 +237,8 @@ const (
 	EventsLate    EventsState = "late"    // the gateway has events that were not received
 )
 
-// Events is the state that a run has found. signed says that the account has a signing secret; a run without events changes nothing, nor
-// does what was missed before the account had one.
+// Events returns the state that a run has found. signed reports that the account has a signing secret. A run without events changes
+// nothing, nor do events that were missed before the account had a secret.
 func (r Reconciliation) Events(before EventsState, signed bool) EventsState {
 	switch {
 	case !signed:

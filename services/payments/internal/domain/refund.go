@@ -23,7 +23,7 @@ const (
 	RefundCanceled       RefundStatus = "canceled"
 )
 
-// refundOrder has the states that a gateway tells; a refund has the first of them that one of its allocations has.
+// refundOrder contains the states that a gateway reports. A refund has the first of them that one of its allocations has.
 var refundOrder = []RefundStatus{RefundRequiresAction, RefundPending, RefundFailed, RefundCanceled, RefundSucceeded}
 
 // Shown is the state as clients see it.
@@ -43,7 +43,7 @@ func (s RefundStatus) Holds() bool {
 	return s == RefundCreating || s == RefundPending || s == RefundRequiresAction || s == RefundSucceeded
 }
 
-// KnownRefundStatus reports whether a state that a gateway tells is one of Stripe's.
+// KnownRefundStatus reports whether a state that the gateway reports is one of Stripe's.
 func KnownRefundStatus(s RefundStatus) bool {
 	for _, known := range refundOrder {
 		if s == known {
@@ -91,7 +91,7 @@ func (a Allocation) CallKey() string { return fmt.Sprintf("%s:%d", a.ID, a.Attem
 // Forgotten reports whether the gateway may have forgotten the attempt's idempotency key.
 func (a Allocation) Forgotten(real time.Time) bool { return real.Sub(a.AttemptedAt) >= gatewayMemory }
 
-// GatewayRefund is a refund as the gateway tells it.
+// GatewayRefund is a refund as the gateway reports it.
 type GatewayRefund struct {
 	ID      string // re_…
 	Status  RefundStatus
@@ -107,7 +107,7 @@ func (r Refund) Resume(real time.Time) Refund {
 	return r
 }
 
-// UnderWay are the allocations whose outcome is not known.
+// UnderWay returns the allocations whose outcome is unknown.
 func (r Refund) UnderWay() (list []Allocation) {
 	for _, a := range r.Allocations {
 		if a.Status == RefundCreating {
@@ -127,7 +127,7 @@ func (r Refund) Allocation(id AllocationID) (Allocation, bool) {
 	return Allocation{}, false
 }
 
-// Held is how much the refund holds of an intent.
+// Held returns the amount of an intent that the refund holds.
 func (r Refund) Held(id IntentID) (minor int64) {
 	for _, a := range r.Allocations {
 		if a.IntentID == id && a.Status.Holds() {
@@ -137,7 +137,7 @@ func (r Refund) Held(id IntentID) (minor int64) {
 	return minor
 }
 
-// Told is the refund with an allocation as the gateway tells it.
+// Told returns the refund with the state of an allocation that the gateway reports.
 func (r Refund) Told(id AllocationID, told GatewayRefund) Refund {
 	return r.with(id, func(a *Allocation) { a.GatewayID, a.Status, a.Failure = told.ID, told.Status, told.Failure })
 }
@@ -147,12 +147,12 @@ func (r Refund) Refused(id AllocationID, why Failure) Refund {
 	return r.with(id, func(a *Allocation) { a.Status, a.Failure = RefundRefused, &why })
 }
 
-// Read notes the number of the read that told of an allocation.
+// Read sets the number of the read that reported an allocation.
 func (r Refund) Read(id AllocationID, number int64) Refund {
 	return r.with(id, func(a *Allocation) { a.Applied = number })
 }
 
-// with changes an allocation in a copy, and derives the refund's own state. When nothing is under way any more the lease ends.
+// with changes an allocation in a copy, and derives the refund's own state. The lease ends when no call is in progress any longer.
 func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
 	list := make([]Allocation, len(r.Allocations))
 	copy(list, r.Allocations)

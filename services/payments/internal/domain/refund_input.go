@@ -58,8 +58,8 @@ func (p Intent) Refundable() int64 {
 	return max(0, p.Received-max(p.Refunded, p.RefundedElsewhere+p.RefundReserved))
 }
 
-// NewRefund is a refund over intents, in their order, before the gateway is asked. There may be one intent more than a refund goes
-// over. real is when the first attempts begin.
+// NewRefund returns a refund over intents, in their order, before the gateway is called. intents may contain one more than a refund
+// can cover. real is when the first attempts begin.
 func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error) {
 	var left int64
 	used := make([]Intent, 0, MaxAllocations)

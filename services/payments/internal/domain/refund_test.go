@@ -49,7 +49,7 @@ func TestRefundStatus(t *testing.T) {
 	}
 }
 
-// What a part takes from its payment, and which states a gateway may tell.
+// The table lists what a part takes from its payment, and which states a gateway may report.
 func TestStatesOfAPart(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[domain.RefundStatus][2]bool{ // holds, known

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// Settlement is what bookings says of a booking that was cancelled or has expired.
+// Settlement is the data that bookings returns about a canceled or expired booking.
 type Settlement struct {
 	Lost               bool // it is cancelled or has expired
 	AutoRefund         bool
@@ -16,7 +16,7 @@ type Settlement struct {
 	Counted            map[GatewayID]Counted
 }
 
-// Counted says how a payment was counted by its booking. One that is absent is still to be counted.
+// Counted reports how a payment was counted by its booking. A payment that is absent is not counted yet.
 type Counted struct {
 	Late bool // the booking was cancelled or had expired before
 }
@@ -31,7 +31,7 @@ func (s Settlement) InTime() (list []GatewayID) {
 	return list
 }
 
-// Cause is why a refund is made without a request.
+// Cause is why a refund is created without a request.
 type Cause string
 
 // The causes of automatic refunds.
@@ -58,13 +58,13 @@ type OwedRefund struct {
 	Booking   BookingID
 	Wanted    int64
 	Code      string    // the currency of what is wanted
-	Since     time.Time // refunds of its payments made from then on count, whoever has asked for them
+	Since     time.Time // refunds of its payments created from then on count, no matter who requested them
 	Elsewhere int64     // what others had refunded of its payments before
 	State     OwedState
 	Remaining int64 // what no refund had finally returned when it was last looked at
 	Tries     int   // refunds that were made for it
 	RefundID  RefundID
-	DueAt     *time.Time // when it is looked at again; nil: never by itself
+	DueAt     *time.Time // when a worker checks it again; nil: never automatically
 	RetryAt   *time.Time // until then no payment is tried again whose refund has failed
 	FailedAt  *time.Time // since when it cannot be returned; nil: nothing has failed
 	Failure   *Failure   // the last one
@@ -78,10 +78,10 @@ type OwedRefund struct {
 // AllRefunds is OwedRefund.Since where all refunds of its payments count.
 var AllRefunds = time.Unix(0, 0)
 
-// OwedPause is after which time a payment is tried again whose refund has failed, and what is under way is looked at again.
+// OwedPause is the time after which a payment whose refund has failed is retried, and a refund in progress is checked again.
 const OwedPause = 24 * time.Hour
 
-// nothingLeft is the failure of an owed refund that no card payment can return any more.
+// nothingLeft is the failure of an owed refund that card payments can no longer return.
 var nothingLeft = Failure{Code: ErrNothingToRefund.Code, Message: "Nothing is left to refund by card."}
 
 // OwedMoney is how the payments of an owed refund stand.
@@ -91,7 +91,7 @@ type OwedMoney struct {
 	Elsewhere int64 // what others have refunded, in all
 }
 
-// Intent is the payment that is owed back, "" where it is a share of the booking's.
+// Intent returns the payment that is owed back, or "" if the owed refund is a share of the booking's.
 func (o OwedRefund) Intent() GatewayID {
 	if o.Cause == PaidLate {
 		return GatewayID(o.Subject)
@@ -122,7 +122,8 @@ func (o OwedRefund) Seen() string {
 	return fmt.Sprint(o.State, o.Remaining, o.Failure.Code)
 }
 
-// NextTry is when it is looked at again and what has failed may be tried; nil: never by itself.
+// NextTry returns when a worker checks the owed refund again and may retry what has failed. It returns nil if that never happens
+// automatically.
 func (o OwedRefund) NextTry() *time.Time {
 	if o.DueAt != nil && o.Waits(*o.DueAt) {
 		return o.RetryAt

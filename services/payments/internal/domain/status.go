@@ -60,13 +60,13 @@ func (s Status) Check(a Action) error {
 // Known reports whether the gateway knows the intent.
 func (s Status) Known() bool { return s != Creating && s != Refused }
 
-// Open reports whether the intent can still take money and can be cancelled.
+// Open reports whether the intent can still take money and can be canceled.
 func (s Status) Open() bool { return slices.Contains(actions[s], Cancel) }
 
 // Final reports whether no state follows.
 func (s Status) Final() bool { return s == Canceled || s == Succeeded }
 
-// KnownStatus reports whether a state that a gateway tells is one of Stripe's.
+// KnownStatus reports whether a state that a gateway reports is one of Stripe's.
 func KnownStatus(s Status) bool {
 	_, ok := actions[s]
 	return ok

@@ -59,7 +59,8 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 	return told, nil
 }
 
-// addRefunds adds what the next page of refunds of an intent has moved. What becomes of them later, their own events tell.
+// addRefunds adds the movements of the next page of refunds of an intent. Later changes of these refunds arrive as their own
+// events.
 func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, told *domain.Snapshot) error {
 	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Refund, *stripe.ListMeta, error) {
 		i := s.refunds(a).List(&stripe.RefundListParams{
@@ -120,8 +121,8 @@ func collect[T any](i *stripe.Iter, current func() T) (list []T, meta *stripe.Li
 	return list, i.Meta(), i.Err()
 }
 
-// nextPage reads the next page of a walk by one call, and returns its objects, the oldest first, none on the way back, and whether there
-// are more behind them.
+// nextPage reads the next page of a walk by one call. It returns its objects, the oldest first, or none on the way back, and
+// whether more follow.
 func nextPage[T any](
 	ctx context.Context, s *Stripe, a domain.Account, from domain.Walk,
 	list func(page stripe.ListParams) ([]T, *stripe.ListMeta, error), id func(T) string,
@@ -222,7 +223,7 @@ func chargeMovements(c *stripe.Charge) []domain.Movement {
 		movement(domain.MovedChargeFailed, c.ID, c.FailureBalanceTransaction, c.AmountCaptured, c.Currency)...)
 }
 
-// refundMovements is what a refund has moved. The release of an authorised amount has moved nothing.
+// refundMovements is what a refund has moved. The release of an authorized amount has moved nothing.
 func refundMovements(r *stripe.Refund) []domain.Movement {
 	return append(movement(domain.MovedRefund, r.ID, r.BalanceTransaction, r.Amount, r.Currency),
 		movement(domain.MovedRefundFailed, r.ID, r.FailureBalanceTransaction, r.Amount, r.Currency)...)

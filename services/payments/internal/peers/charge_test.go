@@ -16,9 +16,9 @@ func balance(id string, amount, fee int64, currency string) string {
 	return fmt.Sprintf(`{"id":%q,"object":"balance_transaction","amount":%d,"fee":%d,"currency":%q,"created":1700000000}`, id, amount, fee, currency)
 }
 
-// Reads tell all that has moved money: the charge, its refunds and their failures, its disputes, and an earlier charge that a bank has
-// taken back. Where Stripe converts, both sides are told, each in its own unit. Each read has a page of what the last one has left: back to
-// the oldest refund first, then on from there.
+// Reads return everything that has moved money: the charge, its refunds and their failures, its disputes, and an earlier charge
+// that a bank has reversed. If Stripe converts currencies, reads return both sides, each in its own unit. Each read covers one page
+// of what the last one has left: first back to the oldest refund, then on from there.
 func TestReadTellsTheMovements(t *testing.T) {
 	t.Parallel()
 	refund := func(id, balances string) string {

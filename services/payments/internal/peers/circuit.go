@@ -24,7 +24,7 @@ const (
 	openJitter   = 0.3 // of openFor, so that the accounts are not probed at the same time
 )
 
-// circuit bounds the calls of one account, and fails them at once while the gateway does not serve the account.
+// circuit limits the calls of one account. It fails them immediately while the gateway does not serve the account.
 type circuit struct {
 	places  chan struct{} // one for each call that is under way
 	workers chan struct{} // one for each of them that no client waits for: clients find a place whatever has piled up
@@ -51,8 +51,8 @@ func (s *Stripe) circuit(ctx context.Context, id domain.AccountID) (*circuit, er
 		func(context.Context, domain.AccountID) (*circuit, error) { return newCircuit(id, s.inFlight), nil }))
 }
 
-// do makes one call for an account when fewer than its limit are under way and its circuit is not open. It waits for that up to half
-// of a call's time. A *domain.BusyError of do itself says that nothing was sent.
+// do sends one call for an account when fewer calls than its limit are in progress and its circuit is not open. It waits for that
+// up to half of a call's time. If do itself returns a *domain.BusyError, nothing was sent.
 func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	c, err := s.circuit(ctx, a.ID)
@@ -110,8 +110,8 @@ func (c *circuit) busy() error {
 	return &domain.BusyError{RetryAfter: max(busyPause, c.breaker.RemainingDelay())}
 }
 
-// record reports the end of a call to the breaker. That a caller has gone soon, which does not count, says nothing of the gateway, but it
-// ends a probe.
+// record reports the end of a call to the breaker. A caller that has gone soon does not count and says nothing about the gateway,
+// but it ends a probe.
 func (c *circuit) record(counts, failed bool) {
 	switch {
 	case !failed:
@@ -121,8 +121,8 @@ func (c *circuit) record(counts, failed bool) {
 	}
 }
 
-// unavailable reports whether an error says that the gateway does not serve the account at the moment. An answer that it has kept
-// of an earlier call says nothing of now.
+// unavailable reports whether an error means that the gateway does not serve the account at the moment. A stored response to an
+// earlier call does not show the current state.
 func unavailable(err error) bool {
 	var e *stripe.Error
 	if err == nil || !errors.As(err, &e) {

@@ -91,8 +91,8 @@ func never(_ http.ResponseWriter, r *http.Request) {
 
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// An account whose calls fail again and again is asked no more, and told so at once; another account's calls go through meanwhile. A
-// probe closes the circuit when the account is served again.
+// An account whose calls keep failing is no longer called, and its calls fail immediately. Calls of another account succeed
+// meanwhile. A probe closes the circuit when the account is served again.
 func TestCircuitOfAnAccount(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]http.HandlerFunc{

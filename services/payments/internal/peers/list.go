@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// List reads the page behind after of what was made since a time, the newest first.
+// List reads the page that follows the cursor after, of the objects created since a time, the newest first.
 func (s *Stripe) List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error) {
 	params := stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}
 	if after != "" {

@@ -17,10 +17,10 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Bookings asks the bookings service on behalf of the caller in the context. It implements app.BookingService.
+// Bookings calls the bookings service on behalf of the caller in the context. It implements app.BookingService.
 type Bookings struct{ Client *peer.Client }
 
-// Booking asks what is to be paid for a booking.
+// Booking returns what is to be paid for a booking.
 func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
 	var got struct {
 		api.Booking
@@ -42,7 +42,8 @@ func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 	return out, nil
 }
 
-// Settlement asks what decides about the payments of a cancelled or expired booking. It implements app.SettlementService.
+// Settlement returns the facts that decide about the payments of a canceled or expired booking. It implements
+// app.SettlementService.
 func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error) {
 	var got internalapi.BookingSettlement
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String()+"/settlement", nil, &got); err != nil {
@@ -61,10 +62,10 @@ func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 	return out, nil
 }
 
-// Customers asks the customers service on behalf of the caller in the context. It implements app.InvoiceService.
+// Customers calls the customers service on behalf of the caller in the context. It implements app.InvoiceService.
 type Customers struct{ Client *peer.Client }
 
-// Invoice asks what is due on an invoice.
+// Invoice returns what is due on an invoice.
 func (p *Customers) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
 	var got struct {
 		api.Invoice

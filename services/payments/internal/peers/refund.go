@@ -20,7 +20,7 @@ func (s *Stripe) refunds(a domain.Account) refund.Client {
 	return refund.Client{B: s.backend, Key: string(a.SecretKey)}
 }
 
-// CreateRefund makes the refund of an allocation, once for each attempt.
+// CreateRefund creates the refund of an allocation, once for each attempt.
 func (s *Stripe) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
 	amount, err := domain.ToStripe(part.Minor, r.Amount.Currency)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (d
 	})
 }
 
-// FindRefund looks for the refund of an allocation among those of its intent that were made since a time. Each page is a call of its own,
-// with its own time-out.
+// FindRefund searches for the refund of an allocation among those of its intent that were created since a time. Each page is its
+// own call with its own timeout.
 func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation, since time.Time) (found *domain.GatewayRefund, err error) {
 	params := &stripe.RefundListParams{
 		ListParams: stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}, PaymentIntent: stripe.String(string(part.Intent)),
@@ -85,7 +85,7 @@ func (s *Stripe) refund(ctx context.Context, a domain.Account, call func(ctx con
 	return readRefund(got)
 }
 
-// errNoRefund says that the gateway's answer cannot be a refund.
+// errNoRefund reports that the gateway's response cannot be a refund.
 var errNoRefund = errors.New("the payment gateway's answer is not a refund")
 
 // readRefund reads a refund in the gateway's form.

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/payments/internal/peers"
 )
 
-// asked is a request that the gateway has got.
+// asked is a request that the gateway has received.
 type asked struct {
 	method, path, key string
 	form              url.Values

@@ -1,4 +1,4 @@
-// Package peers calls the payment gateway, and the other services for what is to be paid.
+// Package peers calls the payment gateway, and the other services to get the amounts to pay.
 package peers
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxAccounts = 10_000 // whose circuits are kept at once
+	maxAccounts = 10_000 // whose circuits are kept at the same time
 	pageSize    = 100    // of the lists that are searched
 	clockSkew   = time.Minute
 	busyPause   = time.Second // after an answer that does not say how long to wait
@@ -39,7 +39,7 @@ type Stripe struct {
 	circuits *otter.Cache[domain.AccountID, *circuit]
 }
 
-// NewStripe makes a Stripe at a base URL without /v1. inFlight bounds the calls of one account at once.
+// NewStripe returns a Stripe at a base URL without /v1. inFlight limits the parallel calls of one account.
 func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	transport.MaxIdleConnsPerHost = 4 * inFlight
@@ -55,7 +55,7 @@ func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 	}
 }
 
-// outcome tells what an error of the library means for the effect of a call.
+// outcome returns what an error of the library means for the effect of a call.
 func outcome(err error) error {
 	var e *stripe.Error
 	if err == nil || !errors.As(err, &e) {
@@ -99,7 +99,7 @@ func retryAfter(e *stripe.Error) time.Duration {
 	return busyPause
 }
 
-// Account asks for the account of a key, which proves the key.
+// Account requests the account of a key. A response proves that the key works.
 func (s *Stripe) Account(ctx context.Context, key domain.Secret) (id, country string, err error) {
 	got, err := do(ctx, s, domain.Account{}, func(ctx context.Context) (*stripe.Account, error) {
 		got := &stripe.Account{}
@@ -116,7 +116,7 @@ func (s *Stripe) intents(a domain.Account) paymentintent.Client {
 	return paymentintent.Client{B: s.backend, Key: string(a.SecretKey)}
 }
 
-// Create makes the intent of a row, once for each attempt.
+// Create creates the intent of a row, once for each attempt.
 func (s *Stripe) Create(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
 	amount, err := domain.ToStripe(p.Amount.Minor, p.Amount.Currency)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Stripe) Cancel(ctx context.Context, a domain.Account, p domain.Intent) 
 	})
 }
 
-// Capture takes an authorised amount, once for each attempt.
+// Capture takes an authorized amount, once for each attempt.
 func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent, minor int64) (domain.Snapshot, error) {
 	amount, err := domain.ToStripe(minor, p.Amount.Currency)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent,
 	})
 }
 
-// Find looks for the intent of a row among those that were made since a time. Each page is a call of its own, with its own time-out.
+// Find searches for the intent of a row among those created since a time. Each page is its own call with its own timeout.
 func (s *Stripe) Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (found *domain.Snapshot, err error) {
 	params := &stripe.PaymentIntentListParams{
 		ListParams:   stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)},
@@ -201,10 +201,10 @@ func (s *Stripe) snapshot(
 	return read(got)
 }
 
-// errUnknownState says that the gateway's answer cannot be an intent.
+// errUnknownState reports that the gateway's response cannot be an intent.
 var errUnknownState = errors.New("the payment gateway's answer is not a payment intent")
 
-// read makes a snapshot of an intent in the gateway's form.
+// read converts an intent in the gateway's form to a snapshot.
 func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 	status := domain.Status(p.Status)
 	if p.ID == "" || !domain.KnownStatus(status) {
@@ -225,7 +225,7 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 		out.FailedCharge = p.LastPaymentError.ChargeID
 	}
 	if p.LatestCharge != nil {
-		// What was authorised and not captured counts as refunded there, and was never taken.
+		// Stripe counts an authorized amount that was not captured as refunded, but it was never taken.
 		released := p.LatestCharge.AmountRefunded
 		if p.LatestCharge.Captured {
 			released = p.LatestCharge.Amount - p.LatestCharge.AmountCaptured

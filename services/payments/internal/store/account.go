@@ -202,7 +202,7 @@ type webhookSecret struct {
 	sealed []byte
 }
 
-// HomeOf finds whose an account is. ok is false when there is none.
+// HomeOf returns the tenant and mode of an account. ok is false when there is none.
 func HomeOf(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
 	got, err := pg.One(ctx, q, pgx.RowToStructByName[operation.Home], pgx.ErrNoRows,
 		`select tenant_id, livemode from gateway_account_home($1)`, id.UUID())

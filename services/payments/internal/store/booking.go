@@ -20,8 +20,8 @@ const unlessKnown = `
 	set customer_id = excluded.customer_id, status = excluded.status, version = excluded.version
 	where b.version < excluded.version`
 
-// HoldBooking writes what is known of a booking, unless something as new is known already, and returns the newest state. Until the
-// transaction ends nobody writes a newer one; other transactions may hold the booking too.
+// HoldBooking writes a state of a booking, unless a state at least as new is known, and returns the newest state. Until the
+// transaction ends, no other transaction can write a newer state, but others may hold the booking too.
 func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string, err error) {
 	args := pg.Args{"id": b.ID, "customer": b.CustomerID, "status": b.Status, "version": b.Version}
 	const held = `select b.status from bookings b
@@ -39,8 +39,9 @@ func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string
 	return pg.One(ctx, tx, pgx.RowTo[string], domain.ErrBookingNotFound, held, args)
 }
 
-// HeldStatus is what is known of a booking's state, "" of one that is not known. Until the transaction ends nobody writes a newer one:
-// whoever writes it afterwards sees what the transaction has written of the booking's intents.
+// HeldStatus returns the known state of a booking, or "" if the booking is unknown. Until the transaction ends, no other
+// transaction can write a newer state. A transaction that writes it afterwards sees what this one has written of the booking's
+// intents.
 func HeldStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, error) {
 	return pg.One(ctx, tx, pgx.RowTo[string], pgx.ErrNoRows, `select coalesce((
 		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share), '')`, pg.Args{"id": id})

@@ -90,7 +90,7 @@ type Sweep func(ctx context.Context, tx pg.Tx, before time.Time, limit int) (int
 
 // The sweeps.
 var (
-	// SweepEvents deletes events of the gateway that are worked off.
+	// SweepEvents deletes processed events of the gateway.
 	SweepEvents = sweep(`delete from gateway_events where ctid = any(array(
 		select e.ctid from gateway_events e where e.due_at is null and e.received_at < $1 order by e.received_at limit $2))
 		and due_at is null`)

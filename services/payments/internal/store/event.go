@@ -51,8 +51,8 @@ func eventArgs(e domain.Event, now time.Time) pg.Args {
 	}
 }
 
-// TrimEvents deletes some 10,000 of the events of an account that were worked off, but the newest kept ones. more says that others may be
-// left. A range of times is deleted, which an index finds whatever the planner knows of the table.
+// TrimEvents deletes about 10,000 of the processed events of an account, except the newest kept ones. more reports that others may
+// be left. It deletes a range of times, which an index finds regardless of the planner's statistics about the table.
 func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept int) (more bool, err error) {
 	const batch = 10_000
 	tag, err := tx.Exec(ctx, `
@@ -68,7 +68,7 @@ func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept in
 	return tag.RowsAffected() >= batch, nil
 }
 
-// EventDue is an intent with events that are to be worked off.
+// EventDue is an intent with events that are due to be processed.
 type EventDue struct {
 	operation.Home
 
@@ -87,7 +87,7 @@ func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.
 
 // Taken are events about an intent that a process has taken.
 type Taken struct {
-	Events []domain.Event // none when other processes have them or they are worked off
+	Events []domain.Event // none when other processes have them or they are processed
 	Intent *domain.Intent // nil when it is not known
 
 	account *domain.Account
@@ -102,7 +102,7 @@ func (t Taken) Account() (domain.Account, error) {
 	return *t.account, nil
 }
 
-// TakeEvents takes up to limit events about an intent that are due, until a time, and begins the read of the intent that they ask for.
+// TakeEvents takes up to limit due events about an intent, until a time, and begins the read of the intent that they require.
 func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, until time.Time, limit int) (out Taken, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`
@@ -137,7 +137,7 @@ func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, u
 	return out, nil
 }
 
-// SaveEvents notes when events of an account are tried again, and which are worked off, and deletes those that are dropped.
+// SaveEvents writes when events of an account are retried and which ones are processed, and deletes those that are dropped.
 func SaveEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, list []domain.Event) error {
 	known, due, dropped := make([]string, len(list)), make([]*time.Time, len(list)), make([]string, 0, len(list))
 	for i, e := range list {

@@ -58,7 +58,7 @@ func IntentForUpdate(ctx context.Context, tx pg.Tx, id domain.IntentID) (domain.
 // intentMetadata are the pairs of metadata that lists are filtered by.
 var intentMetadata = pg.MetadataTable{Name: "payment_intent_metadata", Owner: "intent_id"}
 
-// InsertIntent writes a new intent, before the gateway is asked.
+// InsertIntent writes a new intent before the gateway is called.
 func InsertIntent(ctx context.Context, tx pg.Tx, p domain.Intent) (domain.Intent, error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		insert into payment_intents as p (tenant_id, livemode, id, account_id, status, amount, currency, booking_id, invoice_id, customer_id,
@@ -105,7 +105,7 @@ func SaveCall(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	return nil
 }
 
-// LeaveCall notes when a call whose outcome is unknown is resumed, unless another process has it by now.
+// LeaveCall writes when to resume a call whose outcome is unknown, unless another process has taken it.
 func LeaveCall(ctx context.Context, tx pg.Tx, p domain.Intent, until time.Time) error {
 	args := intentArgs(p)
 	args["until"] = until
@@ -119,8 +119,8 @@ func LeaveCall(ctx context.Context, tx pg.Tx, p domain.Intent, until time.Time) 
 	return nil
 }
 
-// UpdateIntent writes what the gateway has told of an intent that the transaction has locked, and ends the call that was under
-// way. It increments the version where visible says so. An intent that was not listed before counts as updated now.
+// UpdateIntent writes the state that the gateway reports of an intent that the transaction has locked, and ends the call in
+// progress. It increments the version if visible is true. An intent that was not listed before counts as updated now.
 func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) (domain.Intent, error) {
 	failure, err := failureText(p.Failure)
 	if err != nil {
@@ -165,7 +165,7 @@ func SaveRead(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	return nil
 }
 
-// IntentDue is an intent whose call is to be resumed.
+// IntentDue is an intent whose call must be resumed.
 type IntentDue struct {
 	operation.Home
 

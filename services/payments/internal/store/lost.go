@@ -16,7 +16,7 @@ import (
 // openIntents are the states in which an intent can still take money and can be cancelled, or may become one.
 const openIntents = `p.status in ('creating', 'requires_payment_method', 'requires_confirmation', 'requires_action', 'requires_capture')`
 
-// PutLost notes bookings of any tenants that take no payment any more, where an intent of theirs is open. tx has the worker role.
+// PutLost writes bookings of any tenants that no longer accept payments, if they have an open intent. tx has the worker role.
 func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
 	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
 	for i, b := range lost {
@@ -35,12 +35,12 @@ func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) er
 	return nil
 }
 
-// PutReopened notes a booking that is cancelled or has expired, where an intent of it has just become open again.
+// PutReopened writes a canceled or expired booking of which an intent has just become open again.
 func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	return noteDue(ctx, tx, "lost_bookings", id, now)
 }
 
-// LostBooking is a booking whose open intents are to be cancelled.
+// LostBooking is a booking whose open intents must be canceled.
 type LostBooking struct {
 	operation.Home
 
@@ -56,7 +56,8 @@ func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operati
 		where l.due_at <= $3`+operation.Outside("l")+` order by l.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// TakeLost takes a booking until a time and returns how often it was taken; 0 when another process has it or has ended it.
+// TakeLost takes a booking until a time and returns how often it was taken. It returns 0 when another process has the booking or
+// has ended it.
 func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
 	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update lost_bookings l set due_at = @until, tries = l.tries + 1
 		where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id and l.due_at <= @now returning l.tries`,
@@ -67,7 +68,7 @@ func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until tim
 	return found[0], nil
 }
 
-// SaveLost notes when a booking is tried again; nil ends it.
+// SaveLost writes when to retry a booking; nil ends it.
 func SaveLost(ctx context.Context, tx pg.Tx, id domain.BookingID, due *time.Time) error {
 	sql := `delete from lost_bookings l where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
 	if due != nil {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Enrol notes the accounts of all tenants that are not compared yet; tx has the worker role.
+// Enrol adds the accounts of all tenants that are not compared yet. tx has the worker role.
 func Enrol(ctx context.Context, tx pg.Tx, now time.Time) error {
 	_, err := tx.Exec(ctx, `
 		insert into gateway_reconciliations (tenant_id, livemode, account_id, due_at, finished_at)
@@ -40,7 +40,8 @@ func ReconciliationsDue(ctx context.Context, tx pg.Tx, now time.Time, limit int)
 		select r.tenant_id, r.livemode, r.account_id from gateway_reconciliations r where r.due_at <= $1 order by r.due_at limit $2`, now, limit)
 }
 
-// TakeReconciliation takes an account until a time and begins its run, or goes on with one; nil when another process has it.
+// TakeReconciliation takes an account until a time, and begins its run or continues one. It returns nil when another process has
+// the account.
 func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID, now, until time.Time) (*domain.Reconciliation, error) {
 	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (r domain.Reconciliation, err error) {
 		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt, &r.EventsUntil, &r.EventsSeen, &r.EventsMissed, &r.OpenedAt)
@@ -138,8 +139,8 @@ func OpenObjects(
 	return pg.Many(ctx, q, pgx.RowTo[string], openObjects[stage], pg.Args{"account": account, "before": before, "after": after, "limit": limit})
 }
 
-// OldestReconciliation counts the accounts of all tenants and modes, and tells how long ago the comparison of one has ended at the
-// longest; tx has the worker role.
+// OldestReconciliation counts the accounts of all tenants and modes, and returns the longest time since the comparison of one of
+// them ended. tx has the worker role.
 func OldestReconciliation(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select r.finished_at as since from gateway_reconciliations r) waiting`, real)
 }

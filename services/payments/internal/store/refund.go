@@ -117,8 +117,8 @@ func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error
 // refundMetadata are the pairs of metadata that lists are filtered by.
 var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id"}
 
-// InsertRefund writes a new refund with its allocations, before the gateway is asked. The transaction has locked their intents,
-// whose money it reserves.
+// InsertRefund writes a new refund with its allocations before the gateway is called. The transaction has locked their intents,
+// whose money the refund reserves.
 func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund, error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, leased_until, owed_id, created_at, updated_at)
@@ -251,7 +251,7 @@ type OpenRefund struct {
 	GatewayID string // re_…
 }
 
-// LeaveRefund notes when the calls of a refund are resumed, unless another process has them by now.
+// LeaveRefund writes when to resume the calls of a refund, unless another process has taken them.
 func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time) error {
 	args := refundArgs(r)
 	args["until"] = until
@@ -263,7 +263,7 @@ func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time
 	return nil
 }
 
-// RefundDue is a refund whose calls are to be resumed.
+// RefundDue is a refund whose calls must be resumed.
 type RefundDue struct {
 	operation.Home
 

@@ -16,18 +16,20 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// unsettled are the payments that were taken, and of which it is not decided whether they are refunded because the booking is lost.
+// unsettled selects the payments that were taken and of which it is undecided whether they are refunded because the booking is
+// lost.
 const unsettled = `p.gateway_id is not null and p.status = 'succeeded' and not p.settled`
 
-// refundedElsewhere is what others have refunded of the payments of a booking so far, in the form of booking_settlements.elsewhere.
+// refundedElsewhere selects what others have refunded of the payments of a booking so far, in the form of
+// booking_settlements.elsewhere.
 func refundedElsewhere(booking string) string {
 	return `coalesce((select json_object_agg(p.gateway_id, p.refunded_elsewhere) from payment_intents p
 		where p.tenant_id = ` + booking + `.tenant_id and p.livemode = ` + booking + `.livemode and p.booking_id = ` + booking + `.booking_id
 			and p.gateway_id is not null and p.refunded_elsewhere > 0), '{}')`
 }
 
-// PutSettlements notes bookings of any tenants that are cancelled or have expired, where a payment of theirs is not settled. tx has the
-// worker role, and has written the state of these bookings before: see HeldStatus.
+// PutSettlements writes canceled or expired bookings of any tenants that have a payment that is not settled. tx has the worker
+// role, and has written the state of these bookings before: see HeldStatus.
 func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
 	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
 	for i, b := range lost {
@@ -46,7 +48,7 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 	return nil
 }
 
-// PutSettlement notes a booking that is cancelled or has expired, where a payment of it has just succeeded.
+// PutSettlement writes a canceled or expired booking of which a payment has just succeeded.
 func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	_, err := tx.Exec(ctx, `
 		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
@@ -59,7 +61,7 @@ func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.
 	return nil
 }
 
-// noteDue notes in a table that there is work for a booking.
+// noteDue writes to a table that there is work for a booking.
 func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, now time.Time) error {
 	_, err := tx.Exec(ctx, `insert into `+table+` as n (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
 		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(n.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
@@ -69,8 +71,8 @@ func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, n
 	return nil
 }
 
-// SettlementsDue returns up to limit bookings of all tenants and modes but those of except that are to be settled, the oldest first;
-// tx has the worker role.
+// SettlementsDue returns up to limit bookings that must be settled, the oldest first, of all tenants and modes except those in
+// except. tx has the worker role.
 func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]LostBooking, error) {
 	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
@@ -97,15 +99,15 @@ func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, unt
 	return found[0], nil
 }
 
-// PostponeSettlement notes when a booking is tried again.
+// PostponeSettlement writes when to retry a booking.
 func PostponeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, due time.Time) error {
 	_, err := tx.Exec(ctx, `update booking_settlements s set due_at = @due
 		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id`, pg.Args{"id": id, "due": due})
 	return err
 }
 
-// EndSettlement ends a booking that has no payment left to settle; false when it has one. The row is locked first: a payment that
-// succeeds meanwhile either is seen, or notes the booking anew afterwards.
+// EndSettlement ends a booking that has no payment left to settle. It returns false if the booking has one. It locks the row first,
+// so a payment that succeeds in the meantime is either seen, or adds the booking again afterwards.
 func EndSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID) (ended bool, err error) {
 	args := pg.Args{"id": id}
 	const row = `s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id`
@@ -126,7 +128,7 @@ func Unsettled(ctx context.Context, q pg.Q, booking domain.BookingID, limit int)
 		pg.Args{"booking": booking, "limit": limit})
 }
 
-// Settle notes that a payment is settled; false when it was before.
+// Settle marks a payment as settled. It returns false if the payment was settled before.
 func Settle(ctx context.Context, tx pg.Tx, id domain.IntentID) (bool, error) {
 	tag, err := tx.Exec(ctx, `update payment_intents p set settled = true
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id and not p.settled`, pg.Args{"id": id})
@@ -142,8 +144,9 @@ const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted
 
 const oneOwed = `select ` + owedColumns + ` from automatic_refunds o where o.tenant_id = @tenant and o.livemode = @live and `
 
-// PutOwed notes what is owed back of some payments, unless it was noted before. What others had refunded of them before the booking was
-// lost, which elsewhere says, does not count where it is a share of the booking's; nil: what they have refunded by now.
+// PutOwed writes what is owed back of some payments, unless it was written before. elsewhere contains what others had refunded of
+// them before the booking was lost. This amount does not count if the owed refund is a share of the booking's. If elsewhere is nil,
+// PutOwed uses what others have refunded by now.
 func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	_, err := tx.Exec(ctx, `
 		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, since, due_at, elsewhere)
@@ -161,8 +164,8 @@ func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []doma
 	return nil
 }
 
-// AdoptOwed fills in an owed refund that a version of this service before has written, marks the refund that it has made, and returns it.
-// Another process may have done so. What others have refunded counts, whenever they did: nothing is returned twice.
+// AdoptOwed completes an owed refund that the previous version of this service has written, marks the refund created for it, and
+// returns it. Another process may have done so. Refunds by others count, whenever they happened, so that nothing is returned twice.
 func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedRefund, error) {
 	o.ID, o.Since = ids.New[domain.OwedPrefix](), o.CreatedAt
 	if o.Cause == domain.PaidLate {
@@ -193,7 +196,7 @@ func gatewayIDs(list []domain.GatewayID) []string {
 	return out
 }
 
-// OwedDue is an owed refund that is to be looked at.
+// OwedDue is an owed refund that a worker must check.
 type OwedDue struct {
 	operation.Home
 
@@ -201,8 +204,8 @@ type OwedDue struct {
 	Subject string
 }
 
-// OwedRefundsDue returns up to limit owed refunds of all tenants and modes but those of except that are to be looked at, the oldest
-// first; tx has the worker role.
+// OwedRefundsDue returns up to limit owed refunds that a worker must check, the oldest first, of all tenants and modes except those
+// in except. tx has the worker role.
 func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]OwedDue, error) {
 	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[OwedDue], `
@@ -246,8 +249,8 @@ func SaveOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, raise bool) er
 	return nil
 }
 
-// WakeOwed makes what is owed back of an intent of a booking due, because the money of a refund of it has moved. The transaction has
-// locked the intent.
+// WakeOwed makes the owed refund of an intent of a booking due, because the money of a refund of the intent has moved. The
+// transaction has locked the intent.
 func WakeOwed(ctx context.Context, tx pg.Tx, booking domain.BookingID, intent domain.GatewayID, now time.Time) error {
 	_, err := tx.Exec(ctx, `update automatic_refunds o set due_at = @now
 		where o.tenant_id = @tenant and o.livemode = @live and o.booking_id = @booking and o.state <> 'closed'
@@ -258,7 +261,7 @@ func WakeOwed(ctx context.Context, tx pg.Tx, booking domain.BookingID, intent do
 	return nil
 }
 
-// FailOwed notes that a refund that was made for an owed one has failed, or a part of it: that is tried again later.
+// FailOwed records that a refund created for an owed refund has failed, or a part of it. The owed refund is retried later.
 func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failure, now, again time.Time) error {
 	failure, err := failureText(why)
 	if err != nil {

@@ -22,8 +22,8 @@ func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (operation
 		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
-// UnfinishedEvents counts the events of the gateway about known intents, of all tenants and modes, that are not worked off; tx has the
-// worker role.
+// UnfinishedEvents counts the unprocessed events of the gateway about known intents, of all tenants and modes. tx has the worker
+// role.
 func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p
@@ -36,7 +36,7 @@ func UnfinishedRefunds(ctx context.Context, tx pg.Tx, real time.Time) (operation
 		select r.created_at as since from refunds r where r.leased_until is not null) waiting`, real)
 }
 
-// UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents are to be cancelled; tx has the worker role.
+// UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents are to be canceled; tx has the worker role.
 func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select l.noted_at as since from lost_bookings l) waiting`, real)
 }
@@ -70,7 +70,7 @@ func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (operat
 		where o.state = 'open' and o.failed_at is not null and coalesce(o.failure ->> 'code', '') `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
 }
 
-// Silent are connected accounts of a mode whose events do not arrive.
+// Silent is the number of connected accounts of a mode whose events do not arrive.
 type Silent struct {
 	Events   domain.EventsState
 	Livemode bool

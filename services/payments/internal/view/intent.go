@@ -1,4 +1,4 @@
-// Package view makes the public bodies of payment intents and refunds.
+// Package view creates the public bodies of payment intents and refunds.
 package view
 
 import (

@@ -16,8 +16,8 @@ import (
 
 // Archive stands for the bookings, payments and webhooks services in exports.
 type Archive struct {
-	// Before runs before each call, which is "events", a kind such as "bookings", or "ids of bookings", with the page that is asked
-	// for, from 0; it may return the error that the caller sees.
+	// Before runs before each call. call is "events", a kind such as "bookings", or "ids of bookings". page is the requested page,
+	// from 0. The caller sees the error that Before returns.
 	Before func(ctx context.Context, call string, page int) error
 	// PageSize is the number of bodies on a page.
 	PageSize int
@@ -43,7 +43,7 @@ func ownerOf(ctx context.Context, id string) owner {
 	return owner{c.Tenant, c.Mode, id}
 }
 
-// Add makes a resource of a kind the newest one of a customer.
+// Add adds a resource of a kind as the newest one of a customer.
 func (f *Archive) Add(ctx context.Context, kind, customer, id string, body json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *Archive) Add(ctx context.Context, kind, customer, id string, body json.
 	f.resources[kind][o] = append([]resource{{id, body}}, f.resources[kind][o]...)
 }
 
-// AddEvent makes an event the newest one about an object.
+// AddEvent adds an event as the newest one about an object.
 func (f *Archive) AddEvent(ctx context.Context, object string, body json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package peerstest holds fakes of the other services for tests: they keep state and can be told to fail.
+// Package peerstest contains fakes of the other services for tests. The fakes keep state, and tests can make them fail.
 package peerstest
 
 import (
@@ -110,7 +110,7 @@ func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string) (ou
 	return out, err
 }
 
-// AddCatalogue makes a service, a unit or a package known.
+// AddCatalogue adds a service, a unit or a package.
 func (f *Bookings) AddCatalogue(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,7 +120,7 @@ func (f *Bookings) AddCatalogue(id string) {
 	f.catalogue[id] = 1
 }
 
-// AddPackage makes a package with a price known.
+// AddPackage adds a package with a price.
 func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 	id := ids.New[ids.PackagePrefix]()
 	f.AddCatalogue(id.String())
@@ -133,7 +133,7 @@ func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 	return id
 }
 
-// AddBooking makes a booking known.
+// AddBooking adds a booking.
 func (f *Bookings) AddBooking(customer domain.CustomerID, total money.Amount) domain.Booking {
 	b := domain.Booking{ID: ids.New[ids.BookingPrefix](), CustomerID: customer, Status: "pending", Total: total, Version: 1}
 	f.mu.Lock()
@@ -143,7 +143,7 @@ func (f *Bookings) AddBooking(customer domain.CustomerID, total money.Amount) do
 	return b
 }
 
-// ChangeBooking makes a newer version of a booking known.
+// ChangeBooking adds a newer version of a booking.
 func (f *Bookings) ChangeBooking(b domain.Booking) domain.Booking {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +159,7 @@ func (f *Bookings) put(b domain.Booking) {
 	f.bookings[b.ID] = b
 }
 
-// Made returns the bookings that Create has made.
+// Made returns the bookings that Create has created.
 func (f *Bookings) Made() []domain.Booking {
 	f.mu.Lock()
 	defer f.mu.Unlock()

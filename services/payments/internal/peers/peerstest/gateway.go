@@ -1,4 +1,5 @@
-// Package peerstest holds fakes of the payment gateway and of the other services: they keep state and can be told to fail.
+// Package peerstest contains fakes of the payment gateway and of the other services. The fakes keep state, and tests can make them
+// fail.
 package peerstest
 
 import (
@@ -10,13 +11,13 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Gateway stands for Stripe. It makes an intent once for each key, and keeps what it has answered.
+// Gateway is a fake of Stripe. It creates an intent once for each key, and keeps its responses.
 type Gateway struct {
 	// Before runs before a call has an effect, After when it has had it; each may return the error that the caller sees.
 	Before, After func(ctx context.Context, call string) error
 	// RefundStatus is the state of new refunds; "": succeeded.
 	RefundStatus domain.RefundStatus
-	// Disputed are the intents of which no refund is made.
+	// Disputed are the intents for which no refund is created.
 	Disputed map[string]bool
 
 	mu      sync.Mutex

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Refund is a refund that the gateway has made.
+// Refund is a refund that the gateway has created.
 type Refund struct {
 	domain.GatewayRefund
 
@@ -17,7 +17,7 @@ type Refund struct {
 	Reason string
 }
 
-// CreateRefund implements app.Gateway: it makes a refund once for each key, and never more than is left.
+// CreateRefund implements app.Gateway. It creates a refund once for each key, and never for more than is left.
 func (g *Gateway) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
 	var made domain.GatewayRefund
 	_, err := g.call(ctx, "refund", func() (domain.Snapshot, error) {
@@ -94,7 +94,7 @@ func (g *Gateway) EndRefund(id string, status domain.RefundStatus) {
 	}
 }
 
-// Dashboard makes a refund as the operator would in the gateway's dashboard.
+// Dashboard creates a refund as the operator would in the gateway's dashboard.
 func (g *Gateway) Dashboard(intent string, minor int64) (id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,7 @@ func (g *Gateway) Dashboard(intent string, minor int64) (id string) {
 	return id
 }
 
-// Refunds are the refunds that were made, in their order.
+// Refunds returns the created refunds in order.
 func (g *Gateway) Refunds() (list []Refund) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -47,7 +47,7 @@ func own[T any](ctx context.Context, v T) owned[T] {
 	return owned[T]{c.Tenant, c.Mode, v}
 }
 
-// Add makes a booking of the caller.
+// Add creates a booking of the caller.
 func (f *Bookings) Add(ctx context.Context, status string, total, due int64, currency string) domain.Booking {
 	b := domain.Booking{
 		ID: ids.New[ids.BookingPrefix](), CustomerID: ids.New[ids.CustomerPrefix](), Status: status, Version: 1,
@@ -97,7 +97,7 @@ func (f *Bookings) Settle(ctx context.Context, id domain.BookingID, s domain.Set
 	f.settled[id] = own(ctx, s)
 }
 
-// Asked is how often a settlement was asked for.
+// Asked returns how often a settlement was requested.
 func (f *Bookings) Asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 	return s.value, nil
 }
 
-// Add makes an invoice of the caller.
+// Add creates an invoice of the caller.
 func (f *Invoices) Add(ctx context.Context, booking domain.BookingID, status string, due int64, currency string) domain.Invoice {
 	v := domain.Invoice{ID: ids.New[ids.InvoicePrefix](), BookingID: booking, Status: status, Due: money.Amount{Minor: due, Currency: currency}}
 	f.mu.Lock()
