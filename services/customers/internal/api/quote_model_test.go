@@ -144,51 +144,53 @@ func TestQuotesAreLinearizable(t *testing.T) {
 			[]error{nil, apperr.ErrUnavailable, apperr.ErrUnavailable},
 		},
 	} {
-		for round := range rounds {
-			w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-			w.quotes.Patience = 300 * time.Millisecond
-			q := w.sentQuote(ctx, "")
-			hook := func(_ context.Context, call string) error {
-				if call != "create" {
-					return nil
-				}
-				time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
-				return tc.refusals[rand.IntN(len(tc.refusals))]
-			}
-			w.bookings.Before = hook
-			if name == "expiring" && round%2 == 0 { // answers are lost as well
-				w.bookings.After = hook
-			}
-			var mu sync.Mutex
-			var ops []porcupine.Operation
-			var clients sync.WaitGroup
-			for client := range 5 {
-				clients.Go(func() {
-					for range 4 {
-						verb, began := tc.verbs[rand.IntN(len(tc.verbs))], time.Now()
-						out := w.tell(ctx, q.ID, verb)
-						mu.Lock()
-						ops = append(ops, porcupine.Operation{ClientId: client, Input: verb, Output: out, Call: began.UnixNano(), Return: time.Now().UnixNano()})
-						mu.Unlock()
+		for round := range rounds { // each round is a test of its own, which closes its connections
+			t.Run(fmt.Sprintf("%s %d", name, round), func(t *testing.T) {
+				w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+				w.quotes.Patience = 300 * time.Millisecond
+				q := w.sentQuote(ctx, "")
+				hook := func(_ context.Context, call string) error {
+					if call != "create" {
+						return nil
 					}
-				})
-			}
-			clients.Wait()
-			w.bookings.Before, w.bookings.After = nil, nil
-			w.resumeAccepts(time.Hour)
-			if got := w.readQuote(ctx, q.ID); got.Status == "accepted" {
-				w.ended(q, 1, 1, 1)
-			} else {
-				w.ended(q, 0, 0, 0)
-			}
-			if result := porcupine.CheckOperations(offeredModel, ops); !result {
-				slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
-				var lines []string
-				for _, op := range ops {
-					lines = append(lines, fmt.Sprintf("%d–%d client %d: %s", (op.Call-ops[0].Call)/1000, (op.Return-ops[0].Call)/1000, op.ClientId, offeredModel.DescribeOperation(op.Input, op.Output)))
+					time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+					return tc.refusals[rand.IntN(len(tc.refusals))]
 				}
-				t.Fatalf("%s, round %d: no order of\n%s", name, round, strings.Join(lines, "\n"))
-			}
+				w.bookings.Before = hook
+				if name == "expiring" && round%2 == 0 { // answers are lost as well
+					w.bookings.After = hook
+				}
+				var mu sync.Mutex
+				var ops []porcupine.Operation
+				var clients sync.WaitGroup
+				for client := range 5 {
+					clients.Go(func() {
+						for range 4 {
+							verb, began := tc.verbs[rand.IntN(len(tc.verbs))], time.Now()
+							out := w.tell(ctx, q.ID, verb)
+							mu.Lock()
+							ops = append(ops, porcupine.Operation{ClientId: client, Input: verb, Output: out, Call: began.UnixNano(), Return: time.Now().UnixNano()})
+							mu.Unlock()
+						}
+					})
+				}
+				clients.Wait()
+				w.bookings.Before, w.bookings.After = nil, nil
+				w.resumeAccepts(time.Hour)
+				if got := w.readQuote(ctx, q.ID); got.Status == "accepted" {
+					w.ended(q, 1, 1, 1)
+				} else {
+					w.ended(q, 0, 0, 0)
+				}
+				if result := porcupine.CheckOperations(offeredModel, ops); !result {
+					slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+					var lines []string
+					for _, op := range ops {
+						lines = append(lines, fmt.Sprintf("%d–%d client %d: %s", (op.Call-ops[0].Call)/1000, (op.Return-ops[0].Call)/1000, op.ClientId, offeredModel.DescribeOperation(op.Input, op.Output)))
+					}
+					t.Fatalf("no order of\n%s", strings.Join(lines, "\n"))
+				}
+			})
 		}
 	}
 }
