@@ -1,5 +1,5 @@
-// Command bookings serves the catalogue and the bookings of every tenant, migrates its database, creates demo data, and
-// sends dead letters back.
+// Command bookings serves the catalogue and the bookings of every tenant, migrates its database, creates demo data, and resends
+// dead letters.
 package main
 
 import (

@@ -22,7 +22,7 @@ const (
 	patience     = 4 * time.Second // of a request that sets the test clock, for the expiry of quotes; the gateway waits 10 s
 )
 
-// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+// wire builds everything from top to bottom and registers it with rt. It stops in the reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	to, err := cfg.Upstreams.Clients("bookings", cfg.SignKeys)
 	if err != nil {

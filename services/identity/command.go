@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// tool is one running command: the app, the actor, and how the result is printed.
+// tool is one running command: the app, the actor, and the format of its output.
 type tool struct {
 	*app.App
 	by   domain.Origin
@@ -47,7 +47,7 @@ func command(run func(t tool, args []string) error) func(*cobra.Command, []strin
 	}
 }
 
-// openTools builds the verbs for one command; c are the settings, and closeAll closes the connections.
+// openTools builds the use cases for one command. c holds the settings, and closeAll closes the connections.
 func openTools(ctx context.Context) (identity *app.App, c toolConfig, closeAll func(), err error) {
 	c, err = loadTools()
 	if err != nil {
@@ -73,7 +73,7 @@ func openTools(ctx context.Context) (identity *app.App, c toolConfig, closeAll f
 	}
 	identity = &app.App{
 		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), // a command prints what failed
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), // the command prints the error itself
 	}
 	return identity, c, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
 }
@@ -96,7 +96,7 @@ func withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// inWords turns a public error into one line for people: the fields by the names of their flags.
+// inWords turns a public error into one line for people. It names the fields by their flags.
 func inWords(err error) error {
 	var e *apperr.Error
 	if !errors.As(err, &e) {
@@ -136,7 +136,7 @@ func table(out io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// late prints on stderr that the gateways do not know of the change yet.
+// late prints on stderr that the gateways do not know the change yet.
 func (t tool) late(published bool) {
 	if !published {
 		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is unavailable. The change is saved, and identity publishes it to the gateways when Redis is available again.")

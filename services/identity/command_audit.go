@@ -148,7 +148,7 @@ func keptHeads(file string) (map[string]domain.KeptHead, error) {
 	return heads, nil
 }
 
-// missing are the tenants whose head was kept and that do not exist any more.
+// missing returns the tenants whose head was kept and that no longer exist.
 func missing(found []app.Verdict, kept map[string]domain.KeptHead) []app.Verdict {
 	var out []app.Verdict
 	for _, slug := range slices.Sorted(maps.Keys(kept)) {

@@ -45,7 +45,7 @@ func keyCreate() *cobra.Command {
 	return required(cmd, "tenant", "mode", "scopes")
 }
 
-// printSecret prints a key that was just made.
+// printSecret prints a key that was just created.
 func (t tool) printSecret(k domain.Key, secret string) error {
 	out := struct {
 		view.AdminKey
@@ -142,7 +142,7 @@ func keyState(k domain.Key) string {
 	return "active"
 }
 
-// required marks flags that the command cannot do without.
+// required marks flags that the command requires.
 func required(cmd *cobra.Command, names ...string) *cobra.Command {
 	for _, name := range names {
 		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist

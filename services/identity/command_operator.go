@@ -43,7 +43,7 @@ func operatorInvite() *cobra.Command {
 	return required(cmd, "tenant", "role", "name")
 }
 
-// giveLink prints a one-time link, which is a secret until it is used, and mails it where mail is set up.
+// giveLink prints a one-time link, which is secret until it is used, and sends it by e-mail if mail is configured.
 func (t tool) giveLink(o domain.Operator, token, subject, without string) error {
 	out := struct {
 		ID    string  `json:"id"`
@@ -61,7 +61,7 @@ func (t tool) giveLink(o domain.Operator, token, subject, without string) error 
 	return t.print(out, []string{o.Email, *out.Link}, []string{"", "The link works once, for 24 hours." + mailed})
 }
 
-// mail sends a link, and returns what to say of it.
+// mail sends a link and returns the text to print about it.
 func (t tool) mail(to, subject, link string) (said string, err error) {
 	m, err := mailer(t.conf.Mail)
 	if err != nil || m == nil {
@@ -127,7 +127,7 @@ func operatorRemove() *cobra.Command {
 	return required(cmd, "tenant")
 }
 
-// inTenant runs a change at a tenant, and says when the gateways do not know of it yet.
+// inTenant runs a change at a tenant and reports if the gateways do not know it yet.
 func (t tool) inTenant(ref string, change func(of domain.Tenant) (published bool, err error)) error {
 	of, err := t.Tenant(t.cmd.Context(), ref)
 	if err != nil {

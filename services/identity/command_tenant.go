@@ -123,7 +123,7 @@ func tenantRow(t domain.Tenant) []string {
 	return []string{t.ID.String(), t.Slug, t.Name, t.Timezone, t.Currency}
 }
 
-// fromFlags reads the flags that were given.
+// fromFlags reads the given flags.
 func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 	var p domain.TenantPatch
 	var wrong []apperr.FieldError

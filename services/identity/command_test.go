@@ -69,7 +69,7 @@ func setting(t *testing.T, name string) string {
 	return v
 }
 
-// newShell makes the database and its roles as `make up` does, migrates by the command, and drops all at the end.
+// newShell creates the database and its roles as `make up` does, migrates by the command, and drops everything at the end.
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), url: setting(t, "TEST_POSTGRES_URL"), prefix: "t" + ids.New[ids.RequestPrefix]().String()[4:] + "_"}
@@ -222,7 +222,8 @@ func TestTenantCommands(t *testing.T) {
 	}
 }
 
-// A setting that the command line writes comes back as it was written, in the answer and in the next reading.
+// TestEachFieldOfATenantIsWritten checks that a setting written by the command line is returned as it was written, in the
+// response and in the next read.
 func TestEachFieldOfATenantIsWritten(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -298,7 +299,7 @@ func TestKeyCommands(t *testing.T) {
 	}
 }
 
-// Records are listed newest first, one a line, and selected by object, time and number.
+// TestAuditList checks that records are listed newest first, one per line, and selected by object, time, and number.
 func TestAuditList(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -363,7 +364,7 @@ func TestAuditVerifyFailsOnTampering(t *testing.T) {
 	s.run("audit", "verify", "--tenant", "other")
 }
 
-// What --json prints is kept in a file, and --kept compares with it.
+// TestAuditVerifyAgainstKeptHeads checks that the output of --json is kept in a file, and that --kept compares with it.
 func TestAuditVerifyAgainstKeptHeads(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -410,7 +411,7 @@ func TestRevokeWithoutRedis(t *testing.T) {
 	}
 }
 
-// The process serves while Kafka is away, is not open to unsigned calls, and stops by a signal.
+// TestServe checks that the process serves while Kafka is unavailable, refuses unsigned calls, and stops on a signal.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

@@ -19,22 +19,23 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// auditWait gathers events: what they record of a tenant is one link of its chain after another, cheap only in batches.
+// auditWait is how long to collect events. The records of a tenant form one chain, so writing them is efficient only in batches.
 const auditWait = time.Second
 
 const endingsEvery = 5 * time.Second
 
-// Memory of the process where nothing else limits it, besides what its passwords take.
+// otherMemory is the memory of the process besides that for passwords, if nothing else limits it.
 const otherMemory = 256 << 20
 
-// boundMemory lets the collector work in time where neither a container nor GOMEMLIMIT sets a limit: each password leaves 64 MiB behind.
+// boundMemory makes the garbage collector run in time if neither a container nor GOMEMLIMIT sets a limit, because each password
+// leaves 64 MiB behind.
 func boundMemory(passwords int) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(otherMemory + int64(passwords)*app.PasswordMemory)
 	}
 }
 
-// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+// wire builds everything from top to bottom and registers it with rt. It stops in the reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	boundMemory(cfg.PasswordsAtOnce)
 	box, err := crypt.NewBox(cfg.EncryptionKeys)

@@ -8,8 +8,8 @@ import "embed"
 //go:embed *.sql
 var FS embed.FS
 
-// Exempt are the tables that are not under row-level security by tenant and mode, each with the reason. A test
-// fails on any other table without it.
+// Exempt lists the tables that are not under row-level security by tenant and mode, each with the reason. A test fails for any
+// other table without it.
 var Exempt = map[string]string{
 	"tenants":           "a tenant spans both modes: under a policy by tenant alone",
 	"audit_heads":       "one chain per tenant, over both modes: under a policy by tenant alone",

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// listAvailability answers all days at once. A malformed id is as good as unknown: the days are empty.
+// listAvailability returns all days in one response. A malformed id counts as unknown, and then the days are empty.
 func (a *API) listAvailability(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	timezone := caller.FromContext(ctx).Timezone
@@ -45,7 +45,7 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return fieldOf("starts_at", err)
 	}
-	unit, _ := rest.FilterID[domain.UnitPrefix](q, "unit_id") // of a malformed one the zero id, which no unit has
+	unit, _ := rest.FilterID[domain.UnitPrefix](q, "unit_id") // a malformed id gives the zero id, which no unit has
 	reason, err := a.Bookings.Explain(ctx, *unit, start)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (w *world) days(ctx context.Context, query string) []day {
 	return decode[struct{ Data []day }](w.do(ctx, "GET", "/availability?"+query, "").is(200)).Data
 }
 
-// reason explains a slot; "" is that it can be booked.
+// reason returns why a slot cannot be booked; "" means that it can.
 func (w *world) reason(ctx context.Context, unit, at string) string {
 	w.T.Helper()
 	got := decode[struct {
@@ -61,7 +61,7 @@ func (w *world) reason(ctx context.Context, unit, at string) string {
 	return *got.Reason
 }
 
-// statuses are those of a unit's slots on a day, by their first letters.
+// statuses returns the first letter of the status of each of a unit's slots on a day.
 func (d day) statuses(unit string) string {
 	var b strings.Builder
 	for _, u := range d.Units {
@@ -74,8 +74,8 @@ func (d day) statuses(unit string) string {
 	return b.String()
 }
 
-// Every slot that is shown available can be booked, each in its turn until none is left; around the days on
-// which clocks change, too.
+// TestEverySlotOfferedIsBooked checks that every slot shown as available can be booked, one after another until none is left,
+// including around the days on which clocks change.
 func TestEverySlotOfferedIsBooked(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -166,7 +166,7 @@ func TestAvailabilityFollowsBookings(t *testing.T) {
 	}
 }
 
-// A booking that began long before the days that are asked for keeps its unit on them.
+// TestALongBookingIsSeen checks that a booking that began long before the requested days keeps its unit on those days.
 func TestALongBookingIsSeen(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -182,7 +182,7 @@ func TestALongBookingIsSeen(t *testing.T) {
 	}
 }
 
-// offset is the caller's on the first of May, as RFC 3339 writes it.
+// offset returns the caller's UTC offset on May 1 in RFC 3339 notation.
 func (w *world) offset(ctx context.Context) string {
 	loc, err := time.LoadLocation(caller.FromContext(ctx).Timezone)
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *world) offset(ctx context.Context) string {
 	return time.Date(2030, 5, 1, 12, 0, 0, 0, loc).Format("Z07:00")
 }
 
-// What a day is said to cost from is what a booking of that day costs.
+// TestPriceFromIsCharged checks that the lowest price shown for a day is the price of a booking on that day.
 func TestPriceFromIsCharged(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -251,7 +251,7 @@ func TestAvailabilityIsRefused(t *testing.T) {
 	w.do(ctx, "GET", "/availability/explain?unit_id="+s.ada.String()+at, "").is(503, "unavailable")
 }
 
-// Neither answer shows what another tenant, or the other mode, has taken.
+// TestAvailabilityIsOnesOwn checks that neither response shows what another tenant or the other mode has booked.
 func TestAvailabilityIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()

@@ -87,7 +87,7 @@ func (a *API) listBookings(c *gin.Context) error {
 	})
 }
 
-// shownBookings reads one page, each booking as it is now.
+// shownBookings reads one page and returns each booking in its present state.
 func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand bool) (page.Rows[page.Shown[api.Booking]], error) {
 	rows, err := store.Bookings(ctx, db, f, r)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f stor
 
 func (a *API) now(ctx context.Context) time.Time { return caller.FromContext(ctx).Now(a.Now()) }
 
-// expands reports whether customers are to be embedded, which needs their own read scope.
+// expands reports whether to embed customers. Embedding requires the read scope for customers.
 func expands(ctx context.Context, q contract.Query) (bool, error) {
 	if !slices.Contains(q.List("expand"), "customer") {
 		return false, nil
@@ -118,8 +118,8 @@ func expands(ctx context.Context, q contract.Query) (bool, error) {
 	return true, nil
 }
 
-// bodies are the public bodies of bookings, their customers embedded where asked, by one call; then only of so many of
-// the first bookings as it has looked the customers up of: their customers alone fill a page.
+// bodies returns the public bodies of bookings. With expand, it embeds their customers with one call. It then returns only the
+// first bookings, up to the last one whose customer was looked up, because these customers alone fill a page.
 func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([]api.Booking, error) {
 	out := make([]api.Booking, len(list))
 	var wanted []domain.CustomerID
@@ -152,7 +152,7 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 	return out, nil
 }
 
-// bookingFilter reads the filters; none when an id among them is malformed, so that no row matches.
+// bookingFilter reads the filters. It returns true for none when one of the ids is malformed, so that no row matches.
 func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.BookingFilter, none bool, err error) {
 	var bad [4]bool
 	f = store.BookingFilter{Now: a.now(ctx), EventType: filterText(q, "event_type"), Metadata: q.Map("metadata")}

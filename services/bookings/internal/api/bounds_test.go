@@ -20,7 +20,7 @@ func entries(n int) string {
 	return "{" + strings.Join(list, ",") + "}"
 }
 
-// Each field at its bound and one past it.
+// TestBounds checks each field at its bound and one past it.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// A hundred of the largest bookings, of a hundred of the largest customers, come in pages that are small enough, each
-// once; a customer that many share is embedded in each.
+// TestPagesOfTheLargestBookings checks that a hundred of the largest bookings, each of one of the largest customers, are returned
+// in sufficiently small pages, each booking once. A customer shared by several bookings is embedded in each of them.
 func TestPagesOfTheLargestBookings(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), in(pgtest.Ctx(t, caller.Test), func(c *caller.Caller) { c.Scopes = []string{"read:customers"} })
@@ -46,7 +46,7 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 		t.Errorf("expanded: %d of %d rows in %d pages, %d calls", len(got), len(want), len(expanded), w.customers.Calls()-calls)
 	}
 	for _, size := range expanded[:len(expanded)-1] {
-		if size < page.MaxBytes/2 { // one row has no quarter of it
+		if size < page.MaxBytes/2 { // one row takes less than a quarter of it
 			t.Errorf("a page of %d bytes, and others follow", size)
 		}
 	}
@@ -69,7 +69,7 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 	}
 }
 
-// The lists of the catalogue end by bytes as well.
+// TestPagesOfTheLargestCatalogue checks that the lists of the catalogue are limited by bytes as well.
 func TestPagesOfTheLargestCatalogue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

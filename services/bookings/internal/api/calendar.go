@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// listCalendar answers the bookings of a range of days.
+// listCalendar returns the bookings of a range of days.
 func (a *API) listCalendar(c *gin.Context) error {
 	ctx := c.Request.Context()
 	days, err := reportDays(c, availability.MaxDays)
@@ -42,7 +42,7 @@ func (a *API) listCalendar(c *gin.Context) error {
 	return rest.Object(c, internalapi.BookingCalendar{Timezone: days.Loc.String(), Data: data, Truncated: more})
 }
 
-// listDueBookings answers the bookings that somebody should look after, by two statements.
+// listDueBookings returns the bookings that need attention. It uses two statements.
 func (a *API) listDueBookings(c *gin.Context) error {
 	ctx := c.Request.Context()
 	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
@@ -69,7 +69,7 @@ func shown(list []report.Booking) []internalapi.DueBooking {
 	return out
 }
 
-// reportDays reads the range of a report, of so many of the operator's days at most.
+// reportDays reads the range of a report. The range has at most the given number of the operator's days.
 func reportDays(c *gin.Context, most int) (report.Days, error) {
 	loc, err := civil.Location(caller.FromContext(c.Request.Context()).Timezone)
 	if err != nil {

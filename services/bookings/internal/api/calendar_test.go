@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// operator is ctx for an operator with these scopes.
+// operator returns ctx for an operator with these scopes.
 func operator(ctx context.Context, scopes ...string) context.Context {
 	return in(ctx, func(c *caller.Caller) { c.Credential, c.Scopes = "op_1", scopes })
 }
@@ -35,7 +35,7 @@ func (w *world) calendar(ctx context.Context, query string) calendar {
 	return decode[calendar](a)
 }
 
-// numbers are those of the bookings of a calendar, in its order.
+// numbers returns the numbers of the bookings of a calendar, in its order.
 func (w *world) numbers(ctx context.Context, query string) (list []string) {
 	w.T.Helper()
 	for _, b := range w.calendar(ctx, query).Data {
@@ -44,7 +44,7 @@ func (w *world) numbers(ctx context.Context, query string) (list []string) {
 	return list
 }
 
-// Each field is that of the public booking.
+// TestCalendarShowsBookings checks that each field equals that of the public booking.
 func TestCalendarShowsBookings(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -74,7 +74,7 @@ func TestCalendarShowsBookings(t *testing.T) {
 	}
 }
 
-// A booking is in the calendar of each day that it or its claim touches, and of no other.
+// TestCalendarDays checks that a booking is in the calendar of each day that it or its claim touches, and of no other day.
 func TestCalendarDays(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -127,7 +127,8 @@ func TestCalendarDays(t *testing.T) {
 	}
 }
 
-// A calendar narrows to units and to a service. What is cancelled or expired, by whatever clock, is in it only when all is asked.
+// TestCalendarFilters checks that a calendar can be filtered by units and by service. It contains cancelled and expired bookings,
+// by any clock, only when all bookings are requested.
 func TestCalendarFilters(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -168,7 +169,7 @@ func TestCalendarFilters(t *testing.T) {
 	w.clock.move(-2 * time.Hour)
 }
 
-// An operator sees the bookings of one tenant and one mode.
+// TestCalendarIsATenants checks that an operator sees the bookings of one tenant and one mode.
 func TestCalendarIsATenants(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -217,7 +218,7 @@ func TestCalendarIsTheConsoles(t *testing.T) {
 	}
 }
 
-// An answer ends at 4 MiB and says so. The bound of 10,000 bookings is the store's.
+// TestCalendarIsBounded checks that a response ends at 4 MiB and reports this. The store enforces the limit of 10,000 bookings.
 func TestCalendarIsBounded(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

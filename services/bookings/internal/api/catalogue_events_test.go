@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// told returns the events since the first n as "type id version", and checks that each is internal and holds what GET answers.
+// told returns the events after the first n as "type id version". It checks that each event is internal and contains what GET
+// returns.
 func (w *world) told(ctx context.Context, n int) (list []string) {
 	w.T.Helper()
 	paths := map[string]string{"service.updated": "/services/", "unit.updated": "/units/", "package.updated": "/packages/", "holiday_rule.updated": "/holiday-rules/"}
@@ -34,8 +35,9 @@ func (w *world) told(ctx context.Context, n int) (list []string) {
 	return list
 }
 
-// Each create and each change of a service, a unit, a package or a holiday rule has one event, which says what was there before;
-// a link is a change of both ends. What shows nothing and what is refused has none.
+// TestCatalogueEvents checks that each create and each change of a service, a unit, a package, or a holiday rule has one event,
+// which contains the previous values. A link changes both of its ends. A change without a visible effect and a refused request
+// have no event.
 func TestCatalogueEvents(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -78,7 +80,7 @@ func TestCatalogueEvents(t *testing.T) {
 	expect("refused")
 }
 
-// Parallel changes of one unit are told in the order of its versions, none left out.
+// TestCatalogueEventsInOrder checks that parallel changes of one unit are published in the order of its versions, without gaps.
 func TestCatalogueEventsInOrder(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)

@@ -87,8 +87,8 @@ type booking struct {
 	Customer    json.RawMessage
 }
 
-// shop is the catalogue of most tests: a tour of 2 h with buffers of 15 and 30 minutes on two boats, a
-// rental without a duration on a third, and a unit and a service that stand alone.
+// shop is the catalogue that most tests use: a tour of 2 h with buffers of 15 and 30 minutes on two boats, a rental without a
+// duration on a third boat, and a unit and a service without links.
 type shop struct {
 	tour, rental, idle    domain.ServiceID
 	ada, bee, cat         domain.UnitID
@@ -152,7 +152,7 @@ func (w *world) insert(ctx context.Context, c store.Catalogue) {
 	}
 }
 
-// customer makes one that the customers service knows and this one does not yet.
+// customer creates a customer that the customers service knows and this service does not know yet.
 func (w *world) customer(ctx context.Context) string {
 	return w.customers.Add(caller.FromContext(ctx), "Ann Smith").String()
 }

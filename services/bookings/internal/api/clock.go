@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// testMode is the existence of a test clock: in live mode there is none, whatever the request says.
+// testMode checks that a test clock can exist. Live mode has none, regardless of the rest of the request.
 func (a *API) testMode(ctx context.Context, _ string) error { return a.Clocks.Allowed(ctx) }
 
 func (a *API) getTestClock(c *gin.Context) error {

@@ -26,13 +26,13 @@ type testClock struct {
 	Frozen bool
 }
 
-// shift moves the years of what a clock is set to along with the calendar, as a clock is never behind the time of day:
-// 2030 was four years ahead when these tests were written.
+// shift moves the years of the clock settings along with the calendar, because a test clock is never behind real time: 2030 was
+// four years ahead when these tests were written.
 var shift = time.Now().Year() - 2026
 
 var shifted = regexp.MustCompile(`203\d`)
 
-// ahead is text with its years of the 2030s shifted.
+// ahead returns the text with its years of the 2030s shifted.
 func ahead(text string) string {
 	return shifted.ReplaceAllStringFunc(text, func(year string) string {
 		n, _ := strconv.Atoi(year)
@@ -40,7 +40,7 @@ func ahead(text string) string {
 	})
 }
 
-// freeze sets the test clock and returns ctx as the gateway signs the tenant's next request.
+// freeze sets the test clock and returns ctx as the gateway signs it for the tenant's next request.
 func (w *world) freeze(ctx context.Context, at time.Time) context.Context {
 	w.T.Helper()
 	got := decode[testClock](w.setClock(ctx, at.Format(time.RFC3339Nano)).is(200))
@@ -55,7 +55,7 @@ func (w *world) setClock(ctx context.Context, now string, headers ...header) ans
 	return w.do(ctx, "POST", "/test-clock", `{"now":`+str(now)+`}`, headers...)
 }
 
-// ticking is ctx with what identity says of the tenant's clock.
+// ticking returns ctx with the tenant's clock as identity reports it.
 func (w *world) ticking(ctx context.Context) context.Context {
 	known := w.tenants.Clock(caller.FromContext(ctx).Tenant)
 	return in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = known.FrozenAt, known.Version })
@@ -78,7 +78,7 @@ func TestClockForwardOnly(t *testing.T) {
 	if got := w.shown(ctx); !got.Frozen || !got.Now.Equal(at) {
 		t.Errorf("got %+v", got)
 	}
-	ctx = w.freeze(ctx, at) // no step is a step forward too
+	ctx = w.freeze(ctx, at) // the same time counts as a step forward
 	w.setClock(ctx, ahead("2030-05-01T12:00:00Z")).is(422, "invalid_request", "now")
 	w.setClock(ctx, ahead("2030-05-01")).is(422, "invalid_request", "now") // midnight in New York, 8 hours ago
 	if got := decode[testClock](w.setClock(ctx, ahead("2030-05-02")).is(200)); !got.Now.Equal(time.Date(2030+shift, 5, 2, 4, 0, 0, 0, time.UTC)) {
@@ -102,7 +102,8 @@ func TestClockForwardOnly(t *testing.T) {
 	w.freeze(ctx, time.Now().Add(time.Hour).Truncate(time.Second).UTC()) // before 2030, after now
 }
 
-// Live mode has no clock, whatever else is wrong with the request; what the key was used for comes first.
+// TestClockInLiveMode checks that live mode has no clock, even when the request has other errors. The response stored for the key
+// takes precedence.
 func TestClockInLiveMode(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -132,7 +133,8 @@ func TestClockInLiveMode(t *testing.T) {
 	}
 }
 
-// What is due by the new time is expired when the answer is there; another tenant and live mode stay as they are.
+// TestClockExpiresWhatIsDue checks that everything due by the new time is expired when the response arrives. Another tenant and
+// live mode do not change.
 func TestClockExpiresWhatIsDue(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -161,13 +163,13 @@ func TestClockExpiresWhatIsDue(t *testing.T) {
 			t.Errorf("%s was not due", b.ID)
 		}
 	}
-	w.book(ctx, slot) // its unit is free at once
+	w.book(ctx, slot) // its unit becomes free immediately
 	if got := w.get(ctx, held.ID); got.Status != "expired" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A booking that cannot be read holds up no other one that is due.
+// TestClockGoesRoundWhatFails checks that a booking that cannot be read does not delay other due bookings.
 func TestClockGoesRoundWhatFails(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -185,7 +187,8 @@ func TestClockGoesRoundWhatFails(t *testing.T) {
 	}
 }
 
-// Hold, notice, advance, the 7 days and the times of a change follow the clock; created_at does not.
+// TestClockRules checks that the hold, the notice, the advance, the 7 days, and the times of a change follow the test clock.
+// created_at does not.
 func TestClockRules(t *testing.T) {
 	t.Parallel()
 	w, real := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -258,7 +261,8 @@ func TestClockReplays(t *testing.T) {
 	w.do(ctx, "DELETE", "/test-clock", "").is(503, "unavailable")
 }
 
-// Of different requests with one key at once, one sets the clock; the others are refused before they call identity.
+// TestOneKeyOfTheClock checks that of different parallel requests with one key, exactly one sets the clock. The others are
+// refused before they call identity.
 func TestOneKeyOfTheClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,7 +286,8 @@ func TestOneKeyOfTheClock(t *testing.T) {
 	}
 }
 
-// A process that dies between identity and its own database: the same request once more heals it.
+// TestClockAfterACrash checks that, when a process crashes between the call to identity and the write to its own database, the
+// same request sent again repairs the state.
 func TestClockAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -301,7 +306,8 @@ func TestClockAfterACrash(t *testing.T) {
 	}
 }
 
-// A unit that stays locked delays the answer until it is safe to give up; the repetition does the rest.
+// TestClockWaitsForWhatIsLocked checks that a locked unit delays the response until it is safe to give up. The repeated request
+// completes the rest.
 func TestClockWaitsForWhatIsLocked(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -317,8 +323,9 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 	}
 }
 
-// A hold made by real time is judged by real time, although the news of the return to it is still on its way:
-// the projection learns it from the booking's own request, and old news does not come back.
+// TestClockLearnedFromABooking checks that a hold created in real time is judged by real time, even though the event about the
+// return to real time has not arrived yet. The projection gets the clock from the booking's own request, and an old event does
+// not overwrite it.
 func TestClockLearnedFromABooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -339,7 +346,8 @@ func TestClockLearnedFromABooking(t *testing.T) {
 	}
 }
 
-// The answer comes when customers has expired the quotes that are due by the new clock, in as many steps as it takes.
+// TestClockExpiresQuotes checks that the response arrives after customers has expired the quotes that are due by the new clock,
+// in as many steps as necessary.
 func TestClockExpiresQuotes(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -358,7 +366,8 @@ func TestClockExpiresQuotes(t *testing.T) {
 	}
 }
 
-// While customers is away, slow or in trouble, the clock is set all the same, and the answer comes in time.
+// TestClockWithoutCustomers checks that the clock is set and the response arrives in time while customers is unavailable, slow,
+// or failing.
 func TestClockWithoutCustomers(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// event_date_from and event_date_to find a booking by each of its local days, however long it is. One that ends at midnight does
-// not touch the day that begins then.
+// TestBookingsAreFoundByEachOfTheirDays checks that event_date_from and event_date_to find a booking by each of its local days,
+// regardless of its length. A booking that ends at midnight does not touch the day that begins then.
 func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test) // in New York
@@ -58,7 +58,8 @@ func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 	}
 }
 
-// A unit that is always open is offered over midnight, and each slot that is shown can be booked, on days of 23 and 25 hours too.
+// TestSlotsOverMidnightCanBeBooked checks that a unit that is always open is offered across midnight and that each slot shown can
+// be booked, also on days of 23 and 25 hours.
 func TestSlotsOverMidnightCanBeBooked(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// due reads the numbers of the bookings that somebody should look after.
+// due reads the numbers of the bookings that need attention.
 func (w *world) due(ctx context.Context) (holds, unpaid []string) {
 	w.T.Helper()
 	got := decode[internalapi.DueBookings](w.from(ctx, "console", "GET", "/due-bookings", "").is(200))
@@ -29,7 +29,8 @@ func (w *world) due(ctx context.Context) (holds, unpaid []string) {
 	return holds, unpaid
 }
 
-// Holds that run out within a day and unpaid deposits from today on are due, by the tenant's clock and calendar, whatever was booked later.
+// TestDueBookings checks that holds that lapse within a day and unpaid deposits from today on are due, by the tenant's clock and
+// calendar, regardless of later bookings.
 func TestDueBookings(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -41,7 +42,7 @@ func TestDueBookings(t *testing.T) {
 		return w.book(ctx, ahead(`"event_date":"2030-06-01","hold_minutes":%d`), minutes).Number
 	}
 	later, last, first := hold(24*60), hold(24*60-1), hold(1)
-	w.book(ctx, ahead(`"event_date":"2030-06-01"`)) // waits for ever
+	w.book(ctx, ahead(`"event_date":"2030-06-01"`)) // has no expiration time
 	deposit := func(day, more string) booking {
 		return w.book(ctx, `"event_date":%q,"package_id":%q%s`, ahead(day), s.flat, more)
 	}

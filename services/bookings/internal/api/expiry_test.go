@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/bookings/internal/app"
 )
 
-// run lets the worker run once.
+// run runs the worker once.
 func (w *world) run() {
 	w.T.Helper()
 	if err := w.expiry.Run(w.T.Context()); err != nil {
@@ -56,7 +56,7 @@ func TestWorkerExpires(t *testing.T) {
 	w.book(ctx, slot)
 }
 
-// Four workers, several tenants, more than one page: each hold expires once.
+// TestWorkersSideBySide checks that each hold expires once with four workers, several tenants, and more than one page.
 func TestWorkersSideBySide(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +79,7 @@ func TestWorkersSideBySide(t *testing.T) {
 		})
 	}
 	all.Wait()
-	w.run() // what one skipped because another had it is done, or is done now
+	w.run() // what one worker skipped because another held it is done now
 	if n := w.Count(`select count(*) from bookings where status = 'expired' and version = 2`); n != 3*each {
 		t.Errorf("%d expired, want %d", n, 3*each)
 	}
@@ -88,7 +88,8 @@ func TestWorkersSideBySide(t *testing.T) {
 	}
 }
 
-// Confirmation and expiry of one hold: one of them happens, and the claim stands or falls with it.
+// TestConfirmAgainstExpiry checks that of the confirmation and the expiry of one hold, exactly one takes effect, and that the
+// claim matches it.
 func TestConfirmAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
@@ -120,7 +121,7 @@ func TestConfirmAgainstExpiry(t *testing.T) {
 	}
 }
 
-// A booking that cannot be read holds up no other.
+// TestWorkerGoesRoundWhatFails checks that a booking that cannot be read does not delay other bookings.
 func TestWorkerGoesRoundWhatFails(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)

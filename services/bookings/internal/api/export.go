@@ -18,10 +18,10 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// exportPage is the bound in proto/internal/bookings.yaml.
+// exportPage is the page size that proto/internal/bookings.yaml states.
 const exportPage = page.DownloadRows
 
-// bookingsOfCustomer answers one page of the bookings of a customer, or of their ids.
+// bookingsOfCustomer returns one page of a customer's bookings, or of their ids.
 func (a *API) bookingsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
 	customer, err := ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id"))

@@ -20,7 +20,7 @@ type ofCustomer struct {
 	Next string
 }
 
-// ofCustomer reads all pages of the bookings of a customer; between runs before each further page.
+// ofCustomer reads all pages of a customer's bookings. It calls between before each further page.
 func (w *world) ofCustomer(ctx context.Context, customer, query string, between func()) (all ofCustomer, pages int) {
 	w.T.Helper()
 	for cursor := ""; ; between() {
@@ -34,8 +34,8 @@ func (w *world) ofCustomer(ctx context.Context, customer, query string, between 
 	}
 }
 
-// The bookings of a customer come in their public shape, the newest first, and those of nobody else; a hold that has run out is
-// shown as expired.
+// TestBookingsOfACustomer checks that a customer's bookings are returned in their public form, newest first, without bookings of
+// other customers. A booking whose hold has lapsed is shown as expired.
 func TestBookingsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -74,7 +74,8 @@ func TestBookingsOfACustomer(t *testing.T) {
 	w.from(test, "gateway", "GET", "/bookings?customer_id="+ann, "").is(401, "invalid_credential")
 }
 
-// Pages have a bounded number of rows and of bytes. A booking that is made between two pages repeats and skips none.
+// TestPagesOfBookingsOfACustomer checks that pages have a limited number of rows and bytes. A booking created between two pages
+// causes neither a repeated nor a skipped booking.
 func TestPagesOfBookingsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

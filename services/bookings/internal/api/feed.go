@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// readCustomers is what a feed with the names of customers needs besides its own scope.
+// readCustomers is the scope that a feed with customer names requires in addition to its own scope.
 const readCustomers = "read:customers"
 
 // feeds is how the handlers read and show a calendar feed.
@@ -76,7 +76,7 @@ func (a *API) listFeeds(c *gin.Context) error {
 	}, view.Feed)
 }
 
-// getCalendar answers the calendar of a token. Its entity tag is weak: it stands for the calendar's content.
+// getCalendar returns the calendar of a token. Its entity tag is weak because it identifies the content of the calendar.
 func (a *API) getCalendar(c *gin.Context) error {
 	body, err := a.Feeds.Calendar(c.Request.Context(), calendarToken(c.Param("token")))
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *API) getCalendar(c *gin.Context) error {
 	return httpx.Text(c, view.CalendarType, `W/"`+hex.EncodeToString(sum[:16])+`"`, body)
 }
 
-// calendarExists returns the 404 of an address that is no feed's.
+// calendarExists returns the 404 for an address that belongs to no feed.
 func (a *API) calendarExists(ctx context.Context, file string) error {
 	_, err := a.Feeds.Open(ctx, calendarToken(file))
 	return err

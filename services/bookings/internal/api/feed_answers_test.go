@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Every operation on feeds refuses an unknown caller, a body that is none and a query that it does not have; and a fault of the
-// database is an internal error.
+// TestAnswersOfFeeds checks that every operation on feeds refuses an unknown caller, an invalid body, and an unknown query
+// parameter. A database fault is an internal error.
 func TestAnswersOfFeeds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -21,7 +21,8 @@ func credential(ctx context.Context, id string, scopes ...string) context.Contex
 	return caller.With(ctx, who)
 }
 
-// A credential that only reads creates and deletes no feed, and without the scope of customers none that shows them.
+// TestReadersCreateNoFeeds checks that a read-only credential neither creates nor deletes a feed, and that a credential without
+// the customers scope cannot create a feed that shows customers.
 func TestReadersCreateNoFeeds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -39,8 +40,9 @@ func TestReadersCreateNoFeeds(t *testing.T) {
 	}
 }
 
-// A feed ends with the credential that made it: a rotation passes it on, and another tenant's credential of that id changes nothing. While
-// identity cannot be asked the feeds stay, and end as soon as it can.
+// TestAFeedEndsWithItsCredential checks that a feed ends with the credential that created it. A rotation passes the feed on, and
+// another tenant's credential with the same id changes nothing. While identity is unavailable, the feeds stay; they end as soon
+// as it responds.
 func TestAFeedEndsWithItsCredential(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

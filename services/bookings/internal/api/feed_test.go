@@ -43,7 +43,7 @@ func (w *world) feed(ctx context.Context, format string, args ...any) feed {
 	return f
 }
 
-// details is ctx with the scopes that a feed with details needs.
+// details returns ctx with the scopes that a feed with details requires.
 func details(ctx context.Context) context.Context {
 	return in(ctx, func(c *caller.Caller) { c.Scopes = append(slices.Clone(c.Scopes), "read:customers") })
 }
@@ -62,7 +62,7 @@ func (w *world) readPath(path string, headers ...header) answer {
 	return w.do(ctx, "GET", path, "", headers...)
 }
 
-// events are the events of a calendar by their UID.
+// events returns the events of a calendar by their UID.
 func (w *world) events(f feed) map[string]*ics.VEvent {
 	w.T.Helper()
 	a := w.read(f).is(200)
@@ -127,8 +127,8 @@ func TestEachFieldOfAFeedIsWritten(t *testing.T) {
 	}
 }
 
-// The address is in the answer of create and in its replays, and nowhere else: neither in the database nor in other
-// answers.
+// TestTheAddressOfAFeedIsASecret checks that the address is in the response of create and in its replays, and nowhere else:
+// neither in the database nor in other responses.
 func TestTheAddressOfAFeedIsASecret(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -157,7 +157,7 @@ func TestTheAddressOfAFeedIsASecret(t *testing.T) {
 	w.read(f).is(200)
 }
 
-// tables are all tables of the database.
+// tables returns all tables of the database.
 func (w *world) tables() []string {
 	w.T.Helper()
 	conn, err := pgx.Connect(w.T.Context(), w.DB.OwnerURL)
@@ -176,7 +176,8 @@ func (w *world) tables() []string {
 	return names
 }
 
-// Of 20 parallel requests for the last places as many succeed as there are, and every mode and tenant has its own.
+// TestTheCapOfFeeds checks that of 20 parallel requests for the last places, as many succeed as there are places. Every mode and
+// tenant has its own places.
 func TestTheCapOfFeeds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,7 +208,7 @@ func TestTheCapOfFeeds(t *testing.T) {
 	w.do(ctx, "POST", "/calendar-feeds", `{"name":"x"}`).is(422, "limit_reached", "name")
 }
 
-// Two tenants in two modes: ids, lists and calendars show nothing of each other.
+// TestFeedsAreIsolated checks that for two tenants in two modes, ids, lists, and calendars show nothing of each other.
 func TestFeedsAreIsolated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -248,7 +249,8 @@ func TestFeedsAreIsolated(t *testing.T) {
 	w.do(all[0], "GET", "/calendar-feeds/cf_x", "").is(404, "calendar_feed_not_found")
 }
 
-// A wrong token, a malformed one and a deleted feed answer the same 404, whatever else the request says.
+// TestUnknownCalendars checks that a wrong token, a malformed token, and a deleted feed return the same 404, regardless of the
+// rest of the request.
 func TestUnknownCalendars(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -274,8 +276,8 @@ func TestUnknownCalendars(t *testing.T) {
 	w.do(ctx, "DELETE", at, "").is(404, "calendar_feed_not_found")
 }
 
-// A calendar holds the bookings of 90 days before and 400 days after today, as the operator's clock, or its test clock,
-// shows the day; and of one unit when its feed names one.
+// TestTheRangeOfACalendar checks that a calendar contains the bookings from 90 days before today to 400 days after it, where
+// today follows the operator's clock or test clock. When its feed names a unit, it contains only bookings of that unit.
 func TestTheRangeOfACalendar(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), zoned(pgtest.Ctx(t, caller.Test), "Pacific/Auckland")
@@ -299,7 +301,7 @@ func TestTheRangeOfACalendar(t *testing.T) {
 	}
 }
 
-// An event follows its booking: status, sequence, times, and what it shows of the customer.
+// TestEventsOfACalendar checks that an event follows its booking: status, sequence, times, and the customer data that it shows.
 func TestEventsOfACalendar(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), zoned(pgtest.Ctx(t, caller.Test), "America/New_York")
@@ -341,7 +343,7 @@ func TestEventsOfACalendar(t *testing.T) {
 	}
 }
 
-// A calendar that has not changed answers 304, by any form of its entity tag.
+// TestUnchangedCalendars checks that an unchanged calendar returns 304 for any form of its entity tag.
 func TestUnchangedCalendars(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -360,7 +362,7 @@ func TestUnchangedCalendars(t *testing.T) {
 	w.read(f, header("If-None-Match: "+tag)).is(200)
 }
 
-// Above the bounds of a calendar the bookings that are furthest from today are left out.
+// TestTheBoundsOfACalendar checks that a calendar that exceeds its bounds omits the bookings furthest from today.
 func TestTheBoundsOfACalendar(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)

@@ -10,7 +10,8 @@ import (
 	publicapi "holdfast.dev/proto/api"
 )
 
-// A field that can be written comes back as it was written, in the answer and in the next reading.
+// TestEachFieldOfTheCatalogueIsWritten checks that a writable field is returned as it was written, in the response and in the
+// next read.
 func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -36,7 +37,8 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 		service), apitest.Written[publicapi.HolidayRuleUpdate])
 }
 
-// One function converts the bodies of creates and updates.
+// TestACreateHasTheFieldsOfAnUpdate checks that creates and updates have the same fields, because one function converts both
+// bodies.
 func TestACreateHasTheFieldsOfAnUpdate(t *testing.T) {
 	t.Parallel()
 	apitest.SameFields[publicapi.ServiceCreate, publicapi.ServiceUpdate](t)

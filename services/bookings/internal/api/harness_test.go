@@ -28,7 +28,7 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+// elsewhere lists the declared responses that this service never returns itself. The gateway returns them.
 var elsewhere = map[string][]int{
 	"createBooking": {403, 429, 504}, "listBookings": {429, 504}, "getBooking": {400, 429, 504},
 	"updateBooking": {429, 504}, "cancelBooking": {429, 504},
@@ -47,7 +47,7 @@ var elsewhere = map[string][]int{
 	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
 }
 
-// Identity makes the audit records of the test clock, which it owns.
+// TestMain excludes the audit records of the test clock, because identity owns that clock and writes them.
 func TestMain(m *testing.M) {
 	os.Exit(apitest.MainOfWrites(m, "bookings", elsewhere, "setTestClock", "deleteTestClock"))
 }
@@ -60,11 +60,11 @@ type world struct {
 	tenants   *peerstest.Tenants
 	clock     *clock
 	expiry    *app.Expiry
-	patience  time.Duration // for the expiry of quotes; 0: 5 s
+	patience  time.Duration // how long to wait for the expiry of quotes; 0: 5 s
 	late      atomic.Int64  // by how much the clock of the idempotency store is ahead
 }
 
-// clock is a real time that tests move.
+// clock is the real time, which tests can move.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time       { return time.Now().Add(time.Duration(c.ahead.Load())) }
@@ -116,12 +116,12 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct{ apitest.Answer }
 
 type header = apitest.Header
 
-// do sends a request as the gateway would and checks the answer against the contract.
+// do sends a request as the gateway would and checks the response against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
 	w.T.Helper()
 	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
@@ -138,7 +138,7 @@ func (w *world) from(ctx context.Context, peer, method, path, body string, heade
 	return answer{w.Send(ctx, w.engine, peer, method, "/internal/v1"+path, body, headers...)}
 }
 
-// book makes a booking with these fields.
+// book creates a booking with these fields.
 func (w *world) book(ctx context.Context, format string, args ...any) booking {
 	w.T.Helper()
 	return w.post(ctx, fmt.Sprintf("{"+format+"}", args...)).is(201).booking()

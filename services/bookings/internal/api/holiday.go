@@ -49,7 +49,8 @@ func (a *API) listHolidayRules(c *gin.Context) error {
 	}, view.HolidayRule)
 }
 
-// fromHolidayRule also converts the body of a create, which has the same fields; the contract checks those that it requires.
+// fromHolidayRule also converts the body of a create, which has the same fields. The contract checks the fields that a create
+// requires.
 func fromHolidayRule(b api.HolidayRuleUpdate) domain.HolidayRulePatch {
 	return domain.HolidayRulePatch{
 		Name: patch.FromPointer(b.Name), From: patch.FromPointer(b.DateFrom), To: patch.FromPointer(b.DateTo),

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// link asks, as customers does, for the booking of a quote or a lead.
+// link requests the booking of a quote or a lead, as customers does.
 func (w *world) link(ctx context.Context, origin, fields string) answer {
 	w.T.Helper()
 	return w.from(ctx, "customers", "POST", "/bookings", linkBody(origin, fields, time.Now().Add(time.Minute)))
@@ -34,7 +34,8 @@ func ofQuote(total, deposit int64) string {
 
 func ofLead() string { return fmt.Sprintf(`"lead_id":%q`, id[ids.LeadPrefix]()) }
 
-// The event of a booking that customers asks for names the caller on whose behalf it asks.
+// TestALinkedBookingNamesItsCaller checks that the event of a booking requested by customers names the caller on whose behalf
+// customers sends the request.
 func TestALinkedBookingNamesItsCaller(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -48,8 +49,9 @@ func TestALinkedBookingNamesItsCaller(t *testing.T) {
 	}
 }
 
-// With auto_confirm the booking of a quote is confirmed, without it is pending and has no hold, whatever the policy or the
-// body says of holds. Its amounts are the quote's, beside the package as it is.
+// TestBookingOfAQuote checks that the booking of a quote is confirmed with auto_confirm. Without it, the booking is pending and
+// has no hold, regardless of the holds in the policy and in the body. Its amounts are those of the quote, and the package stays
+// as it is.
 func TestBookingOfAQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -92,7 +94,7 @@ func TestBookingOfAQuote(t *testing.T) {
 	}
 }
 
-// move lets real time pass and expires what is due.
+// move advances real time and expires what is due.
 func (w *world) move(ctx context.Context, d time.Duration) {
 	w.T.Helper()
 	w.clock.move(d)
@@ -102,7 +104,8 @@ func (w *world) move(ctx context.Context, d time.Duration) {
 	w.clock.move(-d)
 }
 
-// The booking of a lead is an ordinary one, with its price and its hold. Quotes of one lead have their own bookings.
+// TestBookingOfALead checks that the booking of a lead is an ordinary booking with its own price and hold. Quotes of one lead
+// have their own bookings.
 func TestBookingOfALead(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -119,7 +122,8 @@ func TestBookingOfALead(t *testing.T) {
 	}
 }
 
-// Whatever the state of the booking, and whatever would refuse it today: the quote has this booking for ever.
+// TestLinkedOnce checks that a quote keeps its booking permanently, regardless of the state of the booking and of what would
+// refuse it today.
 func TestLinkedOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -137,7 +141,7 @@ func TestLinkedOnce(t *testing.T) {
 		}
 		check("pending", 1)
 		if name == "lead" {
-			w.clock.move(time.Hour) // the hold has run out, and the worker has not come yet
+			w.clock.move(time.Hour) // the hold has lapsed, and the worker has not run yet
 			a := w.from(ctx, "customers", "POST", "/bookings", linkBody(origin, fields, time.Now().Add(2*time.Hour))).is(200)
 			if a.booking().Status != "expired" {
 				t.Errorf("lapsed: %s", a.Body)
@@ -162,8 +166,8 @@ func TestLinkedOnce(t *testing.T) {
 	}
 }
 
-// Twenty requests for one quote at once: one booking, one event, and each gets it; with a unit, and without one, where only
-// the index is in the way.
+// TestTwentyForOneQuote checks that twenty parallel requests for one quote create one booking and one event, and that each
+// request gets the booking. It does so with a unit and without one, where only the index prevents a second booking.
 func TestTwentyForOneQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -192,7 +196,8 @@ func TestTwentyForOneQuote(t *testing.T) {
 	}
 }
 
-// Two quotes for one unit at one time: one has it, the other is told that it is taken.
+// TestTwoQuotesForOneUnit checks that of two quotes for one unit at one time, one gets it and the other receives the error that
+// it is taken.
 func TestTwoQuotesForOneUnit(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -205,7 +210,8 @@ func TestTwoQuotesForOneUnit(t *testing.T) {
 	}
 }
 
-// A request that comes too late does nothing, and neither does one that had to wait until it was too late.
+// TestLinkedInTime checks that a request that arrives too late does nothing, and neither does a request that waits until it is
+// too late.
 func TestLinkedInTime(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -230,13 +236,13 @@ func TestLinkedInTime(t *testing.T) {
 		t.Errorf("%d bookings, events %q", n, w.Types())
 	}
 	b := w.link(ctx, origin, fields).is(200).booking()
-	late(time.Now().Add(-time.Second)) // though there is one by now
+	late(time.Now().Add(-time.Second)) // even though a booking exists by now
 	if n := w.Count(`select count(*) from bookings`); n != 1 || b.Version != 1 {
 		t.Errorf("%d bookings", n)
 	}
 }
 
-// A body that POST /bookings refuses is refused in the same words.
+// TestLinkedBodyIsThatOfBookings checks that a body that POST /bookings refuses is refused with the same error.
 func TestLinkedBodyIsThatOfBookings(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -251,7 +257,7 @@ func TestLinkedBodyIsThatOfBookings(t *testing.T) {
 	} {
 		refused := w.post(ctx, "{"+fields+"}")
 		got := w.link(ctx, ofQuote(1, 0), fields)
-		words := func(a answer) string { // what is no JSON is found before the booking is read
+		words := func(a answer) string { // invalid JSON is detected before the booking is read
 			return column.ReplaceAllString(strings.NewReplacer(caller.FromContext(ctx).RequestID, "", "booking.", "").Replace(string(a.Body)), "column")
 		}
 		if refused.Status < 400 || got.Status != refused.Status || words(got) != words(refused) {
@@ -280,13 +286,14 @@ func TestLinkedBodyIsThatOfBookings(t *testing.T) {
 	}
 }
 
-// A price is what a booking of the package on that day costs; what a booking refuses of both is refused.
+// TestLinkedPrices checks that a price equals the price of a booking of the package on that day. A package or day that a booking
+// refuses is refused here too.
 func TestLinkedPrices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	other := w.shop(pg.OtherMode(ctx))
-	w.tenants.Set(domain.Policy{MaxAdvanceDays: new(0)}) // which is no affair of a price
+	w.tenants.Set(domain.Policy{MaxAdvanceDays: new(0)}) // which does not affect a price
 	type price struct {
 		Name          string
 		ServiceID     string `json:"service_id"`
@@ -325,7 +332,7 @@ func TestLinkedPrices(t *testing.T) {
 	}
 }
 
-// A look-up shows the caller's tenant and mode, and nothing of others'.
+// TestLookups checks that a look-up shows the caller's tenant and mode, and nothing of other tenants or modes.
 func TestLookups(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -354,7 +361,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// The id of a quote belongs to its tenant and mode: the same id elsewhere has a booking of its own.
+// TestLinksStayApart checks that the id of a quote belongs to its tenant and mode. The same id elsewhere has a booking of its
+// own.
 func TestLinksStayApart(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Each route with an id × {own, other mode, other tenant, unknown, malformed}.
+// TestIdsInAPath checks each route with an id × {own, other mode, other tenant, unknown, malformed}.
 func TestIdsInAPath(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -63,7 +63,8 @@ func TestIdsInAPath(t *testing.T) {
 			w.do(ctx, r.method, r.path+r.unknown+r.suffix+"?x=1", "").is(404, r.code)
 			continue
 		}
-		// A missing resource comes before an invalid body, key or condition; a stored answer before both.
+		// A missing resource takes precedence over an invalid body, key, or condition. A stored response takes precedence over all of
+		// these.
 		w.do(ctx, r.method, r.path+r.unknown+r.suffix, `{"notes":1,"reason":1,"name":1}`).is(404, r.code)
 		w.do(ctx, r.method, r.path+r.wrongMode+r.suffix, `{"notes":1,"reason":1,"name":1}`).is(403, "mode_mismatch")
 		w.do(ctx, r.method, r.path+r.own+r.suffix, `{"notes":1,"reason":1,"name":1}`, "If-Match: 1").is(422)
@@ -97,7 +98,7 @@ func TestReplay(t *testing.T) {
 	first := w.post(ctx, body, key).is(201)
 	b := first.booking()
 	w.patch(ctx, b.ID, `{"notes":"x"}`).is(200)
-	// Whatever has happened since, the first success stands.
+	// The first success stands, regardless of later changes.
 	w.Exec(`update customers set erased = true`)
 	w.Exec(`update units set status = 'retired'`)
 	w.tenants.Fail(apperr.ErrUnavailable)
@@ -126,7 +127,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Every answer of a refused request that the contract declares.
+// TestRefusals checks every error response that the contract declares.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -187,7 +188,7 @@ func TestRefusals(t *testing.T) {
 	w.do(ctx, "DELETE", "/test-clock", "").is(500, "internal_error")
 }
 
-// A request whose key is held by a transaction that does not end is refused after the lock time-out.
+// TestKeyInUse checks that a request whose key is held by a transaction that does not end is refused after the lock timeout.
 func TestKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

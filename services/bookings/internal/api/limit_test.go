@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/limit"
 )
 
-// capped is a kind of the catalogue with its caps.
+// capped is a kind of row in the catalogue, with its caps.
 type capped struct {
 	fill                   string // SQL that inserts so many rows of a state
 	sqlActive, sqlInactive string // the two states in SQL
@@ -54,8 +54,8 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// Of parallel requests one gets the last place within a cap. One more row, and the activation of an inactive one, are
-// refused until the cap allows it. Every mode and every tenant has its own caps.
+// TestCapsOfTheCatalogue checks that exactly one of several parallel requests gets the last place within a cap. One more row, and
+// the activation of an inactive row, are refused until the cap allows it. Every mode and every tenant has its own caps.
 func TestCapsOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -121,7 +121,7 @@ func (w *world) race(ctx context.Context, path, body string) (id string) {
 	return id
 }
 
-// The contract states the caps.
+// TestTheContractSaysTheCaps checks that the contract states the caps.
 func TestTheContractSaysTheCaps(t *testing.T) {
 	t.Parallel()
 	for _, k := range cappedKinds(shop{}) {

@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Ids in a body are those of the caller's tenant and mode; all others are unknown, on their field.
+// TestIdsInABody checks that ids in a body belong to the caller's tenant and mode. All other ids are reported as unknown, on
+// their field.
 func TestIdsInABody(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -85,7 +86,7 @@ func TestWhatGoesTogether(t *testing.T) {
 	}
 }
 
-// What was linked stays linked when it is retired later; only a new link is judged.
+// TestRetiredLater checks that a link stays when its target is retired later. Only new links are validated.
 func TestRetiredLater(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -27,7 +27,7 @@ func (w *world) list(ctx context.Context, path string) list {
 	return decode[list](w.do(ctx, "GET", path, "").is(200))
 }
 
-// fill inserts n bookings of ctx's caller, all made at the same instant.
+// fill inserts n bookings of ctx's caller, all created at the same instant.
 func (w *world) fill(ctx context.Context, n int, status string) {
 	w.T.Helper()
 	c := caller.FromContext(ctx)
@@ -43,7 +43,7 @@ func (w *world) fill(ctx context.Context, n int, status string) {
 		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), made, status)
 }
 
-// synced waits until a list has n rows: what still runs in this database holds sort=updated_at back.
+// synced waits until a list has n rows, because running transactions in this database delay sort=updated_at.
 func (w *world) synced(ctx context.Context, path string, n int) []booking {
 	w.T.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -53,7 +53,7 @@ func (w *world) synced(ctx context.Context, path string, n int) []booking {
 	}
 }
 
-// pages walks a list to its end; between is called after each page.
+// pages reads a list to its end. It calls between after each page.
 func (w *world) pages(ctx context.Context, query string, between func(page int, last list)) []string {
 	w.T.Helper()
 	var out []string
@@ -214,7 +214,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	}
 }
 
-// sort=updated_at leaves out what an older write that still runs could overtake.
+// TestSyncMissesNothing checks that sort=updated_at omits rows that an older write that is still running could precede.
 func TestSyncMissesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

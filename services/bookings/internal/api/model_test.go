@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// hours is a stretch of one unit's day; a booking of it keeps the unit for the whole of it.
+// hours is a time span within one unit's day. A booking occupies the unit for the entire span.
 type hours struct{ from, to int }
 
 func (h hours) meets(o hours) bool { return h.from < o.to && o.from < h.to }
@@ -26,7 +26,7 @@ func (h hours) json() string {
 	return fmt.Sprintf(`"event_date":"2030-05-01","event_start_time":"%02d:00","event_end_time":"%02d:00"`, 10+h.from, 10+h.to)
 }
 
-// input is what a client asks for: create, confirm, cancel, move, or advance, which lets all holds run out.
+// input is a client request: create, confirm, cancel, move, or advance, which makes all holds lapse.
 type input struct {
 	verb string
 	id   string
@@ -46,7 +46,7 @@ type claim struct {
 	until  int // the last epoch of its hold
 }
 
-// ledger is the model: one unit's bookings, and how often time has been advanced. It is never changed.
+// ledger is the model: one unit's bookings, and the number of times that time was advanced. It is immutable.
 type ledger struct {
 	epoch  int
 	claims map[string]claim
@@ -71,7 +71,7 @@ func (l ledger) with(id string, c claim) ledger {
 	return next
 }
 
-// step tells whether the answer is what one unit that is never taken twice would give, and what it is then.
+// step reports whether the output is possible for a unit that is never booked twice, and returns the next state.
 func (l ledger) step(in input, out output) (bool, ledger) {
 	c := l.claims[in.id]
 	switch in.verb {
@@ -91,7 +91,7 @@ func (l ledger) step(in input, out output) (bool, ledger) {
 			return out.status == 200, l
 		}
 	case "move":
-		if !l.keeps(c) { // what is over may be told again what it was
+		if !l.keeps(c) { // a final booking may be set to its own status again
 			return out.status == 422 || out.status == 200 && c.when == in.when, l
 		}
 		if l.taken(in.id, in.when) {
@@ -120,7 +120,7 @@ var model = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
 
-// history records what clients ask at once, and what they are told.
+// history records the parallel requests of clients and their responses.
 type history struct {
 	mu   sync.Mutex
 	made []string
@@ -150,7 +150,7 @@ func (h *history) note(client int, in input, out output, began, ended time.Time)
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: began.UnixNano(), Return: ended.UnixNano()})
 }
 
-// carry asks the service for what in wants.
+// carry sends the request that in describes.
 func (w *world) carry(ctx context.Context, unit string, in input) output {
 	var a answer
 	switch in.verb {
@@ -181,9 +181,9 @@ func (w *world) carry(ctx context.Context, unit string, in input) output {
 	return output{status: a.Status}
 }
 
-// Clients create, confirm, cancel and move bookings of one unit at once, while holds run out and the worker
-// expires them. There is an order of what they were told in which the unit was never taken twice, and no free
-// time was refused.
+// TestClaimsAreLinearizable runs clients that create, confirm, cancel, and move bookings of one unit in parallel, while holds
+// lapse and the worker expires them. It checks that the responses have an order in which the unit was never booked twice and no
+// free time was refused.
 func TestClaimsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	rounds := 6

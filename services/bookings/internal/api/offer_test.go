@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// offered is what services, units, packages and holiday rules have in common, and some of what they have not.
+// offered holds the common fields of services, units, packages, and holiday rules, and some fields that only some of them have.
 type offered struct {
 	ID           string
 	Name         string
@@ -31,7 +31,7 @@ type offered struct {
 	Recurrence   string
 }
 
-// offer creates one.
+// offer creates one row of the catalogue.
 func (w *world) offer(ctx context.Context, path, body string) offered {
 	w.T.Helper()
 	return decode[offered](w.do(ctx, "POST", path, body).is(201))
@@ -42,7 +42,7 @@ func (w *world) offered(ctx context.Context, path string) offered {
 	return decode[offered](w.do(ctx, "GET", path, "").is(200))
 }
 
-// offers is a body for each collection.
+// offers returns a body for each collection.
 func offers(s shop) map[string]string {
 	return map[string]string{
 		"/services":      `{"name":"Walk"}`,
@@ -52,7 +52,8 @@ func offers(s shop) map[string]string {
 	}
 }
 
-// What is created is what is read; a change raises the version, one that changes nothing does not.
+// TestOffersAreWritten checks that reading returns what was created. A change raises the version; a change without an effect does
+// not.
 func TestOffersAreWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -105,7 +106,7 @@ func TestOffersHaveDefaults(t *testing.T) {
 	}
 }
 
-// A link is seen from both ends, and a new one is a change of both.
+// TestLinksOfServicesAndUnits checks that a link is visible from both ends, and that a new link changes both.
 func TestLinksOfServicesAndUnits(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -132,7 +133,7 @@ func TestLinksOfServicesAndUnits(t *testing.T) {
 	want("/units/"+a.ID, 3)
 }
 
-// Many change the same links at once: every one succeeds, and no version is given twice.
+// TestLinksAtOnce checks that many parallel changes of the same links all succeed, and that no version is assigned twice.
 func TestLinksAtOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -158,7 +159,7 @@ func TestLinksAtOnce(t *testing.T) {
 	}
 }
 
-// Each field at its bounds and one past, for a new one and for a change.
+// TestOfferBounds checks each field at its bounds and one past them, for creates and for updates.
 func TestOfferBounds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -256,7 +257,7 @@ func TestOfferBounds(t *testing.T) {
 	}
 }
 
-// A duration that leads beyond the last date is refused where it is used, and offers nothing.
+// TestTheLongestDuration checks that a duration that leads beyond the last date is refused where it is used, and offers no slots.
 func TestTheLongestDuration(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -270,7 +271,7 @@ func TestTheLongestDuration(t *testing.T) {
 	}
 }
 
-// A retired unit takes no booking, and one in maintenance none for now; both come back.
+// TestUnitsComeAndGo checks that a retired unit and a unit in maintenance take no bookings, and that both can be reactivated.
 func TestUnitsComeAndGo(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -286,7 +287,7 @@ func TestUnitsComeAndGo(t *testing.T) {
 	}
 }
 
-// with is the JSON object with a field set anew.
+// with returns the JSON object with the field set to a new value.
 func with(t *testing.T, object, field, value string) string {
 	t.Helper()
 	var fields map[string]json.RawMessage

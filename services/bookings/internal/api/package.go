@@ -58,7 +58,7 @@ func (a *API) listPackages(c *gin.Context) error {
 	}, view.Package)
 }
 
-// listPackagePrices answers what a package costs on each day of a range.
+// listPackagePrices returns the price of a package on each day of a range.
 func (a *API) listPackagePrices(c *gin.Context) error {
 	id, err := optionalID[domain.PackagePrefix]("package_id", httpx.Query(c).String("package_id"))
 	if err != nil {
@@ -85,7 +85,8 @@ func (a *API) listPackagePrices(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// fromPackage also converts the body of a create, which has the same fields; the contract checks those that it requires.
+// fromPackage also converts the body of a create, which has the same fields. The contract checks the fields that a create
+// requires.
 func fromPackage(b api.PackageUpdate) domain.PackagePatch {
 	p := domain.PackagePatch{
 		ServiceID: patch.FromPointer(b.ServiceId), Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),

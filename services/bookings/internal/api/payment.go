@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// listBookingPayments answers one page of what was paid for a booking.
+// listBookingPayments returns one page of the payments of a booking.
 func (a *API) listBookingPayments(c *gin.Context) error {
 	ctx := c.Request.Context()
 	id, err := ids.Parse[domain.BookingPrefix](c.Param("id"))

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// The payments of a booking are paged newest first, with cursors that are good for this booking only.
+// TestListOfPayments checks that the payments of a booking are paged newest first, with cursors that are valid for this booking
+// only.
 func TestListOfPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -52,7 +53,8 @@ func TestListOfPayments(t *testing.T) {
 	}
 }
 
-// The list of payments refuses an unknown caller, and a fault of the database is an internal error.
+// TestRefusalsOfTheListOfPayments checks that the list of payments refuses an unknown caller, and that a database fault is an
+// internal error.
 func TestRefusalsOfTheListOfPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -62,7 +64,8 @@ func TestRefusalsOfTheListOfPayments(t *testing.T) {
 	w.do(ctx, "GET", path, "").is(500, "internal_error")
 }
 
-// A cancellation fixes what is to be refunded: by the rules that held when the booking was made, of what is paid and not refunded then.
+// TestRefundAmountDue checks that a cancellation fixes the amount to refund. It follows the rules in force when the booking was
+// created, and counts what is paid and not refunded at the cancellation.
 func TestRefundAmountDue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -107,7 +110,7 @@ func TestRefundAmountDue(t *testing.T) {
 	}
 }
 
-// A whole day begins with its first instant at the operator's.
+// TestRefundAmountDueOfAWholeDay checks that a whole day begins at its first instant in the operator's timezone.
 func TestRefundAmountDueOfAWholeDay(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -126,7 +129,8 @@ func TestRefundAmountDueOfAWholeDay(t *testing.T) {
 	}
 }
 
-// What decides about refunds is asked by payments alone, and is of the caller's tenant and mode.
+// TestSettlement checks that only payments can request the data that determines refunds, and that the data belongs to the
+// caller's tenant and mode.
 func TestSettlement(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -158,7 +162,8 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// Payments learns with a booking what of its amounts was paid by card in its currency, also what was refunded.
+// TestLookupTellsWhatIsCounted checks that the look-up of a booking reports to payments how much was paid by card in its
+// currency, including refunded amounts.
 func TestLookupTellsWhatIsCounted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// askPrices asks for the prices of a package.
+// askPrices requests the prices of a package.
 func (w *world) askPrices(ctx context.Context, pack, from, to string) answer {
 	w.T.Helper()
 	query := url.Values{"package_id": {pack}, "from": {from}, "to": {to}}
@@ -29,7 +29,8 @@ func (w *world) prices(ctx context.Context, pack fmt.Stringer, from, to string) 
 	return decode[internalapi.PackagePrices](w.askPrices(ctx, pack.String(), from, to).is(200))
 }
 
-// A day costs what a booking of that day costs, and names the rule that the booking names.
+// TestPackagePricesAreThoseOfBookings checks that the price of a day equals the price of a booking on that day, and that it names
+// the same rule as the booking.
 func TestPackagePricesAreThoseOfBookings(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -60,7 +61,7 @@ func TestPackagePricesAreThoseOfBookings(t *testing.T) {
 	}
 }
 
-// A day of which no booking can be made has no price.
+// TestDaysWithoutAPrice checks that a day on which no booking is possible has no price.
 func TestDaysWithoutAPrice(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), zoned(pgtest.Ctx(t, caller.Test), "Pacific/Apia")

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// at once runs n calls and counts their statuses.
+// atOnce runs n calls in parallel and counts their statuses.
 func atOnce(n int, call func(i int) answer) map[int]int {
 	answers := make([]answer, n)
 	var all sync.WaitGroup
@@ -43,7 +43,7 @@ func TestFiftyForOneSlot(t *testing.T) {
 	}
 }
 
-// The hold in the way has run out: exactly one create expires it and takes the slot.
+// TestFiftyForALapsedHold checks that exactly one create expires a lapsed hold that is in the way and takes the slot.
 func TestFiftyForALapsedHold(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -68,8 +68,8 @@ func TestFiftyForALapsedHold(t *testing.T) {
 	}
 }
 
-// What touches claims waits for its units' locks, which is what keeps parallel claims from deadlocking; what
-// does not touch them does not wait.
+// TestClaimsWaitForUnits checks that a request that changes claims waits for the locks of its units, which prevents deadlocks
+// between parallel claims. A request that does not change claims does not wait.
 func TestClaimsWaitForUnits(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -90,8 +90,8 @@ func TestClaimsWaitForUnits(t *testing.T) {
 	w.post(ctx, body).is(201)
 }
 
-// A booking that moves to another unit between the look and the lock is followed there: its new unit is
-// locked before its claim is touched.
+// TestMovedMeanwhile checks that a request follows a booking that moves to another unit between the read and the lock. It locks
+// the new unit before it changes the claim.
 func TestMovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -154,7 +154,8 @@ func TestCancelAgainstCreate(t *testing.T) {
 	}
 }
 
-// Bookings swap their units crosswise, again and again, without a deadlock, and no two share a unit.
+// TestCrosswiseMoves checks that bookings can repeatedly swap their units without a deadlock, and that no two bookings share a
+// unit.
 func TestCrosswiseMoves(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -40,7 +40,7 @@ func TestReprice(t *testing.T) {
 		!strings.Contains(string(e.GetPreviousAttributes()), `"package_snapshot":`) {
 		t.Errorf("event %s %s", e.GetType(), e.GetPreviousAttributes())
 	}
-	// The package's present terms, an inactive one's too; less than what is paid is allowed.
+	// The present terms of the package apply, also of an inactive one. A price below the paid amount is allowed.
 	w.Exec(`update packages set base_price = 1000, deposit_type = 'percentage', deposit_value = 5000, name = 'New', active = false where id = $1`, s.flat)
 	w.Exec(`update bookings set paid = 5000`)
 	got = reprice(b.ID).is(200).booking()
@@ -68,8 +68,8 @@ func TestReprice(t *testing.T) {
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `{"notes":"`+strings.Repeat("x", 1<<20)+`"}`).is(413)
 }
 
-// A booking keeps the operator's policy of the moment when it was made, whatever becomes of it, and its cancellation
-// shows it.
+// TestCancellationShowsThePolicyOfTheBooking checks that a booking keeps the operator's policy from the moment it was created,
+// regardless of later changes, and that its cancellation shows this policy.
 func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -95,7 +95,8 @@ func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	}
 }
 
-// Cancelling does not call identity: it works while identity is down, also for bookings whose policy was never stored.
+// TestCancellingWithIdentityAway checks that a cancellation does not call identity. It works while identity is unavailable, also
+// for bookings whose policy was never stored.
 func TestCancellingWithIdentityAway(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

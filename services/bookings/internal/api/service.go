@@ -53,7 +53,8 @@ func (a *API) listServices(c *gin.Context) error {
 	}, view.Service)
 }
 
-// fromService also converts the body of a create, which has the same fields; the contract checks those that it requires.
+// fromService also converts the body of a create, which has the same fields. The contract checks the fields that a create
+// requires.
 func fromService(b api.ServiceUpdate) domain.ServicePatch {
 	return domain.ServicePatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),

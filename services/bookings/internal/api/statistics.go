@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// listStatistics answers what the days of a range came to, by two statements.
+// listStatistics returns the totals of each day in a range. It uses two statements.
 func (a *API) listStatistics(c *gin.Context) error {
 	ctx := c.Request.Context()
 	days, err := reportDays(c, report.MaxStatisticsDays)
@@ -44,7 +44,7 @@ func (a *API) listStatistics(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// unitsOf are the units of bookings, each once.
+// unitsOf returns the units of bookings, each once.
 func unitsOf(booked []report.Booked) (list []domain.UnitID) {
 	seen := map[domain.UnitID]bool{}
 	for _, b := range booked {

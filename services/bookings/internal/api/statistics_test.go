@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// statistics reads what the days of a range came to.
+// statistics reads the totals of each day in a range.
 func (w *world) statistics(ctx context.Context, from, to string) []internalapi.BookingDay {
 	w.T.Helper()
 	got := decode[internalapi.BookingStatistics](w.from(operator(ctx, "read:bookings"), "console", "GET", "/statistics?from="+from+"&to="+to, "").is(200))
@@ -24,7 +24,8 @@ func (w *world) statistics(ctx context.Context, from, to string) []internalapi.B
 	return got.Data
 }
 
-// Each state of a booking counts as the contract says: lapsed holds and cancelled bookings nowhere.
+// TestStatistics checks that each state of a booking counts as the contract states. Lapsed holds and cancelled bookings do not
+// count.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -67,8 +68,8 @@ func TestStatistics(t *testing.T) {
 	w.clock.move(-2 * time.Hour)
 }
 
-// The time that units are open is the sum of the slots that availability shows of them where each opening is a slot, on days of any
-// length too.
+// TestOpenMinutesAreThoseOfAvailability checks that the open time of units is the sum of the slots that availability shows for
+// units whose openings are single slots, also on days of 23 and 25 hours.
 func TestOpenMinutesAreThoseOfAvailability(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ zone, from, to string }{
@@ -93,7 +94,7 @@ func TestOpenMinutesAreThoseOfAvailability(t *testing.T) {
 	}
 }
 
-// An operator's statistics are of one tenant and one mode.
+// TestStatisticsAreATenants checks that an operator's statistics cover one tenant and one mode.
 func TestStatisticsAreATenants(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -131,7 +132,7 @@ func TestStatisticsAreTheConsoles(t *testing.T) {
 	}
 }
 
-// Days with more bookings than an answer rests on are refused on to.
+// TestStatisticsAreBounded checks that days with more bookings than a response can cover are refused on the field to.
 func TestStatisticsAreBounded(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

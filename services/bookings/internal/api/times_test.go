@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// event_date reads back as the instant that was given, to the microsecond; its date at the operator's is the day, which
-// alone decides.
+// TestEventDateReadsBack checks that event_date is returned as the given instant, to the microsecond. Only its date in the
+// operator's timezone determines the day.
 func TestEventDateReadsBack(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test) // New York
@@ -65,7 +65,7 @@ func TestEventDateReadsBack(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", query, len(got), n)
 		}
 	}
-	w.Exec(`update bookings set event_at = null`) // as rows from before have it
+	w.Exec(`update bookings set event_at = null`) // as in rows from earlier versions
 	reads(w.get(ctx, made.ID), "2030-06-03T04:00:00Z", "2030-06-03")
 	w.patch(ctx, made.ID, `{"event_local_date":"2031-01-01","notes":"read only"}`).is(200)
 	reads(w.get(ctx, made.ID), "2030-06-03T04:00:00Z", "2030-06-03")
@@ -147,7 +147,8 @@ func at(t *time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// Buffers of 15 minutes before and 30 after: the gap between two tours is 45 minutes.
+// TestBuffersAndNeighbours checks that with buffers of 15 minutes before and 30 minutes after, the gap between two tours is 45
+// minutes.
 func TestBuffersAndNeighbours(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -54,7 +54,7 @@ func (a *API) listUnits(c *gin.Context) error {
 	}, view.Unit)
 }
 
-// fromUnit also converts the body of a create, which has the same fields; the contract checks those that it requires.
+// fromUnit also converts the body of a create, which has the same fields. The contract checks the fields that a create requires.
 func fromUnit(b api.UnitUpdate) domain.UnitPatch {
 	return domain.UnitPatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),

@@ -207,7 +207,7 @@ func TestHolds(t *testing.T) {
 	if got := w.get(ctx, b.ID); got.Status != "expired" || got.Version != 2 {
 		t.Errorf("%+v", got)
 	}
-	// A note on a lapsed hold writes the expiry first, then the note; If-Match takes the version that readers saw.
+	// A note on a lapsed hold writes the expiry first, then the note. If-Match compares with the version that readers saw.
 	w.patch(ctx, other.ID, `{"notes":"late"}`, `If-Match: "1"`).is(412)
 	if got := w.patch(ctx, other.ID, `{"notes":"late"}`, `If-Match: "2"`).is(200).booking(); got.Version != 3 || got.Status != "expired" {
 		t.Errorf("%+v", got)
@@ -218,7 +218,7 @@ func TestHolds(t *testing.T) {
 	if n := w.Count(`select count(*) from unit_claims`); n != 1 {
 		t.Errorf("%d claims", n)
 	}
-	// A move onto a lapsed hold expires it too; a confirmed hold lapses no more.
+	// A move onto a lapsed hold also expires it. A confirmed hold no longer lapses.
 	hold := w.book(ctx, `"starts_at":"2030-07-01T12:00:00Z","service_id":"%s","unit_id":"%s","hold_minutes":1`, s.tour, s.bee)
 	kept := w.book(ctx, `"starts_at":"2030-08-01T12:00:00Z","service_id":"%s","unit_id":"%s","hold_minutes":1`, s.tour, s.bee)
 	if got := w.patch(ctx, kept.ID, `{"status":"confirmed"}`).is(200).booking(); got.HoldExpiresAt != nil {

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// Days answers what is offered on the days of a query, whose dates are parsed in the caller's timezone.
+// Days returns what is offered on the days of a query, whose dates are parsed in the caller's timezone.
 func (a *Bookings) Days(ctx context.Context, q availability.Query) ([]availability.Day, error) {
 	op, err := a.operator(ctx)
 	if err != nil {
@@ -33,8 +33,8 @@ func (a *Bookings) Days(ctx context.Context, q availability.Query) ([]availabili
 	return plan.Days(ctx, claims)
 }
 
-// Explain says why the unit cannot be booked from start on, or availability.Free. A unit that the caller does not
-// have is a 422 on unit_id.
+// Explain returns the reason why the unit cannot be booked from start, or availability.Free. A unit that the caller does not have
+// is a 422 on unit_id.
 func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availability.Start) (availability.Reason, error) {
 	op, err := a.operator(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 	return availability.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
 }
 
-// operator is whose time and policy an answer goes by.
+// operator returns the operator whose time and policy apply to a response.
 func (a *Bookings) operator(ctx context.Context) (availability.Operator, error) {
 	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {

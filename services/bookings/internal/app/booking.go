@@ -1,5 +1,5 @@
-// Package app holds the verbs: one function per use case. A verb works in the transaction that it is given, or opens
-// it where other services must be asked before. Inside a transaction are SQL and outbox only.
+// Package app holds the use cases, one function each. A use case runs in the transaction that it is given. It opens the
+// transaction itself where it must call other services first. A transaction contains only SQL and the outbox.
 package app
 
 import (
@@ -32,19 +32,19 @@ type Tenants interface {
 	Policy(ctx context.Context) (domain.Policy, error)
 }
 
-// Bookings are the verbs of a booking.
+// Bookings holds the use cases of bookings.
 type Bookings struct {
 	DB        *pg.DB
 	Directory Directory
 	Tenants   Tenants
 	Numbers   *numbers.Numbers
-	// Wake tells the relay that an event has been committed.
+	// Wake notifies the relay that an event was committed.
 	Wake func()
 	// Now is real time; a caller's test clock is read from the caller.
 	Now func() time.Time
 }
 
-// Write is an input of a booking with what was asked of others before its transaction.
+// Write is an input of a booking with the responses of other services that it needs before its transaction.
 type Write struct {
 	domain.LinkedInput
 
@@ -55,7 +55,7 @@ type Write struct {
 	fetched bool // the customers service has been asked for a customer that the projection lacks
 }
 
-// PrepareCreate asks for the operator's policy and takes a number.
+// PrepareCreate requests the operator's policy and takes a number.
 func (a *Bookings) PrepareCreate(ctx context.Context, in domain.BookingInput) (w *Write, err error) {
 	return a.prepare(ctx, domain.LinkedInput{BookingInput: in})
 }
@@ -69,8 +69,8 @@ func (a *Bookings) prepare(ctx context.Context, in domain.LinkedInput) (w *Write
 	return w, err
 }
 
-// CreateLinked makes the booking of a quote or a lead, or returns the one that it has, in whatever state that is. After
-// ValidUntil nothing is sent to the database any more: what was sent before ends within the time of one statement.
+// CreateLinked creates the booking of a quote or a lead, or returns the existing one in any state. After ValidUntil it sends
+// nothing more to the database. Statements sent before then end within the time limit of one statement.
 func (a *Bookings) CreateLinked(ctx context.Context, in domain.LinkedInput) (domain.Booking, error) {
 	if err := in.Check(); err != nil {
 		return domain.Booking{}, err
@@ -103,8 +103,8 @@ func (a *Bookings) createLinked(ctx context.Context, in domain.LinkedInput) (b d
 	return b, err
 }
 
-// linked looks for the booking first: it outranks whatever would refuse another one today. failed is why another one cannot be
-// made.
+// linked looks for the booking first, because an existing booking takes precedence over any error that would refuse a new one
+// today. failed is the error that prevents a new booking.
 func (a *Bookings) linked(ctx context.Context, tx pg.Tx, w *Write, failed error) (domain.Booking, error) {
 	if !a.Now().Before(w.ValidUntil) {
 		return domain.Booking{}, apperr.ErrUnavailable
@@ -119,8 +119,8 @@ func (a *Bookings) linked(ctx context.Context, tx pg.Tx, w *Write, failed error)
 	return a.Create(ctx, tx, w)
 }
 
-// Price returns a booking of a package on a day that is not made: its price is the one that POST /bookings would take, and
-// so are the errors on package_id and event_date. The booking policy is not asked.
+// Price returns a booking of a package on a day without creating it. Its price is the one that POST /bookings would charge, and
+// so are the errors on package_id and event_date. The booking policy is not checked.
 func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.Booking, err error) {
 	c := caller.FromContext(ctx)
 	loc, err := civil.Location(c.Timezone)
@@ -143,8 +143,8 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 	return b, err
 }
 
-// refs reads the rows that a booking is to name. The customers service is asked once for a customer that is not in the
-// projection.
+// refs reads the rows that a booking refers to. It requests a customer that is not in the projection once from the customers
+// service.
 func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write, now time.Time) (domain.Refs, bool, error) {
 	refs, lapsed, err := store.Refs(ctx, tx, l, now)
 	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !w.fetched {
@@ -156,7 +156,7 @@ func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write,
 	return refs, lapsed, err
 }
 
-// Create makes a booking, prices it and claims its unit.
+// Create creates a booking, prices it, and claims its unit.
 func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booking, error) {
 	c := caller.FromContext(ctx)
 	loc, err := civil.Location(c.Timezone)
@@ -172,7 +172,7 @@ func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booki
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was asked for
+	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was requested
 	b, err := domain.NewLinked(w.LinkedInput, when, refs, w.policy, blank, now)
 	if err != nil {
 		return domain.Booking{}, err
@@ -212,7 +212,7 @@ func (a *Bookings) expireOverlappingHolds(ctx context.Context, tx pg.Tx, claim s
 	return nil
 }
 
-// expire writes what every reader already sees of a lapsed hold, with its event.
+// expire writes the expiry of a lapsed hold, which every reader already sees, with its event.
 func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now time.Time) (domain.Booking, error) {
 	before, err := outbox.Body(ctx, view.Booking, b)
 	if err != nil {

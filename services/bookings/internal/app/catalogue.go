@@ -18,15 +18,15 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Catalogue are the verbs of services, units, packages and holiday rules. Each write holds the lock of the caller's catalogue,
-// returns the row as it is read after the write, and makes an internal event of each row that it changes: no public type is
-// about the catalogue.
+// Catalogue holds the use cases of services, units, packages, and holiday rules. Each write holds the lock of the caller's
+// catalogue, returns the row as it is read after the write, and creates an internal event for each row that it changes. No public
+// event type concerns the catalogue.
 type Catalogue struct {
-	// Wake tells the relay that an event has been committed.
+	// Wake notifies the relay that an event was committed.
 	Wake func()
 }
 
-// emit makes the events of rows that the transaction has written, and that did not exist before.
+// emit creates the events of rows that the transaction has written and that did not exist before.
 func (a *Catalogue) emit(ctx context.Context, tx pg.Tx, c store.Catalogue) error {
 	return errors.Join(
 		each(c.Services, func(s domain.Service) error { return a.serviceUpdated(ctx, tx, nil, s) }),
@@ -80,7 +80,7 @@ func updated[T, V any](
 	return outbox.Emit(ctx, tx, wake, e)
 }
 
-// toggled returns a list of links with id removed, or added when it is not there: the list before the link to id changed.
+// toggled returns a list of links with id removed, or added if it is missing. This is the list before the link to id changed.
 func toggled[P ids.Prefix](list []ids.ID[P], id ids.ID[P]) []ids.ID[P] {
 	if i := slices.Index(list, id); i >= 0 {
 		return slices.Delete(slices.Clone(list), i, i+1)
@@ -90,7 +90,7 @@ func toggled[P ids.Prefix](list []ids.ID[P], id ids.ID[P]) []ids.ID[P] {
 	return out
 }
 
-// unlessEmpty reads the rows of a list, and spares the statement for none.
+// unlessEmpty reads the rows of a list. It skips the statement for an empty list.
 func unlessEmpty[P ids.Prefix, T any](
 	ctx context.Context, q pg.Q, list []ids.ID[P], read func(context.Context, pg.Q, []ids.ID[P]) ([]T, error),
 ) ([]T, error) {
@@ -106,7 +106,7 @@ func listed(name string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s.%d", name, i) }
 }
 
-// checkExist returns the 422 of the ids that the caller does not have, and sorts the list as it is read back.
+// checkExist returns the 422 for the ids that the caller does not have. It sorts the list in the order in which it is read back.
 func checkExist[P ids.Prefix](
 	ctx context.Context, q pg.Q, field func(i int) string, message string, list *[]ids.ID[P],
 	known func(context.Context, pg.Q, []ids.ID[P]) ([]ids.ID[P], error),

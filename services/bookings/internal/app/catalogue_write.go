@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// kind is what one kind of row of the catalogue adds to create and update.
+// kind holds what create and update need for one kind of row in the catalogue.
 type kind[ID, T, In, V any] struct {
 	apply    func(ctx context.Context, v T, in In) (T, error)
 	validate func(ctx context.Context, q pg.Q, v *T) error // returns the 422 of what does not go together or does not exist
@@ -25,7 +25,7 @@ type kind[ID, T, In, V any] struct {
 	count    func(ctx context.Context, tx pg.Tx) (limit.Count, error)
 }
 
-// create makes a row from a blank one.
+// create creates a row from a blank one.
 func (k kind[ID, T, In, V]) create(ctx context.Context, tx pg.Tx, blank T, in In) (none T, err error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return none, err
@@ -43,7 +43,7 @@ func (k kind[ID, T, In, V]) create(ctx context.Context, tx pg.Tx, blank T, in In
 	return k.save(ctx, tx, nil, v)
 }
 
-// update changes the given fields of a row. A change that shows nowhere makes no new version.
+// update changes the given fields of a row. A change without a visible effect does not create a new version.
 func (k kind[ID, T, In, V]) update(ctx context.Context, tx pg.Tx, id ID, in In, match patch.Precondition) (none T, err error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return none, err

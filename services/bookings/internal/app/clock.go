@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/testclock"
 )
 
-// errLive says that live mode has no clock but the real one.
+// errLive says that live mode always uses real time.
 var errLive = apperr.ErrMode.WithMessage("Live mode has no test clock. Use a test key.")
 
 // ClockOwner is identity, which owns each tenant's test clock.
@@ -29,14 +29,14 @@ type QuoteExpirer interface {
 	ExpireQuotes(ctx context.Context) (more bool, err error)
 }
 
-// Clocks are the verbs of the test clock.
+// Clocks holds the use cases of the test clock.
 type Clocks struct {
 	DB       *pg.DB
 	Owner    ClockOwner
 	Bookings *Bookings
 	Quotes   QuoteExpirer
 	Log      *slog.Logger
-	// Patience is how long a request waits for the expiry of quotes, which the worker of customers completes otherwise.
+	// Patience is how long a request waits for the expiry of quotes. After that, the worker of customers completes it.
 	Patience time.Duration
 }
 
@@ -56,8 +56,8 @@ type setClock struct {
 	now   time.Time
 }
 
-// Set is the operation that freezes the clock at a time, forward only. It returns what the clock shows when all that has fallen
-// due by then is done.
+// Set returns the operation that freezes the clock at a time. The clock only moves forward. The operation returns the time of the
+// clock after everything due by then is done.
 func (a *Clocks) Set(given string) operation.Operation[time.Time] {
 	return &setClock{Clocks: a, given: given}
 }
@@ -82,9 +82,9 @@ func (o *setClock) Finish(context.Context, pg.Tx) (time.Time, error) { return o.
 // Release implements operation.Operation.
 func (*setClock) Release(context.Context, pg.Tx) error { return nil }
 
-// freeze sets the clock, forward only, and returns what it shows when all that has fallen due by then is
-// done. Each step may be repeated: a process that dies between identity's answer and its own leaves what the event that
-// identity has published, the worker, or the same request once more completes. The caller has asked Allowed.
+// freeze sets the clock, which only moves forward. It returns the time of the clock after everything due by then is done. Each
+// step can be repeated. When a process crashes between identity's response and its own, the event that identity has published,
+// the worker, or the same request sent again completes the rest. The caller has called Allowed.
 func (a *Clocks) freeze(ctx context.Context, given string) (time.Time, error) {
 	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
@@ -105,8 +105,8 @@ func (a *Clocks) freeze(ctx context.Context, given string) (time.Time, error) {
 	return clock.Now(at), nil
 }
 
-// expireQuotes lets customers expire the quotes that are due by the new clock. That it fails is no error of the request: the
-// clock has moved, every reader sees these quotes as expired, and the worker of customers stores it later.
+// expireQuotes requests that customers expire the quotes that are due by the new clock. A failure is not an error of the request:
+// the clock has moved, every reader sees these quotes as expired, and the worker of customers stores the expiry later.
 func (a *Clocks) expireQuotes(ctx context.Context, clock testclock.Clock) {
 	c := caller.FromContext(ctx)
 	c.Clock, c.PolicyVersion = clock.FrozenAt, clock.Version

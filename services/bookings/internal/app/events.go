@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// topic is where this service's events go, keyed by the id of what changed.
+// topic is the topic of this service's events. Its key is the id of the changed object.
 const topic = "bookings"
 
 // All that this service emits.
@@ -29,8 +29,8 @@ func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Eve
 	return e
 }
 
-// catalogueUpdated tells that a row of the catalogue exists or has changed: service.updated, unit.updated and package.updated
-// for the projections of other services, and these and holiday_rule.updated for the audit log.
+// catalogueUpdated returns the event that a row of the catalogue was created or changed: service.updated, unit.updated, and
+// package.updated for the projections of other services, and these and holiday_rule.updated for the audit log.
 func catalogueUpdated(kind, id string, version int64) outbox.Event {
 	return outbox.Event{Type: kind, Topic: topic, AggregateID: id, Version: version, Internal: true}
 }

@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// dueBatch is how many lapsed holds are looked up at once.
+// dueBatch is how many lapsed holds are read in one batch.
 const dueBatch = 100
 
-// Expiry writes what every reader already sees of lapsed holds, so that their events come without anybody
-// asking. Any number of processes may run it at once.
+// Expiry writes the expiry of lapsed holds, which every reader already sees, so that their events are sent even without a
+// request. Any number of processes can run it at the same time.
 type Expiry struct {
 	Bookings *Bookings
 	Worker   *pg.DB // worker role: finds what is due
@@ -27,8 +27,8 @@ type Expiry struct {
 	failing operation.Failing
 }
 
-// Run expires what is due of all tenants, each hold in a transaction of its own. One that fails holds up no
-// other and is tried again with the next run.
+// Run expires the due holds of all tenants, each in a transaction of its own. A hold that fails does not delay others and is
+// retried in the next run.
 func (a *Expiry) Run(ctx context.Context) error {
 	var failed []error
 	err := pages(func(after store.Due) (list []store.Due, err error) {
@@ -48,8 +48,8 @@ func (a *Expiry) Run(ctx context.Context) error {
 	return err
 }
 
-// ExpireAll expires what is due of the caller's tenant and mode, and returns when all of it is done. It waits
-// for transactions that hold one of them. One that fails holds up no other, and is returned in the end.
+// ExpireAll expires the due holds of the caller's tenant and mode, and returns when all are done. It waits for transactions that
+// lock one of them. A hold that fails does not delay others, and its error is returned at the end.
 func (a *Bookings) ExpireAll(ctx context.Context) error {
 	var failed error
 	err := pages(func(after store.Due) ([]store.Due, error) {
@@ -67,7 +67,7 @@ func (a *Bookings) ExpireAll(ctx context.Context) error {
 	return failed
 }
 
-// pages hands each row of each page to do, until a page is not full.
+// pages calls do for each row of each page until a page is not full.
 func pages(list func(after store.Due) ([]store.Due, error), do func(store.Due) error) error {
 	var after store.Due
 	for {
@@ -86,7 +86,7 @@ func pages(list func(after store.Due) ([]store.Due, error), do func(store.Due) e
 	}
 }
 
-// expireDue expires one hold, unless it has not lapsed by its tenant's own time, or not any more.
+// expireDue expires one hold, unless it has not lapsed by its tenant's own time or is no longer lapsed.
 func (a *Bookings) expireDue(ctx context.Context, id domain.BookingID, wait bool) error {
 	return operation.RetryTx(ctx, a.DB, func(ctx context.Context, tx pg.Tx) error {
 		b, clock, ok, err := store.LockDue(ctx, tx, id, wait)

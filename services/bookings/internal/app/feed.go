@@ -19,19 +19,19 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// CalendarLimits bound the memory of calendars in a process: one takes up to about 40 MiB while it is made.
+// CalendarLimits limit the memory of calendars in a process. Each calendar takes up to about 40 MiB while it is built.
 var CalendarLimits = quota.Limits{Work: "calendars", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
-// Feeds are the verbs of calendar feeds. Make one with NewFeeds.
+// Feeds holds the use cases of calendar feeds. Create one with NewFeeds.
 type Feeds struct {
 	db    *pg.DB
-	wake  func() // tells the relay that an event has been committed
+	wake  func() // notifies the relay that an event was committed
 	base  string // of addresses
 	now   func() time.Time
 	slots *quota.Slots
 }
 
-// NewFeeds makes the verbs. publicURL is where clients reach the gateway.
+// NewFeeds creates the use cases. publicURL is the URL at which clients reach the gateway.
 func NewFeeds(db *pg.DB, wake func(), publicURL string, now func() time.Time) *Feeds {
 	return &Feeds{
 		db: db, wake: wake, base: strings.TrimRight(publicURL, "/") + "/api/v1/calendar/", now: now,
@@ -39,7 +39,7 @@ func NewFeeds(db *pg.DB, wake func(), publicURL string, now func() time.Time) *F
 	}
 }
 
-// Create makes a feed with an address. Only this answer shows the address.
+// Create creates a feed with an address. Only this response shows the address.
 func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (domain.FeedWithURL, error) {
 	f, err := domain.NewFeed(in)
 	if err != nil {
@@ -77,7 +77,7 @@ func checkFeedUnit(ctx context.Context, q pg.Q, f domain.Feed) error {
 	return err
 }
 
-// Delete deletes a feed: its address is unknown when the transaction has ended.
+// Delete deletes a feed. Its address is unknown once the transaction has ended.
 func (a *Feeds) Delete(ctx context.Context, tx pg.Tx, id domain.FeedID, match patch.Precondition) error {
 	f, err := store.Feed(ctx, tx, id)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *Feeds) remove(ctx context.Context, tx pg.Tx, f domain.Feed) error {
 	return updated(ctx, tx, a.wake, view.Feed, nil, f, feedDeleted(f))
 }
 
-// Open finds the feed of a token, or domain.ErrFeedNotFound. A text that is no token is not looked up.
+// Open returns the feed of a token, or domain.ErrFeedNotFound. A malformed token is not looked up.
 func (a *Feeds) Open(ctx context.Context, token string) (store.OpenFeed, error) {
 	hash, ok := domain.FeedTokenHash(token)
 	if !ok {
@@ -105,7 +105,7 @@ func (a *Feeds) Open(ctx context.Context, token string) (store.OpenFeed, error) 
 	return store.FeedByHash(ctx, a.db.Read(ctx), hash[:])
 }
 
-// Calendar makes the calendar of a token's feed, as the tenant and in the mode that the feed belongs to.
+// Calendar returns the calendar of a token's feed, as the tenant and in the mode that the feed belongs to.
 func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	f, err := a.Open(ctx, token)
 	if err != nil {
@@ -141,16 +141,17 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 	return view.Calendar(domain.Calendar{Name: f.Name, Loc: loc, Today: today, Entries: entries}), nil
 }
 
-// holderBatch is how many feeds are checked at once.
+// holderBatch is how many feeds are checked in one batch.
 const holderBatch = 500
 
-// Credentials says which credentials have ended; peers.Credentials asks identity.
+// Credentials reports which credentials have ended. peers.Credentials requests this from identity.
 type Credentials interface {
 	Ended(ctx context.Context, holders []domain.FeedHolder) ([]domain.EndedHolder, error)
 }
 
-// FeedHolders ends the feeds whose credential has ended, and passes them on where it was rotated. It asks identity each time, so nothing is
-// missed while Kafka or this service is down. Any number of processes may run it at once.
+// FeedHolders deletes the feeds whose credential has ended, and passes them on to the new credential after a rotation. It calls
+// identity each time, so nothing is missed while Kafka or this service is down. Any number of processes can run it at the same
+// time.
 type FeedHolders struct {
 	Feeds       *Feeds
 	Worker      *pg.DB // worker role: finds the feeds of all tenants
@@ -160,7 +161,7 @@ type FeedHolders struct {
 	failing int
 }
 
-// Run checks every feed once. One that fails holds up no other, and is tried again with the next run.
+// Run checks every feed once. A feed that fails does not delay others and is retried in the next run.
 func (a *FeedHolders) Run(ctx context.Context) error {
 	var after store.HeldFeed
 	var failed []error
@@ -190,7 +191,8 @@ func (a *FeedHolders) Run(ctx context.Context) error {
 	return nil
 }
 
-// check ends or passes on those of a batch of feeds whose credential has ended or was rotated.
+// check processes a batch of feeds. It deletes the feeds whose credential has ended and passes on those whose credential was
+// rotated.
 func (a *FeedHolders) check(ctx context.Context, list []store.HeldFeed) error {
 	holders := make([]domain.FeedHolder, len(list))
 	for i, f := range list {

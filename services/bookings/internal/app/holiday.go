@@ -26,19 +26,19 @@ func (a *Catalogue) holidayRules() kind[domain.HolidayID, domain.HolidayRule, do
 	}
 }
 
-// CreateHolidayRule makes a holiday rule.
+// CreateHolidayRule creates a holiday rule.
 func (a *Catalogue) CreateHolidayRule(ctx context.Context, tx pg.Tx, in domain.HolidayRulePatch) (domain.HolidayRule, error) {
 	return a.holidayRules().create(ctx, tx, domain.NewHolidayRule(), in)
 }
 
-// UpdateHolidayRule changes the given fields. A change that shows nowhere makes no new version.
+// UpdateHolidayRule changes the given fields. A change without a visible effect does not create a new version.
 func (a *Catalogue) UpdateHolidayRule(
 	ctx context.Context, tx pg.Tx, id domain.HolidayID, in domain.HolidayRulePatch, match patch.Precondition,
 ) (domain.HolidayRule, error) {
 	return a.holidayRules().update(ctx, tx, id, in, match)
 }
 
-// validateHolidayRule returns the 422 of fields that do not go together, and of rows that the caller does not have.
+// validateHolidayRule returns the 422 for fields that are inconsistent, and for rows that the caller does not have.
 func validateHolidayRule(ctx context.Context, q pg.Q, r *domain.HolidayRule) error {
 	return apperr.Join(
 		r.Check(),

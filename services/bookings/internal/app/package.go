@@ -27,19 +27,19 @@ func (a *Catalogue) packages() kind[domain.PackageID, domain.Package, domain.Pac
 	}
 }
 
-// CreatePackage makes a package.
+// CreatePackage creates a package.
 func (a *Catalogue) CreatePackage(ctx context.Context, tx pg.Tx, in domain.PackagePatch) (domain.Package, error) {
 	return a.packages().create(ctx, tx, domain.NewPackage(), in)
 }
 
-// UpdatePackage changes the given fields. A change that shows nowhere makes no new version.
+// UpdatePackage changes the given fields. A change without a visible effect does not create a new version.
 func (a *Catalogue) UpdatePackage(
 	ctx context.Context, tx pg.Tx, id domain.PackageID, in domain.PackagePatch, match patch.Precondition,
 ) (domain.Package, error) {
 	return a.packages().update(ctx, tx, id, in, match)
 }
 
-// validatePackage returns the 422 of fields that do not go together, and of rows that the caller does not have.
+// validatePackage returns the 422 for fields that are inconsistent, and for rows that the caller does not have.
 func validatePackage(ctx context.Context, q pg.Q, p *domain.Package) error {
 	service := []domain.ServiceID{p.ServiceID}
 	return apperr.Join(

@@ -16,15 +16,15 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// Demo says what the demo catalogue is made for.
+// Demo contains the settings of the demo catalogue.
 type Demo struct {
 	Currency string // ISO 4217, of the prices
 	Timezone string // IANA name, which must be known
 	Year     int    // the first season
 }
 
-// Seed gives the caller's tenant a small boat rental: 2 services, 4 units, 5 packages, 3 holiday rules. Ids
-// follow from the tenant and a name, so that seeding twice changes nothing.
+// Seed gives the caller's tenant a small boat rental: 2 services, 4 units, 5 packages, 3 holiday rules. Ids are derived from the
+// tenant and a name, so seeding twice changes nothing.
 func Seed(ctx context.Context, db *pg.DB, d Demo) error {
 	if _, err := civil.Location(d.Timezone); err != nil {
 		return err
@@ -33,7 +33,7 @@ func Seed(ctx context.Context, db *pg.DB, d Demo) error {
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	verbs := &Catalogue{Wake: func() {}} // the relay of the service finds the events by itself
+	verbs := &Catalogue{Wake: func() {}} // the relay of the service finds the events without a wakeup
 	return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		made, err := store.InsertCatalogue(ctx, tx, catalogue)
 		if err != nil {
@@ -84,7 +84,7 @@ func boats(c caller.Caller, d Demo) (store.Catalogue, error) {
 	}, nil
 }
 
-// seeded is an id in the shape of a UUIDv7 that follows from tenant, mode and name; its time is the tenant's.
+// seeded returns an id in the form of a UUIDv7 that is derived from tenant, mode, and name. Its time is the tenant's.
 func seeded[P ids.Prefix](c caller.Caller, name string) ids.ID[P] {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s", c.Tenant, c.Mode, name))
 	u := [16]byte(sum[:16])

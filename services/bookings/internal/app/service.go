@@ -25,19 +25,19 @@ func (a *Catalogue) services() kind[domain.ServiceID, domain.Service, domain.Ser
 	}
 }
 
-// CreateService makes a service.
+// CreateService creates a service.
 func (a *Catalogue) CreateService(ctx context.Context, tx pg.Tx, in domain.ServicePatch) (domain.Service, error) {
 	return a.services().create(ctx, tx, domain.NewService(), in)
 }
 
-// UpdateService changes the given fields. A change that shows nowhere makes no new version.
+// UpdateService changes the given fields. A change without a visible effect does not create a new version.
 func (a *Catalogue) UpdateService(
 	ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain.ServicePatch, match patch.Precondition,
 ) (domain.Service, error) {
 	return a.services().update(ctx, tx, id, in, match)
 }
 
-// validateService returns the 422 of units that the caller does not have.
+// validateService returns the 422 for units that the caller does not have.
 func validateService(ctx context.Context, q pg.Q, s *domain.Service) error {
 	return checkExist(ctx, q, listed("unit_ids"), "Unit not found.", &s.UnitIDs, store.KnownUnits)
 }

@@ -25,19 +25,19 @@ func (a *Catalogue) units() kind[domain.UnitID, domain.Unit, domain.UnitPatch, a
 	}
 }
 
-// CreateUnit makes a unit.
+// CreateUnit creates a unit.
 func (a *Catalogue) CreateUnit(ctx context.Context, tx pg.Tx, in domain.UnitPatch) (domain.Unit, error) {
 	return a.units().create(ctx, tx, domain.NewUnit(), in)
 }
 
-// UpdateUnit changes the given fields. A change that shows nowhere makes no new version.
+// UpdateUnit changes the given fields. A change without a visible effect does not create a new version.
 func (a *Catalogue) UpdateUnit(
 	ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitPatch, match patch.Precondition,
 ) (domain.Unit, error) {
 	return a.units().update(ctx, tx, id, in, match)
 }
 
-// validateUnit returns the 422 of services that the caller does not have.
+// validateUnit returns the 422 for services that the caller does not have.
 func validateUnit(ctx context.Context, q pg.Q, u *domain.Unit) error {
 	return checkExist(ctx, q, listed("service_ids"), "Service not found.", &u.ServiceIDs, store.KnownServices)
 }

@@ -16,10 +16,10 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// errMoved says that the booking changed its unit between the look and the lock: the units must be locked again.
+// errMoved says that the booking changed its unit between the read and the lock. The units must be locked again.
 var errMoved = &operation.Again{Why: "booking moved to another unit"}
 
-// PrepareUpdate asks for the operator's policy where the time changes.
+// PrepareUpdate requests the operator's policy if the time changes.
 func (a *Bookings) PrepareUpdate(ctx context.Context, in domain.BookingInput) (w *Write, err error) {
 	w = &Write{LinkedInput: domain.LinkedInput{BookingInput: in}}
 	if in.HasTime() {
@@ -28,13 +28,13 @@ func (a *Bookings) PrepareUpdate(ctx context.Context, in domain.BookingInput) (w
 	return w, err
 }
 
-// Cancellation is the change that cancels a booking and gives its unit free; cancelling a cancelled one changes nothing.
+// Cancellation returns the change that cancels a booking and releases its unit. Cancelling a cancelled booking changes nothing.
 func Cancellation(reason *string) *Write {
 	return &Write{LinkedInput: domain.LinkedInput{BookingInput: domain.BookingInput{Status: patch.Value(domain.Cancelled)}}, reason: reason}
 }
 
-// Update changes the given fields. A change that shows nowhere makes no new version and no event. It locks units before the
-// booking, in the order that creates use too, and both before any claim.
+// Update changes the given fields. A change without a visible effect creates neither a new version nor an event. Update locks
+// units before the booking, in the same order as create, and both before any claim.
 func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w *Write, match patch.Precondition) (domain.Booking, error) {
 	var units []domain.UnitID
 	claims := w.HasSchedule() || w.Status.Given()
@@ -51,7 +51,7 @@ func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w 
 	if claims && !current.UnitID.IsZero() && !slices.Contains(units, current.UnitID) {
 		return domain.Booking{}, errMoved
 	}
-	now := a.now(ctx) // not before the locks: a hold may have run out while we waited, and somebody been told so
+	now := a.now(ctx) // not before the locks: a hold may lapse during the wait, and a client may have received that state
 	if current.Lapsed(now) {
 		if current, err = a.expire(ctx, tx, current, now); err != nil {
 			return domain.Booking{}, err
@@ -60,7 +60,7 @@ func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w 
 	return a.change(ctx, tx, w, match, current, now)
 }
 
-// change checks the input in the contract's order (fields, If-Match, state), and writes what it comes to.
+// change checks the input in the contract's order (fields, If-Match, state) and writes the result.
 func (a *Bookings) change(
 	ctx context.Context, tx pg.Tx, w *Write, match patch.Precondition, current domain.Booking, now time.Time,
 ) (domain.Booking, error) {
@@ -86,8 +86,8 @@ func (a *Bookings) change(
 	return a.save(ctx, tx, wanted, claim, previous, now)
 }
 
-// reschedule applies time, links and guests, or a new price, and returns the claim they call for while the booking holds its
-// unit; nil: the claim stays as it is.
+// reschedule applies time, links and guests, or a new price. While the booking occupies its unit, it returns the claim that they
+// require; nil means that the claim stays as it is.
 func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
 	if w.reprice {
 		wanted, err := a.repriced(ctx, tx, current, now)
@@ -143,13 +143,13 @@ func (a *Bookings) reclaim(ctx context.Context, tx pg.Tx, b domain.Booking, clai
 	return store.PutClaim(ctx, tx, *claim)
 }
 
-// Reprice takes a new price snapshot, whatever has been paid already.
+// Reprice takes a new price snapshot, regardless of previous payments.
 func (a *Bookings) Reprice(ctx context.Context, tx pg.Tx, id domain.BookingID, match patch.Precondition) (domain.Booking, error) {
 	return a.Update(ctx, tx, id, &Write{reprice: true}, match)
 }
 
-// repriced takes the price of today's terms. The unit is not asked for: it is no part of the price, and
-// locking it after the booking would turn the order round.
+// repriced applies the price of today's terms. It does not read the unit, which does not affect the price; locking the unit after
+// the booking would reverse the lock order.
 func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, current domain.Booking, now time.Time) (domain.Booking, error) {
 	refs, _, err := store.Refs(ctx, tx, domain.Links{Package: current.PackageID}, now)
 	if err != nil {

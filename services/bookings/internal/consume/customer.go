@@ -17,10 +17,10 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Handlers are those of the topics that the service reads, by topic.
+// Handlers holds the handlers of the topics that the service reads, by topic.
 type Handlers map[string]kafkax.Handler
 
-// New makes the handlers.
+// New creates the handlers.
 func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Events) Handlers {
 	return Handlers{
 		"customers": (&Customers{App: customers, Payments: payments}).Handle,
@@ -29,7 +29,7 @@ func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Eve
 	}
 }
 
-// Handle is a kafkax.Handler that hands each message to its topic's.
+// Handle is a kafkax.Handler that passes each message to the handler of its topic.
 func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 	handle := h[m.Topic]
 	if handle == nil {
@@ -44,8 +44,8 @@ type Customers struct {
 	Payments *app.Payments
 }
 
-// Handle is a kafkax.Handler. What cannot be read is poison; types that are not about the state of a customer or an
-// invoice pass.
+// Handle is a kafkax.Handler. A message that cannot be read is poison. Types that do not concern the state of a customer or an
+// invoice are skipped.
 func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	}
 }
 
-// customer reads what the event says of a customer.
+// customer reads the customer from an event.
 func customer(e *eventsv1.Event) (domain.Customer, error) {
 	id, err := ids.Parse[ids.CustomerPrefix](e.GetObjectId())
 	if err != nil {

@@ -69,7 +69,7 @@ func TestProjection(t *testing.T) {
 	if got := known(); got.Name != "Cec" || got.Version != 3 {
 		t.Errorf("an older state came through: %+v", got)
 	}
-	// The inbox alone keeps a repetition out, whatever the projection holds by now.
+	// The inbox alone prevents a repetition, regardless of the present content of the projection.
 	lost := func(ctx context.Context, tx pg.Tx) error {
 		_, err := tx.Exec(ctx, `update customers set name = 'lost', version = 0`)
 		return err

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// invoice reads what the event says of an invoice: its booking and its payments. Nothing personal is taken.
+// invoice reads an invoice from an event: its booking and its payments. It reads no personal data.
 func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 	var body struct {
 		ID        string               `json:"id"`
@@ -36,7 +36,7 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 	}
 	for _, p := range body.Payments {
 		if p.Source == api.InvoicePaymentSourceGateway {
-			continue // its own event tells of it
+			continue // its own event reports it
 		}
 		payment := domain.Payment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}}
 		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {

@@ -33,7 +33,7 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// till is a database with bookings, and the handler of what is paid of them.
+// till is a database with bookings, and the handlers of their payments.
 type till struct {
 	*apitest.Env
 	ctx      context.Context
@@ -53,7 +53,7 @@ func newTill(t *testing.T, mode caller.Mode) *till {
 	return w
 }
 
-// book makes a pending booking of 1000 with a deposit of 300.
+// book creates a pending booking of 1000 with a deposit of 300.
 func (w *till) book(change ...func(*domain.Booking)) domain.BookingID {
 	w.T.Helper()
 	b := domain.Booking{
@@ -101,7 +101,7 @@ func (w *till) handle(m kafkax.Message) {
 	}
 }
 
-// bill is an invoice as it goes through its states.
+// bill is an invoice as it passes through its states.
 type bill struct {
 	id, booking string
 	version     int64
@@ -112,7 +112,7 @@ func (w *till) bill(booking domain.BookingID) *bill {
 	return &bill{id: newID("inv"), booking: booking.String()}
 }
 
-// newID makes an id of the customers service.
+// newID creates an id of the customers service.
 func newID(prefix string) string {
 	return prefix + strings.TrimPrefix(ids.New[ids.EventPrefix]().String(), "evt")
 }
@@ -168,8 +168,8 @@ func (w *till) message(object, kind string, version int64, body string) kafkax.M
 	return kafkax.Message{Topic: "customers", Key: object, Value: raw}
 }
 
-// Each payment counts once, the invoices of a booking count together, and each change is one version and one event. A new
-// invoice is neither.
+// TestPaymentsOfInvoices checks that each payment counts once, that the invoices of a booking count together, and that each
+// change has one version and one event. A new invoice has neither.
 func TestPaymentsOfInvoices(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -223,8 +223,8 @@ func TestPaymentsOfInvoices(t *testing.T) {
 	}
 }
 
-// Whatever order the events come in, and however often, the sum is the same in the end: a payment that was seen reversed
-// first stays reversed.
+// TestPaymentsInAnyOrder checks that the final sum is the same for any order and any number of deliveries of the events. A
+// payment that was first seen as reversed stays reversed.
 func TestPaymentsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Live)
@@ -256,7 +256,8 @@ func TestPaymentsInAnyOrder(t *testing.T) {
 	}
 }
 
-// Forty payments of four invoices of one booking at once, each given twice, beside other writes of the booking: none is lost.
+// TestParallelPayments checks that of forty parallel payments of four invoices of one booking, each delivered twice during other
+// writes of the booking, none is lost.
 func TestParallelPayments(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -290,8 +291,8 @@ func TestParallelPayments(t *testing.T) {
 	}
 }
 
-// A deposit confirms a pending booking where its own policy says so; one whose hold has run out, and one in a final state,
-// keep their state and show the money.
+// TestConfirmOnDeposit checks that a deposit confirms a pending booking if the booking's own policy says so. A booking whose hold
+// has lapsed and a booking in a final state keep their state and show the money.
 func TestConfirmOnDeposit(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -342,7 +343,7 @@ func TestConfirmOnDeposit(t *testing.T) {
 	}
 }
 
-// A hold goes by the test clock of its tenant, which no event carries.
+// TestPaymentGoesByTheTestClock checks that a hold follows the test clock of its tenant, which no event carries.
 func TestPaymentGoesByTheTestClock(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -364,7 +365,8 @@ func TestPaymentGoesByTheTestClock(t *testing.T) {
 	}
 }
 
-// A draft may change its booking, and lose it; an older event does not bring it back. A booking shows its first 100.
+// TestInvoicesOfABooking checks that a draft can change or lose its booking, and that an older event does not restore the
+// booking. A booking shows its first 100 invoices.
 func TestInvoicesOfABooking(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -399,7 +401,8 @@ func TestInvoicesOfABooking(t *testing.T) {
 	}
 }
 
-// An invoice that names no booking may be paid like any other; no booking has its money.
+// TestPaidInvoiceWithoutABooking checks that an invoice without a booking can be paid like any other, and that its money counts
+// for no booking.
 func TestPaidInvoiceWithoutABooking(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -416,7 +419,8 @@ func TestPaidInvoiceWithoutABooking(t *testing.T) {
 	}
 }
 
-// A payment that could not be written is not taken as seen: its event counts when it comes again.
+// TestPaymentAfterAFailure checks that a payment whose write failed does not count as seen. Its event counts when it is delivered
+// again.
 func TestPaymentAfterAFailure(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -434,7 +438,8 @@ func TestPaymentAfterAFailure(t *testing.T) {
 	w.is(id, "confirmed", 300, "deposit_paid", 2)
 }
 
-// A payment follows a booking that moves to another unit between the look and the lock.
+// TestPaymentOfABookingThatMoves checks that a payment follows a booking that moves to another unit between the read and the
+// lock.
 func TestPaymentOfABookingThatMoves(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -468,7 +473,7 @@ func TestPaymentOfABookingThatMoves(t *testing.T) {
 	w.is(id, "confirmed", 300, "deposit_paid", 2)
 }
 
-// Money in another currency than the booking's is kept and not added.
+// TestPaymentInAnotherCurrency checks that money in another currency than the booking's is stored and not added.
 func TestPaymentInAnotherCurrency(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -484,8 +489,8 @@ func TestPaymentInAnotherCurrency(t *testing.T) {
 	}
 }
 
-// An invoice of a booking that the tenant and mode do not have changes nothing and is told in the log; what cannot be read is
-// poison, and the types of the topic that say nothing of money pass.
+// TestOtherEventsOfInvoices checks that an invoice of a booking that the tenant and mode do not have changes nothing and is
+// logged. A message that cannot be read is poison, and event types of the topic that do not concern money are skipped.
 func TestOtherEventsOfInvoices(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)

@@ -20,7 +20,7 @@ import (
 // Payments handles the events of the payments service.
 type Payments struct{ App *app.Payments }
 
-// Handle is a kafkax.Handler. What cannot be read is poison; types that are not about a payment intent pass.
+// Handle is a kafkax.Handler. A message that cannot be read is poison. Types that do not concern a payment intent are skipped.
 func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.App.ApplyGateway(caller.With(ctx, from), id, p)
 }
 
-// gatewayPayment reads what an event says of a payment intent. Nothing personal is taken.
+// gatewayPayment reads a payment intent from an event. It reads no personal data.
 func gatewayPayment(e *eventsv1.Event) (domain.GatewayPayment, error) {
 	var body struct {
 		ID          string     `json:"id"`

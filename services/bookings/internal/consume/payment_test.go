@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// intent is a payment intent as it goes through its states.
+// intent is a payment intent as it passes through its states.
 type intent struct {
 	id, booking, invoice, currency string
 	version, received, refunded    int64
@@ -26,7 +26,7 @@ func (w *till) intent(booking domain.BookingID) *intent {
 	return &intent{id: newID("pi"), booking: booking.String(), currency: "USD"}
 }
 
-// tell is the next event of the intent.
+// tell returns the next event of the intent.
 func (w *till) tell(i *intent, change func(i *intent)) kafkax.Message {
 	w.T.Helper()
 	change(i)
@@ -49,7 +49,8 @@ func taken(amount int64) func(*intent)    { return func(i *intent) { i.received 
 func returned(amount int64) func(*intent) { return func(i *intent) { i.refunded = amount } }
 func disputed(is bool) func(*intent)      { return func(i *intent) { i.disputed = is } }
 
-// Each payment state of a booking is reached by events of payment intents, and its list is found by it.
+// TestPaymentStatesByCard checks that events of payment intents lead to each payment state of a booking, and that the list finds
+// the booking by it.
 func TestPaymentStatesByCard(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -88,7 +89,8 @@ func TestPaymentStatesByCard(t *testing.T) {
 	}
 }
 
-// What is refunded and disputed is kept with the booking, raises its version once, and says so in one event.
+// TestRefundedAndDisputed checks that refunds and disputes are stored with the booking, raise its version once, and send one
+// event.
 func TestRefundedAndDisputed(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -127,7 +129,8 @@ func TestRefundedAndDisputed(t *testing.T) {
 	}
 }
 
-// A payment of another currency than the booking's is listed, and counts neither as paid nor as disputed.
+// TestPaymentOfAnotherCurrency checks that a payment in another currency than the booking's is listed, and counts neither as paid
+// nor as disputed.
 func TestPaymentOfAnotherCurrency(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -141,9 +144,9 @@ func TestPaymentOfAnotherCurrency(t *testing.T) {
 	}
 }
 
-// A payment for a hold that has run out comes at the same moment as its expiry. In each order, which a lock of the booking forces, the
-// booking is expired and never confirmed, and shows the money as late: where the payment comes first, its transaction expires the booking,
-// and the expiry finds nothing to do.
+// TestPaymentOfARunOutHold checks a payment for a lapsed hold that arrives at the same moment as its expiry. A lock of the
+// booking forces each order. In both orders the booking is expired, never confirmed, and shows the money as late. If the payment
+// comes first, its transaction expires the booking, and the expiry finds nothing to do.
 func TestPaymentOfARunOutHold(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -187,7 +190,8 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 	}
 }
 
-// A payment is late when its booking was cancelled or had expired before it was counted first, and stays what it was.
+// TestLatePayments checks that a payment is late if its booking was cancelled or had expired before the payment was first
+// counted. The payment stays late or not late afterwards.
 func TestLatePayments(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -230,7 +234,8 @@ func TestLatePayments(t *testing.T) {
 	}
 }
 
-// The list of payments is what events have told, newest first, whatever order they came in.
+// TestPaymentsListed checks that the list of payments contains what the events reported, newest first, regardless of the order of
+// the events.
 func TestPaymentsListed(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Live)

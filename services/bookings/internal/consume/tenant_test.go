@@ -27,7 +27,8 @@ func tenantUpdated(t *testing.T, tenant ids.Tenant, version int64, clock string)
 	return m
 }
 
-// A process died after identity had moved the clock: the event brings it, and the worker does what is due.
+// TestClockHealedByItsEvent checks that, when a process crashes after identity has moved the clock, the event brings the new
+// clock and the worker processes what is due.
 func TestClockHealedByItsEvent(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)

@@ -41,7 +41,7 @@ type Booking struct {
 	CompletedAt   *time.Time
 }
 
-// Refs are the rows that a booking names after an input; nil: there is no such row for this caller.
+// Refs holds the rows that a booking refers to after an input; nil means that this caller has no such row.
 type Refs struct {
 	Customer *Customer
 	Service  *Service
@@ -50,7 +50,7 @@ type Refs struct {
 	Rules    []HolidayRule
 }
 
-// duration of a booking that names no end: the package's, else the service's.
+// duration returns the duration of a booking without a given end: the package's, else the service's.
 func (r Refs) duration() *int {
 	if r.Package != nil && r.Package.DurationMinutes != nil {
 		return r.Package.DurationMinutes
@@ -61,7 +61,7 @@ func (r Refs) duration() *int {
 	return nil
 }
 
-// New makes a booking from an input. The price is a snapshot of the package on the event's day.
+// New creates a booking from an input. The price is a snapshot of the package on the event's day.
 func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
 	b := blank
 	b.Version, b.Policy = 1, &policy
@@ -85,8 +85,8 @@ func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, no
 	return b, b.open(in, policy, now)
 }
 
-// NewLinked is New for the booking of a quote or a lead. That of a quote has the quote's amounts in the operator's
-// currency, beside the package as it is, and no hold that could lapse; that of a lead is an ordinary one.
+// NewLinked is New for the booking of a quote or a lead. The booking of a quote has the quote's amounts in the operator's
+// currency, with the package as it is, and no hold that can lapse. The booking of a lead is an ordinary one.
 func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
 	currency := blank.Total.Currency
 	blank.QuoteID, blank.LeadID = in.Quote, in.Lead
@@ -126,8 +126,8 @@ func (b *Booking) open(in BookingInput, policy Policy, now time.Time) error {
 	return nil
 }
 
-// ApplySchedule applies what an input gives of time, links and guests to an existing booking. A changed package is
-// priced anew on the event's day; a changed day alone is not.
+// ApplySchedule applies the time, links, and guests of an input to an existing booking. A changed package is repriced on the
+// event's day; a changed day alone is not.
 func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Policy, now time.Time) (Booking, error) {
 	was := b
 	if err := b.link(in, refs); err != nil {
@@ -156,8 +156,8 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 	return b, b.reprice(refs)
 }
 
-// closed returns the error of a booking at a time when its unit is closed. What was booked before the
-// opening hours changed stays.
+// closed returns the error of a booking at a time when its unit is closed. A booking from before a change of the opening hours
+// stays.
 func (b Booking) closed(refs Refs, when When) error {
 	if refs.Unit == nil || b.UnitID.IsZero() {
 		return nil
@@ -165,7 +165,8 @@ func (b Booking) closed(refs Refs, when When) error {
 	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From != nil, b.Loc)
 }
 
-// ApplyStatus applies the rest of an input: texts, metadata and status. It refuses what the present state freezes.
+// ApplyStatus applies the rest of an input: texts, metadata, and status. It refuses changes that the present state does not
+// allow.
 func (b Booking) ApplyStatus(in BookingInput, reason *string, now time.Time) (Booking, error) {
 	if b.Status.Final() {
 		if err := in.frozen(b.Status); err != nil {
@@ -193,7 +194,7 @@ func (b *Booking) write(in BookingInput) {
 	patch.SetMetadata(in.Metadata, &b.Metadata)
 }
 
-// transitionTo moves the booking to a state that a client named. The same state again changes nothing.
+// transitionTo moves the booking to the requested state. The present state changes nothing.
 func (b *Booking) transitionTo(to Status, now time.Time) error {
 	if to == b.Status {
 		return nil
@@ -224,7 +225,7 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 	return nil
 }
 
-// refundDue is what the policy says is to be refunded after a cancellation now, of what was paid and not refunded.
+// refundDue returns the amount that the policy refunds after a cancellation now, from what is paid and not refunded.
 func (b Booking) refundDue(now time.Time) *int64 {
 	if b.Policy == nil {
 		return nil
@@ -237,7 +238,7 @@ func (b Booking) refundDue(now time.Time) *int64 {
 	return &due
 }
 
-// begins is the start of the event: of a whole day its first instant at the operator's.
+// begins returns the start of the event. A whole day starts at its first instant in the operator's timezone.
 func (b Booking) begins() time.Time {
 	if b.StartsAt != nil {
 		return *b.StartsAt
@@ -246,13 +247,13 @@ func (b Booking) begins() time.Time {
 	return day
 }
 
-// Lapsed reports whether the hold of a pending booking has run out.
+// Lapsed reports whether the hold of a pending booking has lapsed.
 func (b Booking) Lapsed(now time.Time) bool {
 	return b.Status == Pending && b.HoldExpiresAt != nil && !now.Before(*b.HoldExpiresAt)
 }
 
-// At is the booking as every reader and writer sees it: a lapsed hold is expired, one version on, whether
-// or not that has been written yet.
+// At returns the booking as every reader and writer sees it. A lapsed hold is expired, one version later, whether or not this has
+// been written yet.
 func (b Booking) At(now time.Time) Booking {
 	if !b.Lapsed(now) {
 		return b
@@ -262,7 +263,7 @@ func (b Booking) At(now time.Time) Booking {
 	return b
 }
 
-// Claim is the time for which the booking keeps its unit from others, buffers included; false when it keeps
+// Claim returns the time for which the booking occupies its unit, including buffers. It returns false if the booking occupies
 // none. A whole day has no buffers.
 func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	if b.UnitID.IsZero() || !b.Status.Holds() || b.StartsAt == nil {
@@ -276,7 +277,7 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	return from, to, true
 }
 
-// KeepsSlot reports whether unit, service and times are as they were, so that the claim stands.
+// KeepsSlot reports whether unit, service, and times are unchanged, so that the claim stays.
 func (b Booking) KeepsSlot(was Booking) bool {
 	return b.UnitID == was.UnitID && b.ServiceID == was.ServiceID && b.Timed() == was.Timed() &&
 		sameTime(b.StartsAt, was.StartsAt) && sameTime(b.EndsAt, was.EndsAt)
@@ -289,7 +290,7 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-// Invoice is what bookings knows of an invoice: a projection of the customers service's events.
+// Invoice is the booking service's record of an invoice: a projection of the customers service's events.
 type Invoice struct {
 	ID       string    // inv_…
 	Booking  BookingID // zero: the invoice is for no booking
@@ -297,7 +298,7 @@ type Invoice struct {
 	Payments []Payment
 }
 
-// Payment is one payment of an invoice, by whatever way it came.
+// Payment is one payment of an invoice, from any source.
 type Payment struct {
 	ID         string // pay_…
 	Amount     money.Amount
@@ -321,7 +322,7 @@ type GatewayPayment struct {
 	Late     bool // it is counted for the first time now that the booking is cancelled or has expired
 }
 
-// Settlement is what decides which card payments of a booking are to be refunded by themselves.
+// Settlement holds the data that determines which card payments of a booking are refunded automatically.
 type Settlement struct {
 	Booking  Booking
 	Payments []CountedPayment
@@ -347,7 +348,8 @@ type BookingPayment struct {
 	CreatedAt  time.Time
 }
 
-// Received is what a booking has been paid in its currency, what of it was refunded, and whether its payer disputes some of it.
+// Received is the amount that a booking has been paid in its currency, the amount refunded, and whether a payer disputes a
+// payment.
 type Received struct {
 	Paid, Refunded int64
 	Disputed       bool
@@ -358,8 +360,8 @@ func (b Booking) Received() Received {
 	return Received{Paid: b.Paid.Minor, Refunded: b.Refunded.Minor, Disputed: b.Disputed}
 }
 
-// Receive is the booking with what it has been paid. A pending one whose hold has not run out becomes confirmed by its deposit, as
-// the policy says that held when it was made. Any other keeps its state.
+// Receive returns the booking with the amounts received. A deposit confirms a pending booking whose hold has not lapsed, if the
+// policy from the booking's creation says so. All other bookings keep their state.
 func (b Booking) Receive(r Received, now time.Time) (Booking, error) {
 	moved := r.Paid != b.Paid.Minor || r.Refunded != b.Refunded.Minor
 	b.Paid.Minor, b.Refunded.Minor, b.Disputed = r.Paid, r.Refunded, r.Disputed

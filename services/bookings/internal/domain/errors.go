@@ -2,7 +2,7 @@ package domain
 
 import "holdfast.dev/libs/apperr"
 
-// Errors that the API answers.
+// Errors that the API returns.
 var (
 	ErrBookingNotFound  = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
 	ErrServiceNotFound  = apperr.New(apperr.NotFound, "service_not_found", "Service not found.")

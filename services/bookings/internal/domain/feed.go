@@ -35,7 +35,7 @@ type Feed struct {
 	UpdatedAt      time.Time
 }
 
-// FeedHolder is the credential that a feed ends with: a key, a grant or an operator of the tenant.
+// FeedHolder is the credential with which a feed ends: a key, a grant, or an operator of the tenant.
 type FeedHolder struct {
 	TenantID ids.Tenant
 	ID       string
@@ -48,21 +48,21 @@ type EndedHolder struct {
 	Successor string
 }
 
-// FeedWithURL is a feed with its address, which is known only when the feed is made.
+// FeedWithURL is a feed with its address, which is known only when the feed is created.
 type FeedWithURL struct {
 	Feed
 
 	URL string
 }
 
-// FeedInput is a feed to be made; UnitID is nil for all units.
+// FeedInput is a feed to create; UnitID is nil for all units.
 type FeedInput struct {
 	Name           string
 	UnitID         *string
 	IncludeDetails bool
 }
 
-// NewFeed makes a feed with a fresh id.
+// NewFeed creates a feed with a new id.
 func NewFeed(in FeedInput) (Feed, error) {
 	f := Feed{ID: ids.New[FeedPrefix](), Name: in.Name, IncludeDetails: in.IncludeDetails}
 	if in.UnitID == nil {
@@ -80,12 +80,12 @@ const (
 	tokenLength = 32
 )
 
-// NewFeedToken makes the secret part of a feed's address: 32 random base32 digits, which are 160 bits.
+// NewFeedToken creates the secret part of a feed's address: 32 random base32 digits, which are 160 bits.
 func NewFeedToken() string {
 	return strings.ToLower(rand.Text() + rand.Text())[:tokenLength]
 }
 
-// FeedTokenHash is the only form in which a token is stored: its SHA-256. It is false for a text that is no token.
+// FeedTokenHash returns the SHA-256 of a token, the only form in which it is stored. It returns false for a malformed token.
 func FeedTokenHash(token string) ([sha256.Size]byte, bool) {
 	if len(token) != tokenLength || strings.Trim(token, tokenDigits) != "" {
 		return [sha256.Size]byte{}, false
@@ -93,7 +93,7 @@ func FeedTokenHash(token string) ([sha256.Size]byte, bool) {
 	return sha256.Sum256([]byte(token)), true
 }
 
-// Bounds of a calendar. What lies furthest from today is left out first.
+// Bounds of a calendar. The bookings furthest from today are omitted first.
 const (
 	CalendarDaysBefore = 90
 	CalendarDaysAfter  = 400

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// Recurrence says whether a holiday rule comes back each year.
+// Recurrence says whether a holiday rule repeats each year.
 type Recurrence string
 
 // A rule holds once, or each year.
@@ -89,8 +89,8 @@ func setDate(to *civil.Date, given patch.Field[string], name string) error {
 	return nil
 }
 
-// Check returns the error of a rule whose fields do not go together; each alone is the contract's affair.
-// The range of a yearly rule may end before it starts: it runs over New Year.
+// Check returns the error of a rule whose fields are inconsistent. The contract checks each field alone. The range of a yearly
+// rule may end before it starts: it then spans New Year.
 func (r HolidayRule) Check() error {
 	if r.Recurrence != Yearly && r.To.Before(r.From) {
 		return field("date_to", "Must not be before date_from. Only a yearly rule can span New Year.")
@@ -98,8 +98,8 @@ func (r HolidayRule) Check() error {
 	return nil
 }
 
-// Covers reports whether the rule holds on the day. A yearly range may run over New Year; one that ends on
-// 29 February ends on the 28th of a common year, and one that is 29 February alone skips common years.
+// Covers reports whether the rule applies on the day. A yearly range may span New Year. A range that ends on 29 February ends on
+// the 28th of a common year, and a range of 29 February alone skips common years.
 func (r HolidayRule) Covers(d civil.Date) bool {
 	if r.Recurrence != Yearly {
 		return !d.Before(r.From) && !r.To.Before(d)
@@ -148,8 +148,8 @@ func (r HolidayRule) narrowness() int {
 	}
 }
 
-// Matching returns the active rules that concern the package on the day, the deciding one first: highest
-// priority, then package before service before all, then the shortest range, then the lowest id.
+// Matching returns the active rules that apply to the package on the day, the deciding one first: highest priority, then package
+// before service before all, then the shortest range, then the lowest id.
 func Matching(rules []HolidayRule, p Package, d civil.Date) []HolidayRule {
 	found := make([]HolidayRule, 0, len(rules))
 	for _, r := range rules {
@@ -198,8 +198,8 @@ func (r HolidayRule) Target() Target {
 // errTarget names the three shapes.
 var errTarget = field("applies_to", `Must be "all", {"service_ids": […]} or {"package_ids": […]}.`)
 
-// ParseTarget reads applies_to. A list must name something: an empty one would mean all to a reader of the
-// table. A malformed id is as good as unknown.
+// ParseTarget reads applies_to. A list must not be empty, because readers of the table would take it for all. A malformed id
+// counts as unknown.
 func ParseTarget(raw []byte) (Target, error) {
 	if raw = bytes.TrimSpace(raw); string(raw) == `"all"` {
 		return Target{}, nil

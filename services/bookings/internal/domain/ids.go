@@ -35,16 +35,16 @@ type (
 	CustomerID = ids.Customer
 )
 
-// NewBookingID makes a fresh id.
+// NewBookingID creates a new id.
 func NewBookingID() BookingID { return ids.New[BookingPrefix]() }
 
-// CompareIDs orders ids of one kind by the time of their making.
+// CompareIDs orders ids of one kind by the time of their creation.
 func CompareIDs[P ids.Prefix](a, b ids.ID[P]) int {
 	x, y := a.UUID(), b.UUID()
 	return bytes.Compare(x[:], y[:])
 }
 
-// setIDs changes a list when one is given. A malformed id is as good as unknown.
+// setIDs changes a list if one is given. A malformed id counts as unknown.
 func setIDs[P ids.Prefix](to *[]ids.ID[P], given patch.Field[[]string], name, unknown string) error {
 	texts := given.Pointer()
 	if texts == nil {

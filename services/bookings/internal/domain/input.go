@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// BookingInput is what a client gives of a new or an existing booking; an absent field stays as it is. Ids and times are
-// as sent.
+// BookingInput is the client's input for a new or an existing booking. An absent field stays as it is. Ids and times are
+// unparsed.
 type BookingInput struct {
 	EventDate   patch.Field[string]
 	Start, End  patch.Field[string]
@@ -35,7 +35,7 @@ func (in BookingInput) HasTime() bool {
 	return in.EventDate.Given() || in.Start.Given() || in.End.Given() || in.StartsAt.Given() || in.EndsAt.Given()
 }
 
-// HasSchedule reports whether time, links or guests are given: these are frozen in a final state, and are judged by the
+// HasSchedule reports whether time, links, or guests are given. These are frozen in a final state and are validated against the
 // catalogue.
 func (in BookingInput) HasSchedule() bool {
 	return in.HasTime() || in.CustomerID.Given() || in.ServiceID.Given() || in.UnitID.Given() || in.PackageID.Given() || in.GuestCount.Given()
@@ -103,7 +103,7 @@ func instant(f patch.Field[string], loc *time.Location, name string, fail func(s
 	return &t
 }
 
-// frozen returns the error on the first field that a final booking no longer takes.
+// frozen returns the error on the first field that a final booking does not accept.
 func (in BookingInput) frozen(status Status) error {
 	given := []struct {
 		name string
@@ -145,21 +145,21 @@ func inOrder(failed []apperr.FieldError) error {
 	return apperr.Fields(failed)
 }
 
-// ErrLinked says that the quote or the lead has got a booking meanwhile.
+// ErrLinked says that the quote or the lead has got a booking in the meantime.
 var ErrLinked = errors.New("the quote or the lead has a booking already")
 
-// Origin is the quote or the lead that a booking is made for, once for ever. The zero Origin is neither.
+// Origin is the quote or the lead that a booking is created for. It never changes. The zero Origin is neither.
 type Origin struct {
 	Quote          QuoteID // zero: for the lead
-	Lead           LeadID  // beside a quote: the quote's lead
+	Lead           LeadID  // for a quote: the lead of the quote
 	Total, Deposit *int64  // of the quote, in the smallest unit of the operator's currency
 }
 
-// LinkedInput is a booking that is to be made for a quote or a lead.
+// LinkedInput is a booking to create for a quote or a lead.
 type LinkedInput struct {
 	BookingInput
 	Origin
-	ValidUntil time.Time // real time; afterwards nothing is made
+	ValidUntil time.Time // real time; nothing is created afterwards
 }
 
 // Check returns the 422 of an origin that names neither quote nor lead, or amounts that a quote cannot have.
@@ -184,7 +184,7 @@ func (o Origin) Check() error {
 	return nil
 }
 
-// input leaves to the policy what the booking of a quote cannot ask for: its first state and its hold.
+// input leaves to the policy what the booking of a quote cannot request: its first state and its hold.
 func (o Origin) input(in BookingInput) BookingInput {
 	if !o.Quote.IsZero() {
 		in.Status, in.HoldMinutes = BookingInput{}.Status, BookingInput{}.HoldMinutes

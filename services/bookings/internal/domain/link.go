@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// Links are the ids that a booking names after an input. A malformed id is Bad on its field and as good as unknown.
+// Links are the ids that a booking refers to after an input. A malformed id is Bad on its field and counts as unknown.
 type Links struct {
 	Customer CustomerID
 	Service  ServiceID // zero with a package: the package's
@@ -14,7 +14,7 @@ type Links struct {
 	Package  PackageID
 }
 
-// Links merges the booking's ids with those of the input. A changed package brings its own service along.
+// Links merges the booking's ids with those of the input. A changed package sets its own service.
 func (b Booking) Links(in BookingInput) Links {
 	l := Links{
 		Customer: merged(b.CustomerID, in.CustomerID),
@@ -63,8 +63,8 @@ func (l *linker) fail(name, message string) {
 	l.failed = append(l.failed, apperr.FieldError{Field: name, Message: message})
 }
 
-// link sets the ids and the guests that the input names, and checks that they go together. What was linked
-// before and stays is not judged again: it may have been retired since.
+// link sets the ids and the guests of the input, and checks that they match. Unchanged links are not validated again, because
+// their target may have been retired since.
 func (b *Booking) link(in BookingInput, refs Refs) error {
 	l := linker{b: b, was: *b, in: in, refs: refs}
 	l.customer()
@@ -176,7 +176,7 @@ func (l *linker) together() {
 	}
 }
 
-// reprice takes the price of the linked package on the event's day; without a package there is none.
+// reprice applies the price of the linked package on the event's day. Without a package there is no price.
 func (b *Booking) reprice(refs Refs) error {
 	if b.PackageID.IsZero() || refs.Package == nil {
 		b.Snapshot = nil
@@ -196,7 +196,7 @@ func (b *Booking) reprice(refs Refs) error {
 	return nil
 }
 
-// Customer is what bookings knows of a customer: a projection of the customers service's events.
+// Customer is the booking service's record of a customer: a projection of the customers service's events.
 type Customer struct {
 	ID      CustomerID
 	Name    string // "" once erased

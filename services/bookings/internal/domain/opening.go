@@ -18,7 +18,7 @@ type Span struct{ From, To time.Time }
 // Overlaps reports whether the spans share time; spans that touch do not.
 func (s Span) Overlaps(o Span) bool { return s.From.Before(o.To) && o.From.Before(s.To) }
 
-// Midnight ends a day: the only time of day beyond 23:59, and an end only.
+// Midnight ends a day. It is the only time of day after 23:59, and is valid only as an end.
 const Midnight civil.Clock = "24:00"
 
 // Opening is one opening of a weekday, by the operator's clock. It belongs to the day on which it opens; one
@@ -33,9 +33,9 @@ func (o Opening) closes() int {
 	return o.Close.Minutes() + Midnight.Minutes()
 }
 
-// OpeningHours are the openings of each weekday. Nil is always open: one opening per date, 00:00–24:00. Else
-// they list what is open: a weekday that is missing is closed, like one with an empty list. The openings of
-// one day do not overlap; those of neighbouring days may.
+// OpeningHours are the openings of each weekday. Nil means always open: one opening per date, 00:00–24:00. Otherwise they list
+// the openings: a missing weekday is closed, like one with an empty list. The openings of one day do not overlap; those of
+// neighboring days may.
 type OpeningHours map[time.Weekday][]Opening
 
 // weekdays are the public names, in the order in which failures are reported.
@@ -83,7 +83,7 @@ func ParseOpeningHours(table map[string][][]string) (OpeningHours, error) {
 	return hours, nil
 }
 
-// parseOpenings reads one weekday; an opening that is malformed is not compared with the others.
+// parseOpenings reads one weekday. A malformed opening is not compared with the others.
 func parseOpenings(name string, list [][]string) ([]Opening, []apperr.FieldError) {
 	openings := make([]Opening, 0, len(list))
 	var failed []apperr.FieldError
@@ -164,9 +164,9 @@ func (h *OpeningHours) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// On lists the openings that belong to the date, as instants and in order of time; none when the unit is
-// closed or the date does not exist in loc. An end that the clock skips is moved to the end of the gap, and
-// an opening that lies wholly inside one is left out.
+// On lists the openings that belong to the date, as instants and in order of time. The list is empty if the unit is closed or the
+// date does not exist in loc. An end that the clock skips moves to the end of the gap, and an opening that lies entirely inside a
+// gap is omitted.
 func (h OpeningHours) On(d civil.Date, loc *time.Location) []Span {
 	start, ok := d.Start(loc)
 	if !ok {
@@ -187,8 +187,8 @@ func (h OpeningHours) On(d civil.Date, loc *time.Location) []Span {
 	return spans
 }
 
-// Cover reports whether the unit is open throughout s. Openings that touch, such as 00:00–24:00 on two days
-// running, count as one.
+// Cover reports whether the unit is open throughout s. Openings that touch, such as 00:00–24:00 on two consecutive days, count as
+// one.
 func (h OpeningHours) Cover(s Span, loc *time.Location) bool {
 	if h == nil {
 		return true
@@ -211,8 +211,7 @@ func (h OpeningHours) Cover(s Span, loc *time.Location) bool {
 	return false
 }
 
-// refuses returns the error of a schedule at which the unit is closed. Instants are named when the client
-// gave instants.
+// refuses returns the error of a schedule at which the unit is closed. The error names instants if the client gave instants.
 func (h OpeningHours) refuses(s Schedule, byInstant bool, loc *time.Location) error {
 	switch {
 	case h == nil || s.StartsAt == nil:

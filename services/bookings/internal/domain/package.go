@@ -85,8 +85,8 @@ func (p Package) Apply(in PackagePatch, currency string) (Package, error) {
 	return p, err
 }
 
-// Check returns the error of a package whose fields do not go together; each alone is the contract's affair.
-// A flat deposit may exceed the price: it is clamped to each booking's total. Of no deposit the value is idle.
+// Check returns the error of a package whose fields are inconsistent. The contract checks each field alone. A flat deposit may
+// exceed the price: it is limited to each booking's total. Without a deposit, its value has no effect.
 func (p Package) Check() error {
 	if p.DepositType == DepositPercentage && p.DepositValue > money.Whole {
 		return field("deposit_value", "Must be at most %d basis points, the full price.", money.Whole)
@@ -94,7 +94,7 @@ func (p Package) Check() error {
 	return nil
 }
 
-// Takes reports whether the package can be had on the unit.
+// Takes reports whether the package can be booked on the unit.
 func (p Package) Takes(u Unit, s Service) bool {
 	if len(p.UnitIDs) > 0 {
 		return slices.Contains(p.UnitIDs, u.ID)

@@ -14,21 +14,21 @@ type Policy struct {
 	MinNoticeMinutes *int `json:"min_notice_minutes"`
 	MaxAdvanceDays   *int `json:"max_advance_days"`
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
-	// RefundRules say what goes back after a cancellation, the most hours first; nil says nothing. Snapshots of bookings that are older
-	// than these fields have none of them.
+	// RefundRules say what is refunded after a cancellation, in descending order of hours; nil says nothing. Snapshots of bookings
+	// that are older than these fields have no rules.
 	RefundRules        []RefundRule `json:"refund_rules"`
 	AutoRefund         bool         `json:"auto_refund"`
 	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
-// RefundRule is the share of the money that goes back after a cancellation at least so many hours before the start.
+// RefundRule is the share of the money that is refunded after a cancellation at least so many hours before the start.
 type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
 }
 
-// Refund is what is to be refunded of an amount when a booking is cancelled so long before its start; false where the policy says
-// nothing.
+// Refund returns how much of an amount is refunded when a booking is cancelled that long before its start. It returns false if
+// the policy says nothing.
 func (p Policy) Refund(of money.Amount, before time.Duration) (due int64, ok bool) {
 	if p.RefundRules == nil {
 		return 0, false
@@ -41,7 +41,8 @@ func (p Policy) Refund(of money.Amount, before time.Duration) (due int64, ok boo
 	return 0, true
 }
 
-// share is the rule's part of an amount, rounded down to a multiple of the currency's step. All of an amount stays as it is.
+// share returns the rule's part of an amount, rounded down to a multiple of the currency's step. A share of 100% returns the
+// amount unchanged.
 func (r RefundRule) share(of money.Amount) int64 {
 	amount, percent := max(0, of.Minor), int64(r.Percent)
 	if percent == 100 {
@@ -51,10 +52,10 @@ func (r RefundRule) share(of money.Amount) int64 {
 	return part - part%money.Step(of.Currency)
 }
 
-// longest is more than all dates span, and still fits a time.Duration.
+// longest is longer than the span of all dates, and still fits a time.Duration.
 const longest = 150_000_000 * time.Minute
 
-// Minutes is so many minutes, cut to what a time.Duration holds.
+// Minutes returns n minutes, limited to what a time.Duration can hold.
 func Minutes(n int) time.Duration {
 	return time.Duration(min(n, int(longest/time.Minute))) * time.Minute
 }
@@ -75,8 +76,8 @@ func (p Policy) LastDay(now time.Time, loc *time.Location) (civil.Date, bool) {
 	return civil.DateOf(now.In(loc)).AddDays(*p.MaxAdvanceDays), true
 }
 
-// Refuses returns the error on event_date of a schedule that comes too soon or too late. A timed event is
-// measured by its start, a whole day by its date.
+// Refuses returns the error on event_date of a schedule that is too soon or too late. A timed event is compared by its start, a
+// whole day by its date.
 func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
 	if earliest, limited := p.Earliest(now); limited {
 		late := s.Day.Before(civil.DateOf(earliest.In(loc)))

@@ -7,10 +7,10 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// MaxAmount is the largest amount that the contract lets an answer hold, in minor units.
+// MaxAmount is the largest amount that the contract allows in a response, in minor units.
 const MaxAmount = 99_999_999_999
 
-// Price is what a booking costs, with the terms it followed from.
+// Price is what a booking costs, with the terms that it is based on.
 type Price struct {
 	Total, Deposit money.Amount
 	Snapshot       Snapshot
@@ -30,8 +30,8 @@ type HolidaySnapshot struct {
 	MultiplierBps int64     `json:"multiplier_bps"`
 }
 
-// Quote prices the package on the operator-local day of the event. When every matching rule is stackable
-// their factors are multiplied and rounded once; else the deciding rule counts alone. Tariff does the same for many.
+// Quote prices the package on the operator-local day of the event. If every matching rule is stackable, their factors are
+// multiplied and rounded once; otherwise the deciding rule counts alone. Tariff does the same for many packages and days.
 func Quote(p Package, rules []HolidayRule, day civil.Date) (Price, error) {
 	return adjustmentBy(Matching(rules, p, day)).price(p)
 }
@@ -90,8 +90,8 @@ func allStackable(rules []HolidayRule) bool {
 	return true
 }
 
-// Tariff prices many packages on many days, each as Quote does. Its rules stand in the order in which they decide,
-// so that a set of them is a few bits, and what each set does to a price is worked out once.
+// Tariff prices many packages on many days, each as Quote does. Its rules are in deciding order, so a set of rules is a few bits,
+// and the effect of each set on a price is computed once.
 type Tariff struct {
 	rules     []HolidayRule
 	all       RuleSet // for every package
@@ -117,8 +117,8 @@ func (s RuleSet) Both(other RuleSet) RuleSet {
 	return both
 }
 
-// Concerning are the rules for one package. Those for all packages and for its service are the same of many packages:
-// what they come to is worked out once.
+// Concerning holds the rules for one package. Many packages share the rules for all packages and for their service, so the effect
+// of these rules is computed once.
 type Concerning [3]RuleSet
 
 // NewTariff takes the rules in any order.
@@ -289,7 +289,7 @@ func NoMoney(currency string) Amounts {
 	return Amounts{Total: none, Deposit: none, Paid: none, Refunded: none}
 }
 
-// Due is what is still to be paid, never below nothing. A refund does not fall due again.
+// Due returns the amount still to be paid, which is never negative. A refund does not become due again.
 func (a Amounts) Due() money.Amount {
 	return money.Amount{Minor: max(0, a.Total.Minor-a.Paid.Minor), Currency: a.Total.Currency}
 }
@@ -315,8 +315,8 @@ func (a Amounts) Status() PaymentStatus {
 	}
 }
 
-// Reprice takes a new snapshot of the price: the package's present terms and the holiday rules of the event's
-// day. A booking without a package has no price to take. What a final state freezes is left to Repriceable.
+// Reprice applies a new snapshot of the price: the package's present terms and the holiday rules of the event's day. A booking
+// without a package has no price to apply. Repriceable checks what a final state freezes.
 func (b Booking) Reprice(refs Refs) (Booking, error) {
 	if b.PackageID.IsZero() || b.Status.Final() {
 		return b, nil

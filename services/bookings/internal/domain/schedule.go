@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/libs/civil"
 )
 
-// Schedule is when a booking takes place. Start is nil for a whole day, End is nil where it follows from a
-// duration. StartsAt and EndsAt are nil only for a day without times and without a unit.
+// Schedule is when a booking takes place. Start is nil for a whole day. End is nil if it follows from a duration. StartsAt and
+// EndsAt are nil only for a day without times and without a unit.
 type Schedule struct {
 	Day              civil.Date
 	EventAt          *time.Time // the instant that was given for the day; nil: the day's first
@@ -59,8 +59,8 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 	return nil
 }
 
-// move applies a change of day or times. What is absent stays; an end that followed from a duration keeps
-// its distance from the start, unless the package or service has changed with its duration.
+// move applies a change of day or times. Absent fields stay. An end that followed from a duration keeps its distance from the
+// start, unless the package or service has changed with its duration.
 func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
 	if s.Timed() && s.End == nil && (duration == nil || !rewired) {
 		kept := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
@@ -126,14 +126,13 @@ func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.
 	return to, nil
 }
 
-// after is the end that follows from a duration; it must lie on a date that can be written.
+// after returns the end that follows from a duration. It must lie on a date that can be written.
 func after(from time.Time, minutes int, loc *time.Location) (time.Time, error) {
 	to := from.Add(Minutes(minutes))
 	return to, civil.DateOf(to.In(loc)).Check()
 }
 
-// wholeDay fills the instants of a booking without times: the operator-local day of its unit, nothing
-// without a unit.
+// wholeDay sets the instants of a booking without times: the operator-local day if it has a unit, nothing otherwise.
 func (s *Schedule) wholeDay(hasUnit bool, loc *time.Location) {
 	if s.Timed() {
 		return
@@ -145,7 +144,7 @@ func (s *Schedule) wholeDay(hasUnit bool, loc *time.Location) {
 	}
 }
 
-// over is when the event has ended: the end of the day where no times are known.
+// over returns when the event has ended: the end of the day if no times are known.
 func (s Schedule) over(loc *time.Location) time.Time {
 	if s.EndsAt != nil {
 		return *s.EndsAt

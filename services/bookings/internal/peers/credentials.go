@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Credentials asks identity about the credentials that hold calendar feeds.
+// Credentials requests from identity the state of the credentials that hold calendar feeds.
 type Credentials struct{ Client *peer.Client }
 
 // Ended returns those of the credentials that have ended or were rotated.

@@ -1,5 +1,5 @@
-// Package peers calls the other services: customers for whom the projection does not know yet, for
-// expand and for the expiry of quotes, identity for a tenant's booking policy.
+// Package peers calls the other services: customers for customers that are not in the projection yet, for expand, and for the
+// expiry of quotes; identity for a tenant's booking policy.
 package peers
 
 import (
@@ -14,10 +14,10 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Customers asks the customers service on behalf of the caller in the context.
+// Customers calls the customers service on behalf of the caller in the context.
 type Customers struct{ Client *peer.Client }
 
-// Customer looks one up; an unknown or erased one is the 404 of the customers service.
+// Customer looks up a customer. An unknown or erased customer is the 404 of the customers service.
 func (p *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error) {
 	var got api.Customer
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/customers/"+id.String(), nil, &got); err != nil {
@@ -26,8 +26,8 @@ func (p *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.
 	return domain.Customer{ID: id, Name: got.Name, Version: got.Version}, nil
 }
 
-// Expand looks up the public bodies of at most 100 customers in one call, in the order of the list; unknown and erased
-// ones are absent. The answer ends where it is as large as a page: the rest has not been looked up.
+// Expand looks up the public bodies of at most 100 customers in one call, in the order of the list. Unknown and erased customers
+// are absent. The response ends at the size of a page: the rest has not been looked up.
 func (p *Customers) Expand(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error) {
 	in := internalapi.CustomerBatch{IDs: make([]string, len(list))}
 	for i, id := range list {

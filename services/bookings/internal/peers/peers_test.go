@@ -25,7 +25,7 @@ import (
 
 const secret = "k1:626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773"
 
-// other is another service: it verifies the signed caller and hands on to answer.
+// other is another service. It verifies the signed caller and passes the request to answer.
 func other(t *testing.T, name string, answer http.HandlerFunc) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("bookings=" + secret)

@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// maxPolicies bounds the cache of policies; a policy has some 100 bytes.
+// maxPolicies limits the cache of policies; a policy takes about 100 bytes.
 const maxPolicies = 10_000
 
-// Tenants asks identity for booking policies. A policy is cached under its version, which each signed caller
-// states: a change is seen with the first request that comes after it, and nothing needs to expire.
+// Tenants requests booking policies from identity. A policy is cached under its version, which each signed caller states. A
+// change is therefore visible to the first request after it, and no entry needs to expire.
 type Tenants struct {
 	client *peer.Client
 	cache  *otter.Cache[policyKey, domain.Policy]
@@ -29,7 +29,7 @@ type policyKey struct {
 	version int64
 }
 
-// NewTenants makes Tenants on a client of identity.
+// NewTenants creates Tenants with a client of identity.
 func NewTenants(client *peer.Client) *Tenants {
 	return &Tenants{client: client, cache: otter.Must(&otter.Options[policyKey, domain.Policy]{MaximumSize: maxPolicies})}
 }

@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// Claims of one unit never overlap, so those that meet a time are the ones that begin in it and the last that
-// began before. Both are found by the index, however many are stored; ranges are not leakproof, and so no
-// index condition for a tenant's query. offset 0 has each booking read by its key: as a join the planner may read all
-// bookings of the tenant.
+// Claims of one unit never overlap, so those that overlap a time are the ones that begin in it and the last one that began
+// before. The index finds both, regardless of the number of rows. Ranges are not leakproof, so they cannot be an index condition
+// in a tenant's query. offset 0 makes each booking be read by its key: with a join, the planner may read all bookings of the
+// tenant.
 const claimsDuring = `
 	select c.unit_id, c.starts_at, c.ends_at, b.status, b.hold_expires_at
 	from units u cross join lateral (
@@ -30,14 +30,14 @@ const claimsDuring = `
 	) b
 	where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@units::uuid[]) limit @limit`
 
-// Claims reads those of the units that meet the time, and one more than availability.MaxClaims at most.
+// Claims reads the claims of the units that overlap the time, at most one more than availability.MaxClaims.
 func Claims(ctx context.Context, q pg.Q, during domain.Span, units []domain.UnitID) ([]availability.Claim, error) {
 	return pg.Many(ctx, q, scanClaim, claimsDuring,
 		pg.Args{"from": during.From, "to": during.To, "units": units, "limit": availability.MaxClaims + 1})
 }
 
-// Offered reads what is offered, in one round trip; of the units only one when it is named. Descriptions, which no
-// answer about a time shows, are left out.
+// Offered reads the catalogue in one round trip. If a unit is named, it reads only that unit. Descriptions, which no response
+// about a time shows, are omitted.
 func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID) (c availability.Catalogue, err error) {
 	b := &pgx.Batch{}
 	args := pg.Args{"unit": unit}

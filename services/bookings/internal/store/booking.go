@@ -49,13 +49,13 @@ const oneBooking = `select ` + bookingColumns + ` from bookings b where b.tenant
 // bookingMetadata are the pairs of metadata that lists are filtered by.
 var bookingMetadata = pg.MetadataTable{Name: "booking_metadata", Owner: "booking_id"}
 
-// Booking reads one booking as it is stored, or domain.ErrBookingNotFound. Before it is shown or judged comes
-// domain.Booking.At: a hold may have run out since.
+// Booking reads one booking as it is stored, or domain.ErrBookingNotFound. Call domain.Booking.At before you show or validate it,
+// because a hold may have lapsed since.
 func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, error) {
 	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
 
-// BookingWithCard is Booking with what payments by card in its currency have brought, as both are at one instant.
+// BookingWithCard returns a booking with the amount received by card in its currency, both at the same instant.
 func BookingWithCard(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Booking, received int64, err error) {
 	b, err = pg.One(ctx, q, pg.With(scanBooking, &received), domain.ErrBookingNotFound, `select `+bookingColumns+`, (select coalesce(sum(p.amount), 0)::bigint from booking_payments p
 			where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = b.id and p.source = 'gateway' and p.currency = b.currency)
@@ -105,8 +105,8 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 	}, nil
 }
 
-// InsertBooking writes a new booking, its claim (nil: none) and its metadata in one round trip, and returns
-// it with its times. A taken slot is domain.ErrSlotUnavailable; a second booking of a quote or a lead is domain.ErrLinked.
+// InsertBooking writes a new booking, its claim (nil: none), and its metadata in one round trip. It returns the booking with its
+// times. A taken slot is domain.ErrSlotUnavailable; a second booking of a quote or a lead is domain.ErrLinked.
 func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {
@@ -132,8 +132,8 @@ func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim
 	return stamped(ctx, tx, b, k)
 }
 
-// UpdateBooking writes all that may change of a booking that the transaction has locked, raises its version
-// and returns it with the new version and time. Its claim is written apart.
+// UpdateBooking writes all mutable fields of a booking that the transaction has locked and raises its version. It returns the
+// booking with the new version and time. Its claim is written separately.
 func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// BookingFilter narrows a list; nil and empty fields do not. Now decides which holds have run out.
+// BookingFilter filters a list; nil and empty fields do not filter. Now determines which holds have lapsed.
 type BookingFilter struct {
 	Now           time.Time
 	Status        []domain.Status
@@ -56,7 +56,7 @@ func BookingIDs(ctx context.Context, q pg.Q, customer domain.CustomerID, r page.
 	return page.Read(ctx, q, r, pgx.RowToStructByName[BookingPlace], `select b.id, b.created_at from bookings b `+tail, args...)
 }
 
-// bookingStates are the conditions by state. A pending booking whose hold has run out counts as expired.
+// bookingStates returns the conditions by state. A pending booking whose hold has lapsed counts as expired.
 func bookingStates(f BookingFilter) (list []page.Alternative) {
 	for _, s := range slices.Compact(slices.Sorted(slices.Values(f.Status))) {
 		switch s {
@@ -72,8 +72,8 @@ func bookingStates(f BookingFilter) (list []page.Alternative) {
 	return list
 }
 
-// bookingDays are the conditions by the first day of a filter: bookings that begin on it or later, and those that began before and
-// take some of it. The latter are few at any time, and are collected by indexes of their own before the list is read.
+// bookingDays returns the conditions by the first day of a filter: bookings that begin on it or later, and those that began
+// before and last into it. The latter are always few; indexes of their own collect them before the list is read.
 func bookingDays(f BookingFilter) []page.Alternative {
 	switch {
 	case f.From == nil:
@@ -88,7 +88,7 @@ func bookingDays(f BookingFilter) []page.Alternative {
 	}
 }
 
-// underWay is the condition that a booking began before a local day and takes some of it.
+// underWay returns the condition that a booking began before a local day and lasts into it.
 func underWay(first civil.Date) (string, []any) {
 	from, near := first.UTC(), first.AddDays(-nights).UTC()
 	before := []string{`l.event_day >= ? and l.event_day < ? and ` + nextDay}
@@ -104,15 +104,16 @@ func underWay(first civil.Date) (string, []any) {
 	return `b.id = any(array(` + strings.Join(before, ` union all `) + `)) and b.event_day < ?`, append(args, from)
 }
 
-// nights is a day more than a booking of at most 24 hours can end after its first local day, where a zone leaves a day out.
+// nights is one more than the number of days by which a booking of at most 24 hours can end after its first local day, if a zone
+// skips a day.
 const nights = 3
 
-// nextDay is the condition of the index bookings_past_day: the booking takes some of a local day after its first one. One that ends
-// at midnight takes nothing of the day that begins then.
+// nextDay is the condition of the index bookings_past_day: the booking lasts into a local day after its first one. A booking that
+// ends at midnight does not touch the day that begins then.
 const nextDay = `l.ends_at at time zone l.timezone > l.event_day + 1`
 
-// longer are the bookings of more than a day that end after a date in UTC, with a day for zones, each by the index of their length;
-// + 0 keeps the day out of the index condition, as in during.
+// longer holds the conditions of bookings of more than a day that end after a date in UTC, with one day of tolerance for zones,
+// each by the index of their length. + 0 keeps the day out of the index condition, as in during.
 var longer = []string{
 	`l.ends_at - l.starts_at > interval '1 day' and l.ends_at - l.starts_at <= interval '8 days' and l.starts_at > ?::timestamptz - interval '9 days'`,
 	`l.ends_at - l.starts_at > interval '8 days' and l.ends_at - l.starts_at <= interval '64 days' and l.starts_at > ?::timestamptz - interval '65 days'`,
@@ -149,7 +150,7 @@ func equal[T any](w *page.Where, cond string, v *T) {
 	}
 }
 
-// CalendarFilter narrows a calendar; empty fields do not. Now decides which holds have run out.
+// CalendarFilter filters a calendar; empty fields do not filter. Now determines which holds have lapsed.
 type CalendarFilter struct {
 	report.Days
 	Now     time.Time
@@ -158,17 +159,17 @@ type CalendarFilter struct {
 	All     bool // also bookings that are cancelled or have expired
 }
 
-// BookingsDuring reads the bookings that share time with the days, by themselves or by their claims, and those of these days
+// BookingsDuring reads the bookings that overlap the days, directly or through their claims, and the bookings of these days
 // without times, at most report.MaxBookings, by day.
 func BookingsDuring(ctx context.Context, q pg.Q, f CalendarFilter) (page.Rows[report.Booking], error) {
 	sql, args := bookingsDuring(f)
 	return page.Read(ctx, q, page.Request{Limit: report.MaxBookings}, scanReportBooking, sql, args)
 }
 
-// during are the parts of all bookings that may share time with a range of days, each with an index of its own: those whose day
-// is in the range or near it, and, by their length, those that began before. A claim is longer than its booking by a day at each
-// end at most, and a booking's day may be that of another timezone: so near is farther than any of both together. + 0 keeps the day
-// out of the index condition, as it does not bound the parts after the first.
+// during holds conditions that together select all bookings that may overlap a range of days, each with an index of its own:
+// bookings whose day is in the range or near it, and, by their length, bookings that began before. A claim exceeds its booking by
+// at most a day at each end, and a booking's day may be in another timezone, so near is larger than both together. + 0 keeps the
+// day out of the index condition, because it does not bound the parts after the first.
 var during = []string{
 	`b.event_day >= @near and b.event_day <= @until`,
 	`b.event_day + 0 < @near and b.starts_at < @from and b.ends_at - b.starts_at > interval '1 day' and b.ends_at - b.starts_at <= interval '8 days'
@@ -187,7 +188,7 @@ func duringArgs(d report.Days, now time.Time) pg.Args {
 	}
 }
 
-// standing are the bookings that are neither cancelled nor expired.
+// standing is the condition that a booking is neither cancelled nor expired.
 const standing = `(b.status in ('confirmed', 'completed', 'no_show') or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))`
 
 const reportColumns = `b.id, b.number, b.status, b.customer_id, b.unit_id, b.event_day, b.event_start, b.event_end,
@@ -227,7 +228,7 @@ func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 const customerOf = ` left join lateral (
 		select c.name from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = b.customer_id and not c.erased offset 0) c on true`
 
-// HoldsUntil reads the holds that run out between two instants, the first to run out first, at most report.MaxDue.
+// HoldsUntil reads the holds that lapse between two instants, earliest first, at most report.MaxDue.
 func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booking, error) {
 	return pg.Many(ctx, q, scanReportBooking, `
 		select `+reportColumns+`, c.name from (
@@ -238,8 +239,8 @@ func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booki
 		order by b.hold_expires_at, b.id`, pg.Args{"from": from, "to": to, "limit": report.MaxDue})
 }
 
-// UnpaidDeposits reads the bookings from a day on, those that are under way on it included, that stand and whose deposit is not
-// paid, the nearest day first, at most report.MaxDue of the first report.MaxSearched bookings.
+// UnpaidDeposits reads the active bookings from a day on, including those under way on it, whose deposit is not paid. The nearest
+// day comes first. It returns at most report.MaxDue of the first report.MaxSearched bookings.
 func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time) ([]report.Booking, error) {
 	args := pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched}
 	earlier, values := underWay(from)
@@ -276,8 +277,8 @@ func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
 	return b, nil
 }
 
-// BookedDuring reads what statistics count: the bookings of the days, and those of a unit that share time with them, at most one more
-// than report.MaxBooked. Cancelled and expired ones are left out.
+// BookedDuring reads the bookings that statistics count: those of the days, and those with a unit that overlap them, at most one
+// more than report.MaxBooked. Cancelled and expired bookings are omitted.
 func BookedDuring(ctx context.Context, q pg.Q, d report.Days, now time.Time) ([]report.Booked, error) {
 	parts := make([]string, len(during))
 	for i, part := range during {

@@ -23,8 +23,8 @@ type Catalogue struct {
 	Rules    []domain.HolidayRule
 }
 
-// InsertCatalogue writes rows that are not there yet and leaves the others as they are. It returns the new rows as
-// they are read back, the services with the units of this catalogue.
+// InsertCatalogue writes rows that do not exist yet and leaves the others unchanged. It returns the new rows as they are read
+// back, with the services linked to the units of this catalogue.
 func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (made Catalogue, err error) {
 	const fresh = ` on conflict do nothing returning created_at, updated_at`
 	b := &pgx.Batch{}
@@ -79,13 +79,13 @@ func (c Catalogue) unitsOf(id domain.ServiceID) (list []domain.UnitID) {
 	return inOrder(list)
 }
 
-// inOrder is the list in the order in which it is read back.
+// inOrder returns the list in the order in which it is read back.
 func inOrder[P ids.Prefix](list []ids.ID[P]) []ids.ID[P] {
 	return slices.SortedFunc(slices.Values(list), domain.CompareIDs[P])
 }
 
-// LockCatalogue makes the transaction the only one that writes the caller's catalogue: links are seen from both of their
-// ends, and two writers that lock them in different orders would deadlock.
+// LockCatalogue makes the transaction the only writer of the caller's catalogue. Links are visible from both ends, and two
+// writers that lock them in different orders would deadlock.
 func LockCatalogue(ctx context.Context, tx pg.Tx) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('catalogue'),
 		hashtext(current_setting('app.tenant_id') || current_setting('app.livemode')))`)
@@ -125,7 +125,7 @@ func count(ctx context.Context, tx pg.Tx, table, active string) (limit.Count, er
 	return n, nil
 }
 
-// replace follows an insert: a row that is there already takes the values of the insert and gets the next version.
+// replace returns the clause that follows an insert: an existing row takes the values of the insert and gets the next version.
 func replace(c pg.Columns, alias string) string {
 	return ` on conflict (tenant_id, livemode, id) do update set ` + c.Replace() + `, version = ` + alias + `.version + 1, updated_at = clock_timestamp()`
 }

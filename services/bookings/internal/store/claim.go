@@ -10,15 +10,15 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Claim keeps a unit for a booking from From to To, buffers included, half open.
+// Claim reserves a unit for a booking from From to To, including buffers, half open.
 type Claim struct {
 	Booking  domain.BookingID
 	Unit     domain.UnitID
 	From, To time.Time
 }
 
-// PutClaim makes or moves the booking's claim; domain.ErrSlotUnavailable when another booking has the unit
-// then. The unit, and the one it is moved from, must be locked.
+// PutClaim creates or moves the booking's claim. It returns domain.ErrSlotUnavailable if another booking has the unit at that
+// time. The unit, and the previous unit, must be locked.
 func PutClaim(ctx context.Context, tx pg.Tx, c Claim) error {
 	_, err := tx.Exec(ctx, putClaim, c.args())
 	return claimError(err)
@@ -34,7 +34,7 @@ func (c Claim) args() pg.Args {
 	return pg.Args{"booking": c.Booking, "unit": c.Unit, "from": c.From, "to": c.To}
 }
 
-// DeleteClaim gives the booking's unit free; without a claim it does nothing.
+// DeleteClaim releases the booking's unit. Without a claim it does nothing.
 func DeleteClaim(ctx context.Context, tx pg.Tx, id domain.BookingID) error {
 	if _, err := tx.Exec(ctx, `
 		delete from unit_claims where tenant_id = @tenant and livemode = @live and booking_id = @id`, pg.Args{"id": id}); err != nil {
@@ -54,7 +54,7 @@ func claimError(err error) error {
 	}
 }
 
-// LapsedForUpdate reads and locks the bookings whose hold has run out by now and whose claim overlaps c.
+// LapsedForUpdate reads and locks the bookings whose hold has lapsed by now and whose claim overlaps c.
 func LapsedForUpdate(ctx context.Context, tx pg.Tx, c Claim, now time.Time) ([]domain.Booking, error) {
 	args := c.args()
 	args["now"] = now

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Due is a hold that has run out by its tenant's time.
+// Due is a hold that has lapsed by its tenant's time.
 type Due struct {
 	TenantID      ids.Tenant
 	Livemode      bool
@@ -23,7 +23,7 @@ type Due struct {
 	HoldExpiresAt time.Time
 }
 
-// Each arm reads its own index from where the page starts: holds by real time, and those of each frozen clock.
+// Each branch reads its own index from the start of the page: holds by real time, and holds of each frozen clock.
 const allDue = `
 	(select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b
 	 where b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= $1
@@ -41,20 +41,21 @@ const allDue = `
 	 where c.frozen_at is not null)
 	order by hold_expires_at, id limit $4`
 
-// AllDue returns up to limit lapsed holds of all tenants and modes, oldest first, behind after; tx has the
-// worker role.
+// AllDue returns up to limit lapsed holds of all tenants and modes, oldest first, starting after the given one; tx has the worker
+// role.
 func AllDue(ctx context.Context, tx pg.Tx, real time.Time, after Due, limit int) ([]Due, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[Due], allDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
 }
 
-// TenantDue returns up to limit lapsed holds of the caller's tenant and mode, oldest first, behind after.
+// TenantDue returns up to limit lapsed holds of the caller's tenant and mode, oldest first, starting after the given one.
 func TenantDue(ctx context.Context, q pg.Q, real time.Time, after Due, limit int) ([]Due, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[Due], tenantDue,
 		pg.Args{"real": real, "at": after.HoldExpiresAt, "id": after.ID.UUID(), "limit": limit})
 }
 
-// The clock is a value of its own: coalesce is not leakproof, and so no index condition for a tenant's query. The mode is
-// one too: beside the policy's own condition a plain boolean makes the planner choose an index in another order.
+// The clock is a separate value: coalesce is not leakproof, so it cannot be an index condition in a tenant's query. The mode is a
+// separate value too: a plain boolean in addition to the policy's own condition makes the planner choose an index in another
+// order.
 const tenantDue = `
 	select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b
 	where b.tenant_id = @tenant and b.livemode = (select @live::boolean) and b.status = 'pending' and b.hold_expires_at is not null
@@ -62,10 +63,9 @@ const tenantDue = `
 	  and (b.hold_expires_at, b.id) > (@at, @id::uuid)
 	order by b.hold_expires_at, b.id limit @limit`
 
-// LockDue locks a booking for its expiry, its unit first, and reads the clock that the expiry goes by; false
-// when it has moved to another unit, and, with the zero booking, when there is none, or when not to wait and
-// another transaction has it. The clock is read last: it is then at least as
-// new as the one that the booking was made by.
+// LockDue locks a booking for its expiry, after its unit, and reads the clock that determines the expiry. It returns false if the
+// booking has moved to another unit. It returns the zero booking and false if there is none, or if wait is false and another
+// transaction has locked it. The clock is read last, so it is at least as new as the one that the booking was created by.
 func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k domain.Booking, clock testclock.Clock, ok bool, err error) {
 	skip := ` skip locked`
 	if wait {

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// Among 8,000 holds of which few are due, the worker and a moved clock read only the due ones, by real time and by a
-// test clock.
+// TestDueReadsNoFutureHold checks that, among 8,000 holds of which few are due, the worker and a moved clock read only the due
+// ones, by real time and by a test clock.
 func TestDueReadsNoFutureHold(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -102,7 +102,7 @@ func planOf(t *testing.T, run func(func(context.Context, pg.Tx) error) error, sq
 	return text
 }
 
-// The worker finds what is due and sees nothing else of a booking; it writes nothing.
+// TestWorkerSeesHoldsOnly checks that the worker finds due holds, sees no other data of a booking, and writes nothing.
 func TestWorkerSeesHoldsOnly(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

@@ -1,6 +1,6 @@
 package store
 
-// Statements, for tests that ask how they are planned.
+// Statements, for tests that check their plans.
 var (
 	BookingsSQL  = bookingsSQL
 	CalendarSQL  = calendarSQL

@@ -54,7 +54,7 @@ func InsertFeed(ctx context.Context, tx pg.Tx, f domain.Feed, hash []byte, timez
 	})
 }
 
-// DeleteFeed deletes a feed. One that is gone already is domain.ErrFeedNotFound.
+// DeleteFeed deletes a feed. A feed that no longer exists is domain.ErrFeedNotFound.
 func DeleteFeed(ctx context.Context, tx pg.Tx, id domain.FeedID) error {
 	tag, err := tx.Exec(ctx, `delete from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 	if err != nil {
@@ -74,14 +74,15 @@ type HeldFeed struct {
 	Holder   string
 }
 
-// HeldFeeds returns up to limit feeds of all tenants and modes that end with a credential, behind after; tx has the worker role.
+// HeldFeeds returns up to limit feeds of all tenants and modes that end with a credential, starting after the given one; tx has
+// the worker role.
 func HeldFeeds(ctx context.Context, tx pg.Tx, after HeldFeed, limit int) ([]HeldFeed, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[HeldFeed], `select tenant_id, livemode, id, holder from calendar_feeds
 		where holder is not null and (tenant_id, livemode, id) > ($1::uuid, $2, $3::uuid) order by tenant_id, livemode, id limit $4`,
 		after.TenantID.UUID(), after.Livemode, after.ID.UUID(), limit)
 }
 
-// PassFeed gives a feed that a credential holds to another one.
+// PassFeed transfers a feed from one credential to another.
 func PassFeed(ctx context.Context, tx pg.Tx, id domain.FeedID, from, to string) error {
 	_, err := tx.Exec(ctx, `update calendar_feeds set holder = @to where tenant_id = @tenant and livemode = @live and id = @id and holder = @from`,
 		pg.Args{"id": id, "from": from, "to": to})
@@ -91,7 +92,7 @@ func PassFeed(ctx context.Context, tx pg.Tx, id domain.FeedID, from, to string) 
 	return nil
 }
 
-// OpenFeed is a feed that its token has opened, with the tenant and mode that it belongs to.
+// OpenFeed is a feed found by its token, with the tenant and mode that it belongs to.
 type OpenFeed struct {
 	TenantID       ids.Tenant
 	Livemode       bool
@@ -117,8 +118,8 @@ type CalendarRange struct {
 	Details         bool
 }
 
-// Calendar reads the bookings of a calendar within its bounds, by day. Of those from today on the nearest come first,
-// and of the earlier ones too.
+// Calendar reads the bookings of a calendar within its bounds, by day. Both the bookings from today on and the earlier ones are
+// read from today outwards.
 func Calendar(ctx context.Context, q pg.Q, r CalendarRange) ([]domain.CalendarEntry, error) {
 	sql, args := calendarSQL(r)
 	return pg.Many(ctx, q, scanCalendarEntry, sql, args)

@@ -47,7 +47,7 @@ func Holidays(ctx context.Context, q pg.Q, f HolidayFilter, r page.Request) (pag
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.HolidayRule], `select `+ruleColumns+` from holiday_rules r `+tail, args...)
 }
 
-// PutHoliday writes a holiday rule; one that is there already gets the next version.
+// PutHoliday writes a holiday rule. An existing rule gets the next version.
 func PutHoliday(ctx context.Context, tx pg.Tx, r domain.HolidayRule) error {
 	b := &pgx.Batch{}
 	b.Queue(putHoliday, holidayRow(r))

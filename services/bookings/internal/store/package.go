@@ -93,7 +93,7 @@ func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) (pag
 	return page.Read(ctx, q, r, scanPackage, `select `+packageColumns+` from packages p `+tail, args...)
 }
 
-// PutPackage writes a package and its units; one that is there already gets the next version.
+// PutPackage writes a package and its units. An existing package gets the next version.
 func PutPackage(ctx context.Context, tx pg.Tx, p domain.Package) error {
 	links := packageLinks(p)
 	b := &pgx.Batch{}

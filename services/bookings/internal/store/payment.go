@@ -16,9 +16,9 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// PutInvoice writes what an event says of an invoice and its payments, and returns what its booking now has been paid in the
-// currency, nothing without a booking. The booking must be locked. Which booking an invoice is for follows the newest event; a
-// payment is written once and reversed once, in whatever order the events come.
+// PutInvoice writes an invoice and its payments from an event. It returns what its booking has now been paid in the currency, or
+// nothing without a booking. The booking must be locked. The newest event determines the booking of an invoice. A payment is
+// written once and reversed once, regardless of the order of the events.
 func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency string) (domain.Received, error) {
 	ids, amounts, currencies := make([]string, len(in.Payments)), make([]int64, len(in.Payments)), make([]string, len(in.Payments))
 	paid, reversed := make([]*time.Time, len(in.Payments)), make([]*time.Time, len(in.Payments))
@@ -37,8 +37,8 @@ func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency strin
 	return received(ctx, tx, b, args)
 }
 
-// PutGatewayPayment writes what an event says of a payment at the gateway, unless something as new is known already, and returns
-// what its booking now has been paid in the currency. The booking must be locked.
+// PutGatewayPayment writes a payment at the gateway from an event, unless the stored state is as new or newer. It returns what
+// its booking has now been paid in the currency. The booking must be locked.
 func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, currency string) (domain.Received, error) {
 	args := pg.Args{
 		"id": p.ID, "booking": p.Booking, "amount": p.Amount.Minor, "refunded": p.Refunded, "paid_in": p.Amount.Currency,
@@ -49,7 +49,7 @@ func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, c
 	return received(ctx, tx, b, args)
 }
 
-// received sends a batch, and with it the question what the booking has been paid now.
+// received sends a batch together with the query for the amount that the booking has now been paid.
 func received(ctx context.Context, tx pg.Tx, b *pgx.Batch, args pg.Args) (out domain.Received, err error) {
 	b.Queue(paidOf, args)
 	res := tx.SendBatch(ctx, b)
@@ -96,7 +96,7 @@ const (
 		  and p.reversed_at is null and p.currency = @currency`
 )
 
-// Payments reads one page of the payments of a booking, newest first, or domain.ErrBookingNotFound, in one round trip: a booking
+// Payments reads one page of the payments of a booking, newest first, or domain.ErrBookingNotFound, in one round trip. A booking
 // without payments has one row of nulls.
 func Payments(ctx context.Context, q pg.Q, booking domain.BookingID, r page.Request) (page.Rows[domain.BookingPayment], error) {
 	sql, args := paymentsSQL(booking, r)

@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// stored is the size of the table, with TEST_SCALE=full the one that the plans are asked for.
+// stored is the size of the table. With TEST_SCALE=full it is the size for which the plans are specified.
 var stored = func() int {
 	if os.Getenv("TEST_SCALE") == "full" {
 		return 100_000
@@ -34,8 +34,8 @@ var stored = func() int {
 	return 24_000
 }()
 
-// Each filter, planned as the app role under row-level security, reads an index and not much more than it
-// shows: the rows that a scan throws away tell.
+// TestPlans checks that each filter, planned as the app role under row-level security, reads an index and not many more rows than
+// it shows. The rows that a scan discards are counted.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -104,7 +104,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// A day is found among bookings that all last over night, and among those of weeks and months, without reading those of other days.
+// TestPlanOfDays checks that a day is found among bookings that all last overnight, and among those of weeks and months, without
+// reading those of other days.
 func TestPlanOfDays(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -144,7 +145,7 @@ func TestPlanOfDays(t *testing.T) {
 	}
 }
 
-// The ids of a customer's bookings are read by the index of customers.
+// TestPlanOfBookingIDs checks that the ids of a customer's bookings are read by the index of customers.
 func TestPlanOfBookingIDs(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -165,7 +166,7 @@ func TestPlanOfBookingIDs(t *testing.T) {
 	}
 }
 
-// expected is the page of a filter's pairs that a reading of all bookings gives, of the other filters' rows.
+// expected returns the page of a filter's pairs that a scan of all bookings gives, within the rows of the other filters.
 func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string {
 	t.Helper()
 	pairs := f.Metadata
@@ -186,7 +187,7 @@ func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.Booking
 	return list
 }
 
-// The claims of a day are read, and the one before, whatever else is stored of the unit.
+// TestClaimsPlan checks that only the claims of a day and the one before are read, regardless of the other claims of the unit.
 func TestClaimsPlan(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -213,8 +214,8 @@ func TestClaimsPlan(t *testing.T) {
 	}
 }
 
-// The booking of a quote or a lead, and what is paid of a booking, are found among all by their index; a page of bookings
-// reads no invoices but its own.
+// TestLinksPlan checks that the booking of a quote or a lead, and the payments of a booking, are found by index. A page of
+// bookings reads no invoices but its own.
 func TestLinksPlan(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -267,7 +268,7 @@ func TestLinksPlan(t *testing.T) {
 		}
 	}
 	plan, _ := explainBookings(t, db.App, ctx, store.BookingFilter{}, page.Request{Limit: 25})
-	if plan.bills != 52 { // of the 25 and of the one that tells whether more follow
+	if plan.bills != 52 { // the 25 and the one that shows whether more follow
 		t.Errorf("a page reads %v invoices:\n%s", plan.bills, plan.text)
 	}
 }
@@ -427,7 +428,7 @@ func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args pg.A
 	})
 }
 
-// explainAs has the plans of what read asks, as the app role gets them.
+// explainAs returns the plans of the queries in read, as the app role gets them.
 func explainAs(t *testing.T, db *pg.DB, ctx context.Context, read func(context.Context, pg.Q) error) plan {
 	t.Helper()
 	e := &explained{}

@@ -23,8 +23,8 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// busy stores n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One of a hundred is cancelled, one of 50
-// has no unit and lasts for 3, 20 or 100 days.
+// busy stores n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One in a hundred is cancelled. One in 50
+// has no unit and lasts for 3, 20, or 100 days.
 func busy(t testing.TB, conn *pgx.Conn, c caller.Caller, n int) {
 	t.Helper()
 	for _, sql := range []string{
@@ -73,8 +73,8 @@ func reportDays(t testing.TB, from string, n int) report.Days {
 	return report.NewDays(availability.Range{From: d, To: d.AddDays(n - 1)}, loc)
 }
 
-// A calendar, planned as the app role under row-level security, finds what a reading of all bookings finds, and reads the bookings
-// near its days, and of the longer ones those of its time.
+// TestPlanOfBookingsDuring checks that a calendar, planned as the app role under row-level security, finds what a scan of all
+// bookings finds. It reads only the bookings near its days and the longer bookings of its time.
 func TestPlanOfBookingsDuring(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -126,7 +126,7 @@ func TestPlanOfBookingsDuring(t *testing.T) {
 	}
 }
 
-// unseen is the explain of a plan that was made without the arguments, as a prepared statement has it in time.
+// unseen explains a plan that was created without the arguments, as happens to a prepared statement over time.
 func unseen(ctx context.Context, tx pg.Tx, format, sql string, args any) (pgx.Rows, error) {
 	sql, values, err := args.(pgx.QueryRewriter).RewriteQuery(ctx, nil, sql, nil)
 	if err != nil {
@@ -163,7 +163,7 @@ func literal(a any) string {
 	}
 }
 
-// bookingsOfDays is what a reading of all bookings finds.
+// bookingsOfDays returns what a scan of all bookings finds.
 func bookingsOfDays(t *testing.T, conn *pgx.Conn, f store.CalendarFilter) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `select number from bookings where starts_at < $1 and ends_at > $2 and ($3 or status <> 'cancelled')
@@ -179,7 +179,7 @@ func bookingsOfDays(t *testing.T, conn *pgx.Conn, f store.CalendarFilter) []stri
 	return list
 }
 
-// Statistics read the bookings near their days, and of the longer ones those of their time.
+// TestPlanOfBookedDuring checks that statistics read only the bookings near their days and the longer bookings of their time.
 func TestPlanOfBookedDuring(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -215,7 +215,8 @@ func TestPlanOfBookedDuring(t *testing.T) {
 	}
 }
 
-// The bookings that are due are found without reading all: holds by an index in the order of their ends, deposits among the next bookings.
+// TestPlanOfDueBookings checks that due bookings are found without reading all: holds by an index in the order of their ends,
+// deposits among the next bookings.
 func TestPlanOfDueBookings(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -259,7 +260,7 @@ func TestPlanOfDueBookings(t *testing.T) {
 	}
 }
 
-// A calendar has at most 10,000 bookings, the first ones.
+// TestBookingsDuringAreBounded checks that a calendar has at most the first 10,000 bookings.
 func TestBookingsDuringAreBounded(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()

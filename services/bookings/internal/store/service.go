@@ -60,8 +60,8 @@ func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) (pag
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Service], `select `+serviceColumns+` from services s `+tail, args...)
 }
 
-// PutService writes a service and its links. One that is there already gets the next version, as does each
-// unit whose links change: these are returned.
+// PutService writes a service and its links. An existing service gets the next version, as does each unit whose links change.
+// PutService returns these units.
 func PutService(ctx context.Context, tx pg.Tx, s domain.Service) (linked []domain.UnitID, err error) {
 	links := pg.Args{"id": s.ID, "unit_ids": s.UnitIDs}
 	b := &pgx.Batch{}

@@ -73,8 +73,8 @@ func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) (page.Rows
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Unit], `select `+unitColumns+` from units u `+tail, args...)
 }
 
-// LockUnits locks the booking's present unit and the one it may move to, by ascending id, until the transaction ends.
-// Each write of claims does this first: parallel inserts under the bare exclusion constraint deadlock.
+// LockUnits locks the booking's present unit and the one it may move to, by ascending id, until the transaction ends. Each write
+// of claims does this first: parallel inserts under the exclusion constraint alone would deadlock.
 func LockUnits(ctx context.Context, tx pg.Tx, booking domain.BookingID, to domain.UnitID) ([]domain.UnitID, error) {
 	locked, err := pg.Many(ctx, tx, pgx.RowTo[domain.UnitID], `
 		select u.id from units u
@@ -87,8 +87,8 @@ func LockUnits(ctx context.Context, tx pg.Tx, booking domain.BookingID, to domai
 	return locked, nil
 }
 
-// PutUnit writes a unit and its links. One that is there already gets the next version, as does each service
-// whose links change: these are returned.
+// PutUnit writes a unit and its links. An existing unit gets the next version, as does each service whose links change. PutUnit
+// returns these services.
 func PutUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (linked []domain.ServiceID, err error) {
 	b := &pgx.Batch{}
 	b.Queue(putUnit, unitRow(u))

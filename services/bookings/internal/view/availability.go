@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// Availability is the public shape of an answer: all days at once, there is no next page.
+// Availability is the public form of a response: it contains all days, and there is no next page.
 func Availability(days []availability.Day, timezone string) api.AvailabilityList {
 	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[any]()}
 	for i, d := range days {

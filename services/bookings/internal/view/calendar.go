@@ -14,7 +14,7 @@ import (
 // CalendarType is the media type of a calendar.
 const CalendarType = "text/calendar; charset=utf-8"
 
-// refresh is how often calendar programs are asked to read a calendar again.
+// refresh is the interval at which calendar programs should read a calendar again.
 const refresh = "PT15M"
 
 // Formats of RFC 5545.
@@ -78,8 +78,8 @@ var calendarStatus = map[domain.Status]string{
 	domain.Cancelled: "CANCELLED", domain.Expired: "CANCELLED",
 }
 
-// calendarEnded says, in the title of an event, that its booking no longer takes time. Programs that show STATUS in no way, and take
-// every event for busy time, show it all the same.
+// calendarEnded marks, in the title of an event, that its booking no longer takes time. Programs that do not show STATUS, and
+// treat every event as busy time, still show the title.
 var calendarEnded = map[domain.Status]string{domain.Cancelled: "Cancelled: ", domain.Expired: "Expired: "}
 
 // summary is the name of what is booked, and the booking's number.
@@ -106,8 +106,8 @@ func (w *calendarWriter) date(name string, d civil.Date) {
 	w.line(name+";VALUE=DATE", d.UTC().Format(formDate))
 }
 
-// time writes an instant by the clock of its zone. A local time that comes twice stands for its first occurrence, so the
-// second one is written in UTC.
+// time writes an instant by the clock of its zone. A local time that occurs twice means its first occurrence, so the second one
+// is written in UTC.
 func (w *calendarWriter) time(name string, at time.Time, loc *time.Location) {
 	if repeated(at, loc) {
 		w.line(name, at.UTC().Format(formUTC))
@@ -128,7 +128,7 @@ func repeated(at time.Time, loc *time.Location) bool {
 	return at.Sub(since) < time.Duration(before-now)*time.Second
 }
 
-// line writes a content line, folded so that no line has more than 75 octets, and no character is cut.
+// line writes a content line. It folds the line so that no line has more than 75 octets and no character is split.
 func (w *calendarWriter) line(name, value string) {
 	const most = 75
 	rest, room := name+":"+value, most
@@ -145,7 +145,7 @@ func (w *calendarWriter) line(name, value string) {
 
 var escapes = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`)
 
-// escape is a value of the type TEXT. Control characters, which a calendar may not hold, are left out.
+// escape returns a value of the type TEXT. Control characters, which a calendar must not contain, are omitted.
 func escape(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f || r == utf8.RuneError {

@@ -25,8 +25,9 @@ func entry(loc *time.Location, from time.Time, length time.Duration) domain.Cale
 	}
 }
 
-// Every start and end, read through the VTIMEZONE of the calendar itself, is the booking's instant: over each change of
-// the clock of zones in both hemispheres, one that shifts by half an hour, and one that never shifts.
+// TestEachTimeIsReadBackThroughTheCalendarsZone checks that every start and end, read through the VTIMEZONE of the calendar
+// itself, is the booking's instant. It covers each clock change of zones in both hemispheres, one that shifts by half an hour,
+// and one that never shifts.
 func TestEachTimeIsReadBackThroughTheCalendarsZone(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{
@@ -140,8 +141,8 @@ func offsetOf(t *testing.T, text string) time.Duration {
 	return d
 }
 
-// instant reads a DATE-TIME as RFC 5545 says: the last onset that is not after it gives the offset, onsets being written in
-// the local time before the change, and a time that comes twice stands for its first occurrence.
+// instant reads a DATE-TIME as RFC 5545 specifies. The last onset that is not after it determines the offset. Onsets are written
+// in the local time before the change, and a time that occurs twice means its first occurrence.
 func instant(t *testing.T, zones map[string][]observance, tzid, value string) time.Time {
 	t.Helper()
 	if tzid == "" {
@@ -168,7 +169,7 @@ func instant(t *testing.T, zones map[string][]observance, tzid, value string) ti
 	return local.Add(-offset)
 }
 
-// No line has more than 75 octets, no character is cut, and the texts come back whole.
+// TestLinesAreFolded checks that no line has more than 75 octets, no character is split, and the texts are read back completely.
 func TestLinesAreFolded(t *testing.T) {
 	t.Parallel()
 	for shift := range 5 {
@@ -209,7 +210,8 @@ func TestLinesAreFolded(t *testing.T) {
 	}
 }
 
-// A whole day is a date without a zone, and each status of a booking has its own of a calendar.
+// TestCalendarOfDaysAndStatuses checks that a whole day is a date without a zone, and that each status of a booking has its own
+// status in a calendar.
 func TestCalendarOfDaysAndStatuses(t *testing.T) {
 	t.Parallel()
 	want := map[domain.Status]string{

@@ -29,7 +29,7 @@ func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
 	}
 }
 
-// DueBooking is what the console shows of a booking that somebody should look after; it is not public.
+// DueBooking is the console's form of a booking that needs attention; it is not public.
 func DueBooking(b report.Booking) internalapi.DueBooking {
 	return internalapi.DueBooking{
 		ID:             b.ID.String(),
@@ -44,7 +44,7 @@ func DueBooking(b report.Booking) internalapi.DueBooking {
 	}
 }
 
-// BookingDay is what the console shows of a day; it is not public.
+// BookingDay is the console's form of the totals of a day; it is not public.
 func BookingDay(d report.Day) internalapi.BookingDay {
 	return internalapi.BookingDay{
 		Date: d.Date.String(), Bookings: d.Bookings, Revenue: d.Revenue, Paid: d.Paid,

@@ -1,5 +1,5 @@
-// Package view turns nouns into their public bodies. Answers, stored replies and events all come from here,
-// so they cannot differ.
+// Package view converts domain objects into their public bodies. Responses, stored replies, and events all use it, so they cannot
+// differ.
 package view
 
 import (

@@ -44,8 +44,8 @@ func zonesOf(c domain.Calendar) []calendarZone {
 	return out
 }
 
-// zone writes a VTIMEZONE with one observance for each change of the clock, and none by a rule: changes are written as
-// they are known, also those that follow no rule.
+// zone writes a VTIMEZONE with one observance for each clock change and no recurrence rules. Changes are written as they are
+// known, including those that follow no rule.
 func (w *calendarWriter) zone(z calendarZone) {
 	w.line("BEGIN", "VTIMEZONE")
 	w.line("TZID", z.loc.String())
@@ -60,7 +60,7 @@ func (w *calendarWriter) zone(z calendarZone) {
 	w.line("END", "VTIMEZONE")
 }
 
-// observance writes the offset at an instant, which holds since another one; zero: since ever.
+// observance writes the offset at an instant, which applies since another one; zero means always.
 func (w *calendarWriter) observance(at, since time.Time) {
 	kind := "STANDARD"
 	if at.IsDST() {

@@ -74,7 +74,7 @@ func (a *API) getMe(c *gin.Context) error {
 	return rest.Object(c, view.Me(k, a.RateLimit))
 }
 
-// credentialGone replaces missing: without the caller's own tenant or key its credential is not valid.
+// credentialGone replaces missing. Without the caller's own tenant or key, its credential is not valid.
 func credentialGone(err, missing error) error {
 	if errors.Is(err, missing) {
 		return domain.ErrCredentialGone.WithCause(err)

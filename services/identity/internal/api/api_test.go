@@ -89,7 +89,7 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	}
 }
 
-// Tables that stay locked, statements that take too long, and a pool without a free connection are 503.
+// TestOverload checks that locked tables, statements that take too long, and a pool without a free connection return 503.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -97,7 +97,8 @@ func TestOverload(t *testing.T) {
 	w.Overloaded(ctx, w.serve, []apitest.Request{{Method: "GET", Path: "/me"}, {Method: "GET", Path: "/tenant"}})
 }
 
-// The internal paths are not under the public base, so the gateway has no route to them.
+// TestContractHasNoInternalPath checks that the internal paths are not under the public base, so the gateway has no route to
+// them.
 func TestContractHasNoInternalPath(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(proto.OpenAPI)

@@ -82,7 +82,7 @@ func (a *API) deleteApp(c *gin.Context, by asker) error {
 	return httpx.JSON(c, http.StatusNoContent, "", nil)
 }
 
-// ownApp is the app of the path, which must be the tenant's: the verbs take one of any tenant.
+// ownApp returns the app of the path, which must belong to the tenant, because the use cases accept the app of any tenant.
 func (a *API) ownApp(c *gin.Context, by asker) (domain.App, error) {
 	id, err := domain.ParseAppID(c.Param("id"))
 	if err != nil {
@@ -106,7 +106,7 @@ func registration(body internalapi.AppPatch) (app.Registration, error) {
 	return in, nil
 }
 
-// appFields names the fields of an error as the body has them: the verbs name the flags of the command line.
+// appFields names the fields of an error as in the body, because the use cases name the flags of the command line.
 func appFields(err error) error {
 	var wrong *apperr.Error
 	if !errors.As(err, &wrong) || wrong.Code != "invalid_request" {

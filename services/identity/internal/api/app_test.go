@@ -16,7 +16,8 @@ import (
 
 const apps = "/internal/v1/apps"
 
-// The console registers, changes and deletes the apps of its own tenant; another tenant's, published or not, is out of reach.
+// TestAppsForTheConsole checks that the console registers, changes, and deletes the apps of its own tenant. It cannot reach
+// another tenant's app, published or not.
 func TestAppsForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -67,7 +68,7 @@ func TestAppsForTheConsole(t *testing.T) {
 	}
 }
 
-// Each wrong field of an app is named as the body has it.
+// TestWrongApps checks that each invalid field of an app is named as in the body.
 func TestWrongApps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

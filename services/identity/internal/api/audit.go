@@ -25,10 +25,11 @@ const (
 	verifyTime = 8 * time.Second // below the ten seconds that the console waits
 )
 
-// errAuditTime is a log that is too long for a request.
+// errAuditTime says that a log is too long for a request.
 var errAuditTime = apperr.ErrUnavailable.WithMessage("The audit log is too long for this request. Filter by object, start at a later page, or use the command line.")
 
-// listAudit answers who changed what of the tenant. Whoever may not read the log reads what happened to one object, and not from where.
+// listAudit returns who changed what in the tenant. An operator who may not read the log gets the changes of one object, without
+// their source.
 func (a *API) listAudit(c *gin.Context, by asker) error {
 	f, limit, err := auditFilter(c, by)
 	if err != nil {
@@ -47,7 +48,7 @@ func (a *API) listAudit(c *gin.Context, by asker) error {
 	return rest.Object(c, view.AuditPage(records, more, whole))
 }
 
-// VerificationLimits bound the audit verifications of a process, one of each tenant: a second one at the same time is refused.
+// VerificationLimits limit the audit verifications of a process, with one per tenant. A second one at the same time is refused.
 var VerificationLimits = quota.Limits{Work: "audit verifications", All: 4, PerTenant: 1}
 
 var verifications = quota.NewSlots(VerificationLimits)
@@ -72,7 +73,7 @@ func (a *API) verifyAudit(c *gin.Context, _ asker) error {
 	return rest.Object(c, view.AuditVerdict(v.Records, v.Head, v.Broken))
 }
 
-// inTime replaces an error that the end of ctx has caused.
+// inTime replaces an error caused by the end of ctx.
 func inTime(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errAuditTime.WithCause(err)

@@ -16,7 +16,7 @@ import (
 
 const auditLog = "/internal/v1/audit"
 
-// The console pages through the log of one tenant, of both modes or one, by filters.
+// TestAuditForTheConsole checks that the console pages through the log of one tenant, of one mode or both, by filters.
 func TestAuditForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +93,8 @@ func TestAuditForTheConsole(t *testing.T) {
 	}
 }
 
-// Every member reads what happened to one object, and only those who may read the log see from where.
+// TestTimelineOfAnObject checks that every member can read the changes of one object, and that only members who may read the log
+// see their source.
 func TestTimelineOfAnObject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,7 +110,8 @@ func TestTimelineOfAnObject(t *testing.T) {
 	}
 }
 
-// The console checks the chain of its own tenant, and learns where it is broken. A log that cannot be read in time is 503.
+// TestVerifyForTheConsole checks that the console verifies the chain of its own tenant and shows where it is broken. A log that
+// cannot be read in time returns 503.
 func TestVerifyForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

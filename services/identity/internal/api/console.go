@@ -16,10 +16,10 @@ import (
 
 const operatorKind = "operator" // of the callers that the console signs
 
-// consoleCall handles a call that the console makes in the name of an operator.
+// consoleCall handles a call that the console makes on behalf of an operator.
 type consoleCall func(c *gin.Context, by asker) error
 
-// consoleRoutes are the calls that the console makes in the name of an operator.
+// consoleRoutes returns the calls that the console makes on behalf of an operator.
 func (a *API) consoleRoutes() map[string]httpx.Route {
 	routes := map[string]httpx.Route{}
 	for id, h := range map[string]consoleCall{
@@ -36,21 +36,21 @@ func (a *API) consoleRoutes() map[string]httpx.Route {
 	return routes
 }
 
-// asker is the operator in whose name the console calls, a member of the caller's tenant.
+// asker is the operator on whose behalf the console calls, a member of the caller's tenant.
 type asker struct {
 	domain.Membership
 	caller.Caller
 }
 
-// origin is what the audit log notes of the call.
+// origin returns the audit log's origin of the call.
 func (m asker) origin() domain.Origin {
 	return domain.Origin{Actor: m.Credential, Source: "console:" + m.RequestID}
 }
 
-// home is the tenant and the mode of the call.
+// home returns the tenant and the mode of the call.
 func (m asker) home() store.Home { return store.Home{TenantID: m.Tenant, Livemode: m.Live()} }
 
-// permit refuses a caller unless it is an operator whose role at the caller's tenant has the permission of the call now.
+// permit refuses a caller unless it is an operator whose role at the caller's tenant has the required permission now.
 func (a *API) permit(c *gin.Context) error {
 	ctx := c.Request.Context()
 	from := caller.FromContext(ctx)
@@ -66,7 +66,7 @@ func (a *API) permit(c *gin.Context) error {
 	return nil
 }
 
-// askerKey holds in a gin.Context what permit has found.
+// askerKey is the key in a gin.Context for the result of permit.
 const askerKey = "identity.asker"
 
 func askerOf(c *gin.Context) asker {
@@ -74,7 +74,7 @@ func askerOf(c *gin.Context) asker {
 	return by
 }
 
-// created answers 201 with v.
+// created responds with 201 and v.
 func created(c *gin.Context, v any) error {
 	body, err := contract.Encode(v)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// as returns a context in which the console calls in the name of an operator.
+// as returns a context in which the console calls on behalf of an operator.
 func (w *world) as(o domain.Operator, at domain.Tenant, mode caller.Mode) context.Context {
 	w.T.Helper()
 	return caller.With(w.T.Context(), caller.Caller{
@@ -22,7 +22,7 @@ func (w *world) as(o domain.Operator, at domain.Tenant, mode caller.Mode) contex
 	})
 }
 
-// member makes an operator with a role at a tenant. One that is a member of another tenant proves its address.
+// member creates an operator with a role at a tenant. A member of another tenant verifies its address.
 func (w *world) member(of domain.Tenant, email, role string) domain.Operator {
 	w.T.Helper()
 	o, token, err := w.app.InviteOperator(w.T.Context(), domain.Origin{Actor: "cli", Source: "test"}, app.Invitation{Tenant: of.ID, Email: email, Name: "Dana", Role: role})
@@ -47,14 +47,14 @@ func (w *world) uses(token string) domain.Operator {
 	return o
 }
 
-// newTenant makes a tenant with an owner.
+// newTenant creates a tenant with an owner.
 func (w *world) newTenant() (domain.Tenant, domain.Operator) {
 	w.T.Helper()
 	_, tenant, _ := w.keyed("live", "all")
 	return tenant, w.member(tenant, "owner@"+tenant.Slug+".example", "owner")
 }
 
-// consoleCalls are the calls of the console, with the permission that each needs; ids are of nothing.
+// consoleCalls are the calls of the console, with the permission that each requires. The ids do not exist.
 var consoleCalls = []struct {
 	method, path, body string
 	needs              domain.Permission
@@ -84,7 +84,7 @@ var consoleCalls = []struct {
 	{"PATCH", "/internal/v1/tenant", `{"name":"New"}`, domain.ManageSettings},
 }
 
-// Each call is answered for a role that has its permission, and for no other.
+// TestConsolePermissions checks that each call succeeds exactly for the roles that have its permission.
 func TestConsolePermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,7 +104,8 @@ func TestConsolePermissions(t *testing.T) {
 	}
 }
 
-// No call is answered for somebody who is no member of the tenant now, nor for a caller that is no operator, nor for another service.
+// TestConsoleCallsOfNobody checks that no call succeeds for an operator who is not a member of the tenant now, for a caller that
+// is not an operator, or for another service.
 func TestConsoleCallsOfNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// bookings learns which keys, grants and operators have ended or were rotated, and of no other tenant's.
+// TestEndedCredentials checks that bookings receives which keys, grants, and operators have ended or were rotated, and none of
+// another tenant.
 func TestEndedCredentials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

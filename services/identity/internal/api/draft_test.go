@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// draftOf is the body that keeps a draft.
+// draftOf returns the body that stores a draft.
 func draftOf(t *testing.T, proof, name, text string) string {
 	t.Helper()
 	raw, err := json.Marshal(internalapi.NewDraft{Proof: proof, Page: "/admin/a/test/customers/new", Values: internalapi.FormValues{name: {text}}})
@@ -25,7 +25,8 @@ func draftOf(t *testing.T, proof, name, text string) string {
 	return string(raw)
 }
 
-// What an operator has entered is kept for an hour, sealed, by the proof of its pages, and is shown to that operator alone.
+// TestDrafts checks that form input is kept for an hour, encrypted, by the proof of the operator's pages, and is shown to that
+// operator alone.
 func TestDrafts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -56,7 +57,7 @@ func TestDrafts(t *testing.T) {
 		t.Error("a draft is not sealed")
 	}
 
-	// A draft without a proof is not kept, nor one with a proof that is over or was changed.
+	// A draft without a proof is not stored, nor one whose proof has expired or was changed.
 	over, err := w.app.Box.Seal(domain.FormProof(dana.ID, now.Add(-domain.ProofLifetime)), domain.ProofBinding())
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestDrafts(t *testing.T) {
 		w.from(noTenant, peer, "PUT", drafts+key, draftOf(t, proof, "notes", "x")).is(401, "invalid_credential")
 	}
 
-	// Bounds: of one, and of all of an operator.
+	// Bounds of one draft, and of all drafts of an operator.
 	save(key, draftOf(t, proof, "notes", strings.Repeat("x", domain.MaxDraft-200))).is(204)
 	save(key, draftOf(t, proof, "notes", strings.Repeat("x", domain.MaxDraft))).is(413, "request_too_large")
 	save(key, draftOf(t, proof, "notes", strings.Repeat("x", 700_000))).is(413, "request_too_large")
@@ -88,7 +89,7 @@ func TestDrafts(t *testing.T) {
 	}
 	read(key, dana.ID).is(404)
 
-	// After an hour nothing is shown, and the sweep deletes it (TestSweep); nothing of an erased operator is left.
+	// After an hour nothing is shown, and the sweep deletes it (TestSweep). No draft of an erased operator remains.
 	last := fmt.Sprintf("cccccccccccccccccccc-%d", domain.MaxDrafts-1)
 	w.Exec(`update form_drafts set created_at = $1 where key = $2`, now.Add(-domain.DraftLifetime), last)
 	read(last, dana.ID).is(404)

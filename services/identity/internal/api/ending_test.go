@@ -12,7 +12,7 @@ import (
 
 var by = domain.Origin{Actor: "cli", Source: "test"}
 
-// interrupted lets what ends grants fail, as a death in the middle does, until the returned function is called.
+// interrupted makes the revocation of grants fail, as a crash in the middle does, until the returned function is called.
 func (w *world) interrupted() (end func()) {
 	w.Exec(`alter table oauth_grants add constraint interrupted check (revoked_at is null)`)
 	return func() { w.Exec(`alter table oauth_grants drop constraint interrupted`) }
@@ -33,8 +33,9 @@ func (w *world) till(of domain.Tenant) domain.App {
 	return till
 }
 
-// What a disabled or erased operator leaves ends although the process that began it has died: grants, memberships, personal data and the
-// record in the audit log. A worker does it, or enabling the operator, before it can use a grant again.
+// TestEndingsAreFinished checks that everything of a disabled or erased operator ends even when the process that began it
+// crashes: grants, memberships, personal data, and the record in the audit log. A worker completes it, or enabling the operator
+// does, before it can use a grant again.
 func TestEndingsAreFinished(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"worker", "enabling", "erasure"} {
@@ -79,8 +80,8 @@ func TestEndingsAreFinished(t *testing.T) {
 	}
 }
 
-// The grants that an earlier holder of an account has given end when its address is proven, also after a death in the middle. Those that
-// the owner gives afterwards stay.
+// TestGrantsOfAnEarlierHolderEnd checks that the grants of an earlier holder of an account end when its address is verified, also
+// after a crash in the middle. Grants that the owner gives afterwards stay.
 func TestGrantsOfAnEarlierHolderEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

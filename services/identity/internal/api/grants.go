@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// listGrants answers what apps may do at the caller's tenant, in both modes.
+// listGrants returns the grants of apps at the caller's tenant, in both modes.
 func (a *API) listGrants(c *gin.Context, by asker) error {
 	ctx := c.Request.Context()
 	var operator *domain.OperatorID
@@ -37,7 +37,7 @@ func (a *API) listGrants(c *gin.Context, by asker) error {
 	return rest.Object(c, out)
 }
 
-// revokeGrant ends a grant of the caller's tenant, in the name of the operator who asks.
+// revokeGrant ends a grant of the caller's tenant on behalf of the operator who requests it.
 func (a *API) revokeGrant(c *gin.Context, by asker) error {
 	id, err := domain.ParseGrantID(c.Param("id"))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// granted makes a grant of an operator for an app of the tenant; its code is exchanged unless unused.
+// granted creates a grant of an operator for an app of the tenant. Its code is exchanged unless unused is true.
 func (w *world) granted(tenant domain.Tenant, o domain.Operator, a domain.App, mode caller.Mode, unused bool) domain.Grant {
 	w.T.Helper()
 	code := sha256.Sum256([]byte(domain.NewCode()))
@@ -40,8 +40,8 @@ func (w *world) granted(tenant domain.Tenant, o domain.Operator, a domain.App, m
 	return g
 }
 
-// The console lists the grants of the caller's tenant in both modes, newest first, and ends one in the name of its operator. Neither
-// reaches another tenant's.
+// TestGrantsForTheConsole checks that the console lists the grants of the caller's tenant in both modes, newest first, and ends
+// one on behalf of its operator. Neither call reaches another tenant's grants.
 func TestGrantsForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -29,7 +29,7 @@ import (
 	"holdfast.dev/services/identity/migrations"
 )
 
-// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+// elsewhere lists the declared responses that this service never returns itself. The gateway returns them.
 var elsewhere = map[string][]int{"getTenant": {400, 403, 429, 504}, "getMe": {400, 403, 429, 504}}
 
 func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "identity", elsewhere)) }
@@ -84,10 +84,10 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct{ apitest.Answer }
 
-// do sends a request as the gateway would and checks the answer against the contract.
+// do sends a request as the gateway would and checks the response against the contract.
 func (w *world) do(ctx context.Context, method, path string, headers ...apitest.Header) answer {
 	w.T.Helper()
 	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, "", headers...)}
@@ -115,7 +115,7 @@ func (a answer) is(status int, codeAndField ...string) answer {
 
 func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
 
-// keyed makes a tenant and a key of it, and returns a context with the caller that the gateway would sign.
+// keyed creates a tenant and a key of it. It returns a context with the caller that the gateway would sign.
 func (w *world) keyed(mode, scopes string) (ctx context.Context, tenant domain.Tenant, secret string) {
 	w.T.Helper()
 	by := domain.Origin{Actor: "cli", Source: "test"}
@@ -143,7 +143,7 @@ func in(ctx context.Context, f func(*caller.Caller)) context.Context {
 	return caller.With(ctx, c)
 }
 
-// service returns a context in which a service acts by itself.
+// service returns a context in which a service acts on its own behalf.
 func (w *world) service(name string, tenant ids.Tenant, mode caller.Mode) context.Context {
 	w.T.Helper()
 	return caller.With(w.T.Context(), caller.Service(name, tenant, mode))

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// once runs a verb in a transaction of the operator's tenant and of a mode, and stores the 201 that it makes: a repetition with the same
-// Idempotency-Key gets that answer. The record belongs to the operator.
+// once runs a use case in a transaction of the operator's tenant and of a mode, and stores its 201 response. A repetition with
+// the same Idempotency-Key gets that response. The record belongs to the operator.
 func (a *API) once(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) (idem.Reply, error) {
 	who := caller.Service("identity", by.Tenant, mode)
 	who.Credential, who.RequestID = by.Credential, by.RequestID
@@ -25,7 +25,7 @@ func (a *API) once(c *gin.Context, by asker, mode caller.Mode, verb func(ctx con
 	})
 }
 
-// sendOnce is once with the answer sent.
+// sendOnce is once, and sends the response.
 func (a *API) sendOnce(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) error {
 	reply, err := a.once(c, by, mode, verb)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 const oauthKind = "oauth"
 
-// mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
+// mountInternal registers the calls of other services, which proto/internal/identity.yaml declares.
 func (a *API) mountInternal(e *gin.Engine) error {
 	routes := a.consoleRoutes()
 	maps.Copy(routes, map[string]httpx.Route{
@@ -37,7 +37,7 @@ func (a *API) mountInternal(e *gin.Engine) error {
 	return a.Server.MountInternal(e, proto.InternalIdentity, routes)
 }
 
-// lookupCredential answers what a credential stands for, and notes its use.
+// lookupCredential returns the principal of a credential and records its use.
 func (a *API) lookupCredential(c *gin.Context) error {
 	body, err := httpx.Body[internalapi.Lookup](c)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	return rest.Object(c, view.Principal(p))
 }
 
-// endedCredentials answers which of the credentials have ended or were rotated.
+// endedCredentials returns which of the credentials have ended or were rotated.
 func (a *API) endedCredentials(c *gin.Context) error {
 	body, err := httpx.Body[internalapi.CredentialList](c)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *API) endedCredentials(c *gin.Context) error {
 	return rest.Object(c, view.EndedCredentials(body.Credentials, states))
 }
 
-// lookupSession answers who has signed in.
+// lookupSession returns who has signed in.
 func (a *API) lookupSession(c *gin.Context) error {
 	body, err := httpx.Body[internalapi.SessionLookup](c)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *API) lookupSession(c *gin.Context) error {
 	return rest.Object(c, view.Session(rows, a.App.Scopes, a.App.FormProof(rows[0].Operator)))
 }
 
-// lookupOrigin answers whether an app has registered an origin.
+// lookupOrigin returns whether an app has registered an origin.
 func (a *API) lookupOrigin(c *gin.Context) error {
 	registered, err := a.App.OriginRegistered(c.Request.Context(), httpx.Query(c).String("origin"))
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *API) lookupOrigin(c *gin.Context) error {
 	return rest.Object(c, internalapi.Origin{Registered: registered})
 }
 
-// lookupTenant answers one tenant, whatever tenant the calling service works for.
+// lookupTenant returns one tenant, regardless of the tenant that the calling service works for.
 func (a *API) lookupTenant(c *gin.Context) error {
 	id, err := ids.Parse[ids.TenantPrefix](c.Param("id"))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 const lookup = "/internal/v1/credentials/lookup"
 
-// lookupOf is the body that asks what a secret stands for.
+// lookupOf returns the body that looks up a secret.
 func lookupOf(secret string) string {
 	hash := apikey.Hash(secret)
 	return hashed(hex.EncodeToString(hash[:]))
@@ -62,7 +62,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// The gateway alone may ask which origins apps have registered.
+// TestLookupOfOrigins checks that only the gateway can look up which origins apps have registered.
 func TestLookupOfOrigins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -84,7 +84,7 @@ func TestLookupOfOrigins(t *testing.T) {
 	}
 }
 
-// A request with a revoked key is no use of it.
+// TestLookupOfARevokedKeyIsNoUse checks that a request with a revoked key does not count as a use of it.
 func TestLookupOfARevokedKeyIsNoUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,7 +137,7 @@ func TestLookupTenant(t *testing.T) {
 	}
 }
 
-// Tables that stay locked, and statements that take too long, are 503 here too.
+// TestOverloadOfInternalCalls checks that locked tables and statements that take too long return 503 here too.
 func TestOverloadOfInternalCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -84,7 +84,7 @@ func (a *API) revokeKey(c *gin.Context, by asker) error {
 	return rest.Object(c, view.Key(k, "", a.Now()))
 }
 
-// scopeList writes scopes as the verbs read them. The word for all of them is none of a list.
+// scopeList joins scopes in the form that the use cases read. A list must not contain the word for all scopes.
 func scopeList(scopes []string) (string, error) {
 	if slices.ContainsFunc(scopes, func(s string) bool { return s == "all" || strings.Contains(s, ",") }) {
 		return "", apperr.Field("scopes", "Must be a list of scopes.")

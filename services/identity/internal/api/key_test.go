@@ -20,7 +20,7 @@ import (
 
 const apiKeys = "/internal/v1/api-keys"
 
-// principal is what the gateway learns of a secret.
+// principal returns what the gateway looks up for a secret.
 func (w *world) principal(secret string) internalapi.Principal {
 	w.T.Helper()
 	return decode[internalapi.Principal](w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, lookupOf(secret)).is(200))
@@ -44,7 +44,8 @@ func (w *world) records(of domain.Tenant, action string) (found []domain.Record)
 	return found
 }
 
-// The console makes, lists and revokes the keys of one tenant and mode. The audit log names the operator.
+// TestKeysForTheConsole checks that the console creates, lists, and revokes the keys of one tenant and mode. The audit log names
+// the operator.
 func TestKeysForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -108,7 +109,8 @@ func TestKeysForTheConsole(t *testing.T) {
 	w.from(ctx, "console", "POST", apiKeys, "[]").is(400, "malformed_json")
 }
 
-// A rotated key works beside the new one until the overlap ends, and is refused as a revoked one then.
+// TestRotation checks that a rotated key works in parallel with the new one until the overlap ends. After that, it is refused
+// like a revoked key.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -159,7 +161,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// No call reaches a key of another tenant or of the other mode.
+// TestKeysOfOthers checks that no call reaches a key of another tenant or of the other mode.
 func TestKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -182,7 +184,8 @@ func TestKeysOfOthers(t *testing.T) {
 	}
 }
 
-// A rotation tells the gateways: of the end at once by a tombstone, of a later one by a new version.
+// TestRotationIsPublished checks that a rotation notifies the gateways: of an immediate end by a tombstone, of a later end by a
+// new version.
 func TestRotationIsPublished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -205,12 +208,13 @@ func TestRotationIsPublished(t *testing.T) {
 	}
 }
 
-// nowhere is a Redis that is away.
+// nowhere is a Redis that is unavailable.
 type nowhere struct{}
 
 func (nowhere) Publish(context.Context, []domain.Invalidation) error { return context.DeadlineExceeded }
 
-// A repetition of a call with its Idempotency-Key gets the first answer, secret included, and makes nothing twice; the secret is nowhere in clear.
+// TestKeysAreMadeOncePerIdempotencyKey checks that a repeated call with its Idempotency-Key gets the first response, including
+// the secret, and creates nothing again. The secret is stored nowhere in plain text.
 func TestKeysAreMadeOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -255,7 +259,8 @@ func TestKeysAreMadeOncePerIdempotencyKey(t *testing.T) {
 	}
 }
 
-// The other calls that make something take a key too: an app, and an invitation.
+// TestConsoleCallsAreMadeOncePerIdempotencyKey checks that the other calls that create something accept a key too: an app and an
+// invitation.
 func TestConsoleCallsAreMadeOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -61,7 +61,7 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 	return httpx.Send(c, reply)
 }
 
-// invited is the answer to an invitation.
+// invited returns the response to an invitation.
 func (a *API) invited(m domain.Member, token string) internalapi.InvitedMember {
 	out := internalapi.InvitedMember{Member: view.Member(m), Delivery: internalapi.DeliveryNone}
 	switch {
@@ -105,7 +105,7 @@ func (a *API) removeMember(c *gin.Context, by asker) error {
 	return httpx.JSON(c, http.StatusNoContent, "", nil)
 }
 
-// member names a member whom the operator asks to change.
+// member identifies a member whom the operator requests to change.
 func (m asker) member(id domain.OperatorID) app.MemberRef {
 	return app.MemberRef{Tenant: m.Tenant, ID: id, Asker: m.OperatorID}
 }

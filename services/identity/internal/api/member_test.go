@@ -23,7 +23,7 @@ func invitation(email, role string) string {
 	return fmt.Sprintf(`{"email":%q,"name":"Erik","role":%q}`, email, role)
 }
 
-// memberRoles are the members of a tenant as "address role".
+// memberRoles returns the members of a tenant as "address role".
 func (w *world) memberRoles(ctx context.Context) (found []string) {
 	w.T.Helper()
 	for _, m := range decode[internalapi.MemberList](w.from(ctx, "console", "GET", members, "").is(200)).Data {
@@ -32,7 +32,8 @@ func (w *world) memberRoles(ctx context.Context) (found []string) {
 	return found
 }
 
-// Who may invite, change and remove whom: an admin everybody but owners, an owner everybody. No role gives one that it does not manage.
+// TestWhoMayChangeMembers checks who may invite, change, and remove whom: an admin may do so for everyone except owners, an owner
+// for everyone. No role can assign a role that it does not manage.
 func TestWhoMayChangeMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,7 +77,8 @@ func TestWhoMayChangeMembers(t *testing.T) {
 	}
 }
 
-// The console invites, changes and removes members of its own tenant, and the audit log names who did.
+// TestMembersForTheConsole checks that the console invites, changes, and removes members of its own tenant, and that the audit
+// log names the operator.
 func TestMembersForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,7 +106,7 @@ func TestMembersForTheConsole(t *testing.T) {
 	if got.Delivery != internalapi.DeliveryByHand {
 		t.Errorf("%+v", got)
 	}
-	// Somebody with a proven address and a password gets no link at another tenant.
+	// An operator with a verified address and a password gets no link at another tenant.
 	if _, token, err := w.app.ResetOperator(t.Context(), by, erik.Email, false); err != nil {
 		t.Error(err)
 	} else {
@@ -139,14 +141,14 @@ func TestMembersForTheConsole(t *testing.T) {
 	} {
 		w.from(ctx, "console", "POST", members, body).is(422, "invalid_request", field)
 	}
-	for _, id := range []string{stranger.ID.String(), domain.NewOperatorID().String(), "x"} { // nobody of this tenant
+	for _, id := range []string{stranger.ID.String(), domain.NewOperatorID().String(), "x"} { // not members of this tenant
 		w.from(ctx, "console", "PATCH", members+"/"+id, `{"role":"staff"}`).is(404, "operator_not_found")
 		w.from(ctx, "console", "DELETE", members+"/"+id, "").is(404, "operator_not_found")
 	}
 	w.from(ctx, "console", "PATCH", members+"/"+owner.ID.String(), `{"role":"boss"}`).is(422, "invalid_request", "role")
 }
 
-// mailed serves the calls with mail set up, and returns the texts of the messages that were sent to an address.
+// mailed serves the calls with mail configured. It returns the texts of the messages sent to an address.
 func (w *world) mailed(url string) (to func(address string) []string) {
 	w.T.Helper()
 	folder := w.T.TempDir()
@@ -178,8 +180,8 @@ func (w *world) mailed(url string) (to func(address string) []string) {
 	}
 }
 
-// Where mail is set up, only who reads the mail of an address gets its link: whoever invites cannot choose the password of somebody whom
-// another tenant invites later, or has invited before.
+// TestInvitationsAreMailed checks that, with mail configured, only the owner of an address gets its link. The inviter therefore
+// cannot choose the password of a person whom another tenant invites later, or has invited before.
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -211,7 +213,8 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 }
 
-// A mail server that does not take the message is said; the member is one, and no link is answered.
+// TestInvitationWithoutAMailServer checks that a failing mail server is reported. The operator is a member, and the response
+// contains no link.
 func TestInvitationWithoutAMailServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -224,7 +227,8 @@ func TestInvitationWithoutAMailServer(t *testing.T) {
 	}
 }
 
-// A tenant that has invited often within a day waits before more messages are sent; others do not.
+// TestOneTenantSendsFewMessages checks that a tenant that has invited often within a day must wait before it can send more
+// messages. Other tenants do not wait.
 func TestOneTenantSendsFewMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -249,7 +253,8 @@ func TestOneTenantSendsFewMessages(t *testing.T) {
 	w.from(ctx, "console", "POST", members, invitation("anna@example.com", "staff")).is(201)
 }
 
-// The last owner stays, whoever asks; one that cannot sign in does not count.
+// TestTheLastOwnerStays checks that the last owner cannot be removed, regardless of who requests it. An owner who cannot sign in
+// does not count.
 func TestTheLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,16 +15,16 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// victim is an address that another person than its owner gets invited.
+// victim is an address that is invited by a person other than its owner.
 const victim = "victim@example.com"
 
-// invites has an operator invite an address, and returns the answer.
+// invites makes an operator invite an address, and returns the response.
 func (w *world) invites(o domain.Operator, at domain.Tenant, email, role string) internalapi.InvitedMember {
 	w.T.Helper()
 	return decode[internalapi.InvitedMember](w.from(w.as(o, at, caller.Live), "console", "POST", members, invitation(email, role)).is(201))
 }
 
-// commands has the command line invite an address, and returns the token of the link.
+// commands makes the command line invite an address, and returns the token of the link.
 func (w *world) commands(at domain.Tenant, email, role string) string {
 	w.T.Helper()
 	_, token, err := w.app.InviteOperator(w.T.Context(), domain.Origin{Actor: "cli", Source: "test"}, app.Invitation{Tenant: at.ID, Email: email, Name: "Erik", Role: role})
@@ -47,7 +47,7 @@ func (w *world) tenantsOf(id domain.OperatorID) (found []string) {
 	return found
 }
 
-// signsIn reports whether a password is the one of an address.
+// signsIn reports whether a password belongs to an address.
 func (w *world) signsIn(email, password string) bool {
 	w.T.Helper()
 	o, err := w.app.SignIn(w.T.Context(), app.SignIn{Email: email, Password: password, Browser: "b", Address: "198.51.100.7", By: domain.Origin{Source: "test"}})
@@ -65,8 +65,9 @@ func last(t *testing.T, texts []string) string {
 	return token
 }
 
-// An admin who invites a person's address and uses the link gets into no other tenant, whatever the case or Unicode form of the address is:
-// without mail another tenant cannot invite it. Nobody gets there by leaving either: the account begins again.
+// TestAnUnprovenAddressBelongsToOneTenant checks that an admin who invites a person's address and uses the link cannot get into
+// another tenant, regardless of the case or Unicode form of the address. Without mail, another tenant cannot invite the address.
+// Leaving the tenant does not help either: the account starts again.
 func TestAnUnprovenAddressBelongsToOneTenant(t *testing.T) {
 	t.Parallel()
 	for _, again := range []string{victim, "VICTIM@Example.com", "ｖictim@example.com"} {
@@ -99,7 +100,7 @@ func TestAnUnprovenAddressBelongsToOneTenant(t *testing.T) {
 	}
 }
 
-// Links that a tenant handed over before it removed a person, or before the address was proven, end.
+// TestHandedLinksEnd checks that links a tenant handed over before it removed a person, or before the address was verified, end.
 func TestHandedLinksEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,8 +120,9 @@ func TestHandedLinksEnd(t *testing.T) {
 	}
 }
 
-// Where mail is set up, and from the command line, the invitation of another tenant waits until its link is used. That sets the password,
-// ends all sessions and grants, removes the second factor, and begins every membership that waits.
+// TestAnInvitationWaitsForTheMailedLink checks that, with mail configured or from the command line, the invitation of another
+// tenant is pending until its link is used. Using the link sets the password, ends all sessions and grants, removes the second
+// factor, and begins every pending membership.
 func TestAnInvitationWaitsForTheMailedLink(t *testing.T) {
 	t.Parallel()
 	for name, byMail := range map[string]bool{"mail": true, "command line": false} {
@@ -173,7 +175,7 @@ func TestAnInvitationWaitsForTheMailedLink(t *testing.T) {
 			+ (select count(*) from operators where id = $1 and totp_secret is not null) + (select count(*) from operator_links where operator_id = $1)`, o.ID); n != 0 {
 			t.Errorf("%s: %d remains of the one before", name, n)
 		}
-		// A proven address is a member at once.
+		// An operator with a verified address becomes a member immediately.
 		fourth, fourthOwner := w.newTenant()
 		if got := w.invites(fourthOwner, fourth, victim, "staff"); got.Member.State != "active" || got.Delivery != internalapi.DeliveryNone {
 			t.Errorf("%s: %+v", name, got)
@@ -181,7 +183,8 @@ func TestAnInvitationWaitsForTheMailedLink(t *testing.T) {
 	}
 }
 
-// An invitation that waits is removed as a membership is, by the tenant and with the operator.
+// TestAnInvitationThatWaitsEnds checks that a pending invitation is removed in the same way as a membership, by the tenant and
+// with the operator.
 func TestAnInvitationThatWaitsEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -205,7 +208,7 @@ func TestAnInvitationThatWaitsEnds(t *testing.T) {
 	}
 }
 
-// Of two tenants that invite the same new address at the same moment one gets it.
+// TestTwoTenantsInviteAtOnce checks that of two tenants that invite the same new address at the same moment, one gets it.
 func TestTwoTenantsInviteAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -233,7 +236,7 @@ func TestTwoTenantsInviteAtOnce(t *testing.T) {
 	}
 }
 
-// Grants of a member who leaves do not come back with a later membership.
+// TestGrantsEndWithTheMembership checks that grants of a member who leaves are not restored with a later membership.
 func TestGrantsEndWithTheMembership(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

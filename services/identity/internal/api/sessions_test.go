@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// signedIn puts a session of an operator into the database, nil for one whose second factor is missing, and returns its hash in hex.
+// signedIn stores a session of an operator and returns its hash in hex. A nil operator means that the second factor is missing.
 func (w *world) signedIn(o *domain.OperatorID, created, seen, expires time.Time) string {
 	w.T.Helper()
 	id := domain.NewSessionID()
@@ -33,8 +33,9 @@ func (w *world) signedIn(o *domain.OperatorID, created, seen, expires time.Time)
 	return hex.EncodeToString(hash[:])
 }
 
-// The console learns who has signed in, with each tenant of which the operator is a member now and what its role may do there. Nobody is
-// known by a session that has ended, that waits for a second factor, or of an operator who may not sign in.
+// TestSessionsForTheConsole checks that the console receives who has signed in, with each tenant of which the operator is a
+// member now and the permissions of their role there. A session identifies no operator if it has ended, waits for a second
+// factor, or belongs to an operator who may not sign in.
 func TestSessionsForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +76,7 @@ func TestSessionsForTheConsole(t *testing.T) {
 		t.Errorf("%+v", owner)
 	}
 
-	// The use moves the end on, at most to seven days after the sign-in.
+	// Each use extends the session, to at most seven days after the sign-in.
 	sessions, err := w.app.Sessions(t.Context(), dana.ID)
 	if err != nil || len(sessions) != 1 || sessions[0].ExpiresAt.Sub(now) < domain.SessionIdle-time.Minute || now.Sub(sessions[0].SeenAt) > time.Minute {
 		t.Errorf("%+v %v", sessions, err)

@@ -14,7 +14,8 @@ import (
 
 const settings = "/internal/v1/tenant"
 
-// The console writes each setting of its own tenant, clears it by null, and leaves those that are absent.
+// TestSettingsForTheConsole checks that the console writes each setting of its own tenant, clears it by null, and leaves absent
+// ones unchanged.
 func TestSettingsForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,7 +72,7 @@ func TestSettingsForTheConsole(t *testing.T) {
 	}
 }
 
-// Each wrong setting is named.
+// TestWrongSettings checks that each invalid setting is named.
 func TestWrongSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,7 +21,7 @@ func viewOf(list, name, query string) string {
 	return fmt.Sprintf(`{"list":%q,"name":%q,"query":%q}`, list, name, query)
 }
 
-// viewNames are the views of an operator as "list/name?query".
+// viewNames returns the views of an operator as "list/name?query".
 func (w *world) viewNames(ctx context.Context, query string) []string {
 	w.T.Helper()
 	names := []string{}
@@ -31,8 +31,8 @@ func (w *world) viewNames(ctx context.Context, query string) []string {
 	return names
 }
 
-// An operator saves, replaces and deletes its own views of a tenant, which serve both modes. Nobody else sees them, also not at another
-// tenant of the same operator.
+// TestSavedViews checks that an operator saves, replaces, and deletes their own views of a tenant, which apply to both modes. No
+// other operator sees them, and they are not visible at another tenant of the same operator.
 func TestSavedViews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -89,7 +89,8 @@ func TestSavedViews(t *testing.T) {
 	save(ctx, viewOf("bookings", strings.Repeat("é", 100), strings.Repeat("é", 2000)))
 }
 
-// There are at most 50 views of a list and 500 in all, also when they come at once. The ones that are there can be replaced.
+// TestRoomForViews checks that there are at most 50 views of a list and 500 in total, also with parallel requests. Existing views
+// can be replaced.
 func TestRoomForViews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

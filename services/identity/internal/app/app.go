@@ -1,6 +1,6 @@
-// Package app holds the verbs: one method per use case. A verb opens its transaction itself, because the command line
-// names the tenant and mode that it works on: a change, its audit record, its event and its invalidations are committed
-// together, and Redis is written afterwards.
+// Package app holds the use cases, one method each. A use case opens its transaction itself, because the command line names the
+// tenant and mode that it works on. A change, its audit record, its event, and its invalidations are committed together, and
+// Redis is written afterwards.
 package app
 
 import (
@@ -29,7 +29,7 @@ type Mailer interface {
 	Send(ctx context.Context, to, subject, text string) error
 }
 
-// App has identity's verbs over one database.
+// App holds identity's use cases on one database.
 type App struct {
 	DB        *pg.DB // app role
 	Worker    *pg.DB // worker role
@@ -40,20 +40,20 @@ type App struct {
 	Box       *crypt.Box // seals what must be read again
 	Now       func() time.Time
 	Log       *slog.Logger
-	Mailer    Mailer // sends the links of invitations that operators make; nil: they are answered instead
+	Mailer    Mailer // sends the links of operators' invitations; nil: they are returned in the response
 	AuthURL   string // where those links lead
 	Wake      func() // wakes the relay after a commit; nil where none runs in this process
 }
 
-// scope returns ctx for work of this service itself on a tenant in a mode.
+// scope returns ctx for this service's own work on a tenant in a mode.
 func scope(ctx context.Context, tenant ids.Tenant, mode caller.Mode) context.Context {
 	return caller.With(ctx, caller.Service("identity", tenant, mode))
 }
 
-// now is the time as the columns keep it.
+// now returns the time in the precision of the columns.
 func (a *App) now() time.Time { return a.Now().UTC().Truncate(time.Microsecond) }
 
-// change is what an audit record says beside its place in the chain. A nil side says that the object did not exist before.
+// change is the content of an audit record without its place in the chain. A nil side means that the object did not exist.
 type change struct {
 	action, object string
 	before, after  any

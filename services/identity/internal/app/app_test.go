@@ -30,7 +30,7 @@ import (
 
 var cli = domain.Origin{Actor: "cli", Source: "cli:tester@here"}
 
-// world is identity's verbs over a database of the test's own and the shared Redis.
+// world holds identity's use cases on a database of the test's own and the shared Redis.
 type world struct {
 	*app.App
 	db    *pgtest.DB
@@ -73,7 +73,7 @@ func openRedis(t *testing.T, url string) redis.UniversalClient {
 	return client
 }
 
-// breakRedis points the verbs at a port without a server, until restore.
+// breakRedis directs the use cases to a port without a server, until restore is called.
 func (w *world) breakRedis(t *testing.T) (restore func()) {
 	t.Helper()
 	w.Redis = store.Redis{Client: openRedis(t, "redis://127.0.0.1:1/0")}
@@ -140,7 +140,7 @@ func (w *world) count(t *testing.T, sql string, args ...any) int {
 	return n
 }
 
-// holds fails the test unless the tenant's chain holds and has n records.
+// holds fails the test unless the tenant's chain is valid and has n records.
 func (w *world) holds(t *testing.T, tenant domain.Tenant, n int64) {
 	t.Helper()
 	v := w.verify(t, tenant)

@@ -22,7 +22,7 @@ const (
 	consumer    = "identity" // this service's name in the inbox
 )
 
-// Reported is the record of what another service has done, with the event that reports it. The record has its tenant and mode.
+// Reported is the record of another service's action, with the event that reports it. The record has its tenant and mode.
 type Reported struct {
 	Event   ids.Event
 	Record  domain.Record
@@ -33,8 +33,8 @@ func (r Reported) inboxed() inbox.Event {
 	return inbox.Event{Tenant: r.Record.TenantID, Livemode: r.Record.Livemode, ID: r.Event}
 }
 
-// RecordAudit appends records of any tenants to their audit logs in the given order, once however often an event comes, all or
-// none. The error is ErrTenantNotFound when a tenant does not exist.
+// RecordAudit appends records of any tenants to their audit logs in the given order, all or none. It appends each event once,
+// even if it is delivered repeatedly. The error is ErrTenantNotFound when a tenant does not exist.
 func (a *App) RecordAudit(ctx context.Context, list []Reported) error {
 	tenants, events := make([]ids.Tenant, len(list)), make([]inbox.Event, len(list))
 	for i, r := range list {
@@ -69,7 +69,7 @@ func (a *App) RecordAudit(ctx context.Context, list []Reported) error {
 	return nil
 }
 
-// chain numbers the records of fresh events behind the heads. An event that is twice in the list has one record.
+// chain numbers the records of new events after the heads. An event that appears twice in the list has one record.
 func chain(heads map[ids.Tenant]domain.Head, list []Reported, fresh map[inbox.Event]bool) ([]domain.Record, error) {
 	records := make([]domain.Record, 0, len(fresh))
 	for _, r := range list {
@@ -87,8 +87,8 @@ func chain(heads map[ids.Tenant]domain.Head, list []Reported, fresh map[inbox.Ev
 	return records, nil
 }
 
-// ListAudit shows the newest records that the filter selects, newest first and at most limit of them, in pages: each to show as
-// soon as it is read.
+// ListAudit passes the newest records that the filter selects to show, newest first and at most limit of them. It calls show for
+// each page as soon as the page is read.
 func (a *App) ListAudit(ctx context.Context, f store.AuditFilter, limit int, show func([]domain.Record) error) error {
 	for limit > 0 {
 		var records []domain.Record
@@ -123,13 +123,13 @@ func (a *App) AuditPage(ctx context.Context, f store.AuditFilter, limit int) (re
 // Verdict is the outcome of checking one tenant's audit chain.
 type Verdict struct {
 	Tenant  string          `json:"tenant"`  // slug
-	Records int64           `json:"records"` // that hold
+	Records int64           `json:"records"` // number of valid records
 	Head    domain.KeptHead `json:"head"`    // the last of them
-	Broken  string          `json:"broken"`  // where the chain breaks first; "" when it holds
+	Broken  string          `json:"broken"`  // where the chain first breaks; "" if it is valid
 }
 
-// VerifyAudit walks the chain of each tenant from its first record to its noted head, past the one that was kept
-// elsewhere, by slug: a person who can write the database can shorten log and head together, but not what was kept.
+// VerifyAudit checks the chain of each tenant from its first record to its stored head, including the head that was kept
+// elsewhere, by slug. A person who can write to the database can shorten log and head together, but cannot change the kept head.
 func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, kept map[string]domain.KeptHead) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(tenants))
 	for _, t := range tenants {
@@ -142,17 +142,18 @@ func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, kept map
 	return verdicts, nil
 }
 
-// VerifyAuditGently is VerifyAudit for one tenant beside requests of others: it rests after each batch for as long as the batch took.
+// VerifyAuditGently is VerifyAudit for one tenant while other requests run. It pauses after each batch for as long as the batch
+// took.
 func (a *App) VerifyAuditGently(ctx context.Context, t domain.Tenant) (Verdict, error) {
 	w := walk{at: domain.NewHead(t.ID), gentle: true}
 	err := w.run(ctx, a.Worker)
 	return w.verdict(t), err
 }
 
-// walk follows one chain.
+// walk checks one chain.
 type walk struct {
 	at     domain.Head
-	kept   domain.KeptHead // of number 0: none was
+	kept   domain.KeptHead // number 0 if none was kept
 	gentle bool            // rests after each batch
 	broken string
 }
@@ -161,7 +162,7 @@ func (w *walk) verdict(t domain.Tenant) Verdict {
 	return Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Kept(), Broken: w.broken}
 }
 
-// batch is how many records are read at a time: few where others must not wait for it long.
+// batch returns how many records are read at a time: few if other requests must not wait long.
 func (w *walk) batch() int {
 	if w.gentle {
 		return gentleBatch
@@ -169,7 +170,7 @@ func (w *walk) batch() int {
 	return auditBatch
 }
 
-// run reads the head before the records, so that a record added meanwhile is no fault.
+// run reads the head before the records, so that a record added in the meantime is not an error.
 func (w *walk) run(ctx context.Context, db *pg.DB) error {
 	var end store.AuditEnd
 	err := db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
@@ -200,7 +201,7 @@ func (w *walk) run(ctx context.Context, db *pg.DB) error {
 	return err
 }
 
-// follow takes the next records, up to the one of number last.
+// follow checks the next records, up to the record with the number last.
 func (w *walk) follow(records []domain.Record, last int64) {
 	if len(records) == 0 {
 		w.broken = fmt.Sprintf("record %d is missing", w.at.Seq+1)
@@ -218,7 +219,7 @@ func (w *walk) follow(records []domain.Record, last int64) {
 	}
 }
 
-// end is what is wrong where the chain ends; "" when nothing is.
+// end returns the error at the end of the chain; "" if there is none.
 func (w *walk) end(end store.AuditEnd) string {
 	switch {
 	case !bytes.Equal(w.at.Hash, end.Hash):

@@ -98,7 +98,8 @@ func TestAuditFindsTampering(t *testing.T) {
 	}
 }
 
-// Log and head are cut together, or made anew: only a head that was kept in another place shows it.
+// TestAuditAgainstAKeptHead checks that if log and head are shortened together or rewritten, only a head kept in another place
+// reveals it.
 func TestAuditAgainstAKeptHead(t *testing.T) {
 	t.Parallel()
 	cut := []string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4, hash = (select hash from audit_log l where l.tenant_id = $1 and l.seq = 4) where tenant_id = $1`}
@@ -142,7 +143,7 @@ func TestAuditAgainstAKeptHead(t *testing.T) {
 	}
 }
 
-// Not even the owner of the tables changes the log while its trigger stands.
+// TestAuditIsAppendOnly checks that not even the owner of the tables can change the log while its trigger exists.
 func TestAuditIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -163,7 +164,7 @@ func TestAuditChainUnderParallelWrites(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() { w.key(t, tenant.ID, []string{"live", "test"}[i%2]) })
 	}
-	// A consumer appends without the lock on the tenant's row: the lock on the head alone must serialise.
+	// A consumer appends without the lock on the tenant's row: the lock on the head alone must serialize.
 	for range 20 {
 		wg.Go(func() {
 			ctx := caller.With(t.Context(), caller.Service("test", tenant.ID, caller.Live))

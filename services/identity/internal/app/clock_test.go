@@ -100,7 +100,7 @@ func TestClockMovesForwardOnly(t *testing.T) {
 	}
 }
 
-// Other changes of the tenant leave the clock alone.
+// TestClockStaysBesideOtherChanges checks that other changes of the tenant do not change the clock.
 func TestClockStaysBesideOtherChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,13 +8,14 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// topic is where this service's events go, keyed by the tenant's id.
+// topic is the topic of this service's events. Their key is the tenant's id.
 const topic = "identity"
 
 // All that this service emits.
 
-// tenantUpdated tells the services that a tenant's settings, policy or test clock changed. Its object is internalapi.Tenant,
-// as the internal call answers it. It is published once, with livemode true, and holds for both modes.
+// tenantUpdated returns the event that informs the services about a change of a tenant's settings, policy, or test clock. Its
+// object is internalapi.Tenant, as the internal call returns it. It is published once, with livemode true, and applies to both
+// modes.
 func tenantUpdated(t domain.Tenant, body json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "tenant.updated", Topic: topic, AggregateID: t.ID.String(), Version: t.Version, Object: body, Internal: true,

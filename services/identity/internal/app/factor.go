@@ -23,7 +23,8 @@ const (
 	recoveryCodes = 10
 )
 
-// totpStep returns the time step whose code was given, 0 for none: RFC 6238, with one step before and one after the present.
+// totpStep returns the time step of the given code, 0 for none: RFC 6238, with a tolerance of one step before and after the
+// present.
 func (a *App) totpStep(o domain.Operator, code string) (int64, error) {
 	if o.TOTPSecret == nil {
 		return 0, nil
@@ -49,15 +50,15 @@ func matchingStep(secret, code string, now time.Time) (int64, error) {
 	return 0, nil
 }
 
-// NewFactor makes the secret of a second factor, 160 random bits in base32 (RFC 4226, section 4). It counts once SetFactor has seen a code of
-// it.
+// NewFactor creates the secret of a second factor, 160 random bits in base32 (RFC 4226, section 4). The secret takes effect once
+// SetFactor has received a valid code.
 func NewFactor() string {
 	secret := make([]byte, totpBytes)
 	_, _ = rand.Read(secret) // it never fails
 	return base32.StdEncoding.EncodeToString(secret)
 }
 
-// SetFactor sets an operator's second factor, when the code is one of the secret's, and returns its recovery codes. They are stored as
+// SetFactor sets an operator's second factor if the code matches the secret, and returns the recovery codes. They are stored as
 // hashes and shown only now.
 func (a *App) SetFactor(ctx context.Context, by domain.Origin, id domain.OperatorID, secret, code string) (codes []string, err error) {
 	step, err := matchingStep(secret, code, a.Now())
@@ -88,13 +89,13 @@ func (a *App) SetFactor(ctx context.Context, by domain.Origin, id domain.Operato
 	return codes, a.auditEverywhere(ctx, by, domain.FactorChanged, id)
 }
 
-// newRecoveryCode makes a code of 16 digits of base 32 in groups of four: 80 bits.
+// newRecoveryCode creates a code of 16 base32 digits in groups of four: 80 bits.
 func newRecoveryCode() string {
 	digits := strings.ToLower(rand.Text())
 	return digits[:4] + "-" + digits[4:8] + "-" + digits[8:12] + "-" + digits[12:16]
 }
 
-// EndFactor takes an operator's second factor away.
+// EndFactor removes an operator's second factor.
 func (a *App) EndFactor(ctx context.Context, by domain.Origin, id domain.OperatorID) error {
 	_, err := a.writeOperator(ctx, id, func(tx pg.Tx, o *domain.Operator) error {
 		o.TOTPSecret = nil

@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// ErrNothingGranted says that the operator's role has none of the scopes that an app asks for, or that it is no member of the tenant.
+// ErrNothingGranted says that the operator's role has none of the scopes that an app requests, or that the operator is not a
+// member of the tenant.
 var ErrNothingGranted = errors.New("the operator's role at the tenant has none of the scopes that the app asks for")
 
 // Consent is what an operator has agreed to.
@@ -25,13 +26,13 @@ type Consent struct {
 	App         domain.App
 	Tenant      ids.Tenant
 	Mode        caller.Mode
-	Scopes      []string // that the app asks for
+	Scopes      []string // requested by the app
 	RedirectURI string
 	Challenge   string // S256
 	CodeHash    []byte
 }
 
-// Grant writes what an operator has agreed to, narrowed to what its role at the tenant has. The app gets a code for it.
+// Grant writes an operator's consent, restricted to the scopes of their role at the tenant. The app gets a code for it.
 func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain.Grant, err error) {
 	now := a.now()
 	g = domain.Grant{
@@ -69,7 +70,7 @@ func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain
 	return g, err
 }
 
-// makePlace revokes the oldest grants of the operator for the app where there are too many, and reports whether it did.
+// makePlace revokes the oldest grants of the operator for the app if there are too many, and reports whether it did.
 func (a *App) makePlace(ctx context.Context, tx pg.Tx, by domain.Origin, in Consent) (bool, error) {
 	there, err := store.GrantIDs(ctx, tx, in.Operator, in.App.ID)
 	if err != nil {
@@ -114,7 +115,7 @@ type Introspection struct {
 	Mode     string `json:"mode,omitempty"`
 }
 
-// Introspect returns what a token stands for now; one that does not work is not active, and nothing else is said of it.
+// Introspect returns what a token stands for now. An invalid token is not active, and nothing else is returned about it.
 func (a *App) Introspect(ctx context.Context, token string) (Introspection, error) {
 	if !domain.IsAccessToken(token) {
 		return Introspection{}, nil
@@ -132,7 +133,7 @@ func (a *App) Introspect(ctx context.Context, token string) (Introspection, erro
 	}, nil
 }
 
-// Rotate exchanges the code or the refresh token of a grant. ErrRotated says that another request was first.
+// Rotate exchanges the code or the refresh token of a grant. ErrRotated means that another request was first.
 func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) error {
 	e.Grant, e.Now = g.ID, a.now()
 	err := a.DB.Tx(scope(ctx, g.TenantID, caller.ModeOf(g.Livemode)), func(ctx context.Context, tx pg.Tx) error {
@@ -144,7 +145,8 @@ func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) erro
 	return err
 }
 
-// RevokeGrant ends a grant and all its tokens, for every gateway once published is true. Revoking twice publishes again.
+// RevokeGrant ends a grant and all its tokens. Once published is true, it has ended for every gateway. A second revocation
+// publishes again.
 func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (published bool, err error) {
 	home, err := store.GrantHome(ctx, a.DB.Read(ctx), id)
 	if err != nil {
@@ -189,7 +191,7 @@ func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.
 	return true, a.audit(ctx, tx, by, change{domain.GrantRevoked, id.String(), nil, map[string]any{"reason": why}})
 }
 
-// revokeAll ends the grants of an operator at all tenants that were given until the ending was noted.
+// revokeAll ends the grants that an operator had given at all tenants until the ending was recorded.
 func (a *App) revokeAll(ctx context.Context, e domain.Ending) (published bool, err error) {
 	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), e.OperatorID)
 	if err != nil {
@@ -215,7 +217,7 @@ func (a *App) OwnGrants(ctx context.Context, operator domain.OperatorID) ([]doma
 	return slices.DeleteFunc(all, func(g domain.OwnGrant) bool { return !g.Exchanged }), err
 }
 
-// EndOwnGrant revokes a grant of an operator. One of somebody else, or that has ended, changes nothing.
+// EndOwnGrant revokes a grant of an operator. A grant of another operator, or one that has ended, does not change.
 func (a *App) EndOwnGrant(ctx context.Context, by domain.Origin, operator domain.OperatorID, id domain.GrantID) error {
 	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
 	if err != nil || !slices.ContainsFunc(all, func(g domain.OwnGrant) bool { return g.ID == id }) {

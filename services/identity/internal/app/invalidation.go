@@ -18,8 +18,8 @@ const (
 	invalidationPoll  = time.Second
 )
 
-// publish publishes a tenant's invalidations and reports whether that succeeded. A failure is logged and not returned,
-// because the change itself is committed and RetryPublish goes on.
+// publish publishes a tenant's invalidations and reports whether that succeeded. A failure is logged and not returned, because
+// the change itself is committed and RetryPublish retries.
 func (a *App) publish(ctx context.Context, tenant ids.Tenant) (published bool) {
 	if err := a.PublishInvalidations(ctx, tenant); err != nil {
 		a.Log.WarnContext(ctx, "an invalidation is not in Redis yet", slog.String("tenant", tenant.String()), slog.Any("error", err))

@@ -19,13 +19,13 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// NewKey says which key to make; Scopes is "all" or a comma list.
+// NewKey describes the key to create. Scopes is "all" or a comma-separated list.
 type NewKey struct {
 	Tenant             ids.Tenant
 	Mode, Name, Scopes string
 }
 
-// CreateKey makes an API key. The secret is returned here and never again.
+// CreateKey creates an API key. The secret is returned here and never again.
 func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k domain.Key, secret string, err error) {
 	mode, err := domain.ParseMode(n.Mode)
 	if err != nil {
@@ -51,14 +51,14 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 	if err := domain.CheckKeyName(n.Name); err != nil {
 		return domain.Key{}, "", err
 	}
-	// Without this lock a key made beside a change of its tenant could miss the invalidation of that change.
+	// Without this lock, a key created during a change of its tenant could miss the invalidation of that change.
 	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 		return domain.Key{}, "", err
 	}
 	return a.insertKey(ctx, tx, by, domain.Key{ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
 }
 
-// insertKey makes a key with that id in tx, which has locked the tenant's row.
+// insertKey creates a key with that id in tx, which has locked the tenant's row.
 func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (made domain.Key, secret string, err error) {
 	secret = apikey.New(k.Mode())
 	hash := apikey.Hash(secret)
@@ -81,8 +81,8 @@ func (a *App) KeyHome(ctx context.Context, id domain.KeyID) (store.Home, error) 
 	return store.KeyHome(ctx, a.DB.Read(ctx), id)
 }
 
-// RotateKey makes a key with the name and the scopes of another one of that tenant and mode, which ends after the overlap: at once for 0.
-// The new secret is returned here and never again.
+// RotateKey creates a key with the name and the scopes of another key of that tenant and mode. The other key ends after the
+// overlap, or immediately if it is 0. The new secret is returned here and never again.
 func (a *App) RotateKey(
 	ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID, overlap time.Duration,
 ) (k domain.Key, secret string, published bool, err error) {
@@ -121,14 +121,14 @@ func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id do
 	return k, secret, a.audit(ctx, tx, by, change{domain.KeyRotated, id.String(), view.KeyForAdmin(old), view.RotatedKey{AdminKey: view.KeyForAdmin(ended), Successor: k.ID.String()}})
 }
 
-// rotation is a key that ends after the overlap, with the one that takes its place.
+// rotation is a key that ends after the overlap, with its successor.
 type rotation struct {
 	old     domain.Key
 	next    domain.KeyID
 	overlap time.Duration
 }
 
-// endKey writes the end of a key that is rotated, and adds its invalidation.
+// endKey writes the end of a rotated key, and adds its invalidation.
 func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, r rotation) (domain.Key, error) {
 	wanted, err := r.old.Rotated(a.now(), r.overlap)
 	if err != nil {
@@ -145,9 +145,9 @@ func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, r rota
 	return ended, store.InvalidateKey(ctx, tx, ended.ID, value)
 }
 
-// RevokeKey ends a key for good. Every gateway refuses it once published is true. While Redis is away published is false:
-// gateways re-read what they remember within a second, and RetryPublish publishes the invalidation later.
-// Revoking twice changes nothing and publishes again.
+// RevokeKey ends a key permanently. Every gateway refuses it once published is true. While Redis is unavailable, published is
+// false: gateways read their cached entries again within a second, and RetryPublish publishes the invalidation later. A second
+// revocation changes nothing and publishes again.
 func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, published bool, err error) {
 	home, err := a.KeyHome(ctx, id)
 	if err != nil {
@@ -201,10 +201,10 @@ func (a *App) Keys(ctx context.Context, tenant ids.Tenant) ([]domain.Key, error)
 
 const (
 	lastUsePoll = 5 * time.Second
-	lastUseMax  = 10_000 // keys noted between two writes; further ones are noted at their next look-up
+	lastUseMax  = 10_000 // keys recorded between two writes; further ones are recorded at their next look-up
 )
 
-// LastUse gathers which keys were used and writes it now and then, so that a look-up never waits for it.
+// LastUse collects which keys were used and writes this periodically, so that a look-up never waits for it.
 type LastUse struct {
 	Worker *pg.DB
 	Log    *slog.Logger
@@ -213,7 +213,7 @@ type LastUse struct {
 	used map[domain.KeyID]time.Time
 }
 
-// Note remembers that a key was used.
+// Note records that a key was used.
 func (l *LastUse) Note(id domain.KeyID, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +225,7 @@ func (l *LastUse) Note(id domain.KeyID, at time.Time) {
 	}
 }
 
-// Write writes what was noted since the last write; after a failure it is kept for the next.
+// Write writes the uses recorded since the last write. After a failure, they are kept for the next write.
 func (l *LastUse) Write(ctx context.Context) error {
 	l.mu.Lock()
 	used := l.used
@@ -238,13 +238,13 @@ func (l *LastUse) Write(ctx context.Context) error {
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		maps.Copy(used, l.used) // what came meanwhile is newer
+		maps.Copy(used, l.used) // entries from the meantime are newer
 		l.used = used
 	}
 	return err
 }
 
-// Run writes every few seconds until ctx ends, and once more then.
+// Run writes every few seconds until ctx ends, and one last time after that.
 func (l *LastUse) Run(ctx context.Context) error {
 	tick := time.NewTicker(lastUsePoll)
 	defer tick.Stop()

@@ -65,7 +65,8 @@ func TestCreateKeyRefuses(t *testing.T) {
 	w.holds(t, tenant, 1)
 }
 
-// The last place is taken once, however many requests come at a time. A revoked key makes room. Each mode has its own cap.
+// TestCapOfKeys checks that the last place is taken once, regardless of the number of parallel requests. A revoked key frees its
+// place. Each mode has its own cap.
 func TestCapOfKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -170,7 +171,7 @@ func TestTombstoneIsRetried(t *testing.T) {
 	}
 }
 
-// A version that comes late overwrites neither a tombstone nor a newer version.
+// TestPublishKeepsWhatSaysMore checks that a version that arrives late overwrites neither a tombstone nor a newer version.
 func TestPublishKeepsWhatSaysMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,8 +188,8 @@ func TestPublishKeepsWhatSaysMore(t *testing.T) {
 	}
 }
 
-// Changes of the tenant beside revocations: whatever the order, each key ends with its tombstone, and the
-// chain has each change once.
+// TestRevokeBesideTenantChanges checks that with changes of the tenant during revocations, in any order, each key ends with its
+// tombstone, and the chain has each change once.
 func TestRevokeBesideTenantChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -253,7 +254,8 @@ func TestLastUseIsCoarse(t *testing.T) {
 	}
 }
 
-// While the database is away, what was noted is kept and newer notes win; the end of Run writes the rest.
+// TestLastUseSurvivesAFailedWrite checks that while the database is unavailable, recorded uses are kept and newer ones take
+// precedence. The end of Run writes the rest.
 func TestLastUseSurvivesAFailedWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -25,12 +25,13 @@ const mailTimeout = 8 * time.Second
 type Invitation struct {
 	Tenant            ids.Tenant
 	Email, Name, Role string
-	Asker             domain.OperatorID // whose role must allow it; zero for the command line, which may do all
+	Asker             domain.OperatorID // whose role must allow it; zero for the command line, which has all permissions
 }
 
-// InviteOperator makes an operator a member of a tenant. The token is that of the link with which it sets its password; it is "" for
-// somebody who has one already. Inviting again an operator who has not accepted yet makes a new link, which ends the tenant's one before.
-// The membership of an operator of another tenant who has not proven its address begins when the link is used.
+// InviteOperator makes an operator a member of a tenant. The token belongs to the link with which the operator sets a password.
+// It is "" for an operator who has one already. Inviting an operator again who has not accepted yet creates a new link, which
+// ends the tenant's previous one. If an operator of another tenant has not verified their address, the membership begins when the
+// link is used.
 func (a *App) InviteOperator(ctx context.Context, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
 	err = a.DB.Tx(scope(ctx, in.Tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
 		o, token, err = a.InviteOperatorIn(ctx, tx, by, in)
@@ -70,7 +71,7 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 	if err != nil {
 		return domain.Operator{}, "", err
 	}
-	waits = waits && (m == nil || m.Waits()) // a membership that has begun goes on
+	waits = waits && (m == nil || m.Waits()) // an active membership stays active
 	if err := a.setMember(ctx, tx, by, memberChange{domain.OperatorInvited, o, m, &role, waits}); err != nil || o.PasswordHash != nil && !waits {
 		return o, "", err
 	}
@@ -78,9 +79,10 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 	return o, token, err
 }
 
-// admit decides how an operator, whose row is locked, becomes a member. One that has proven its address is one at once. Another one belongs
-// to one tenant only: while it is a member elsewhere its membership waits, and it is ErrUnproven where the link would not prove the
-// address. An account that was another tenant's before begins again, because that tenant may have chosen its password.
+// admit determines how an operator, whose row is locked, becomes a member. An operator with a verified address becomes a member
+// immediately. Any other operator belongs to only one tenant: while they are a member elsewhere, the membership is pending, and
+// the error is ErrUnproven if the link would not verify the address. An account that belonged to another tenant before starts
+// again, because that tenant may have chosen its password.
 func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Operator) (_ domain.Operator, waits bool, err error) {
 	if o.ProvenAt != nil {
 		return o, false, nil
@@ -109,10 +111,10 @@ func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Opera
 	return o, false, err
 }
 
-// proves reports whether the link of an invitation proves the address: it is mailed there, or the command line makes it.
+// proves reports whether the link of an invitation verifies the address: it is mailed there, or the command line creates it.
 func (a *App) proves(in Invitation) bool { return in.Asker.IsZero() || a.Mailer != nil }
 
-// inviteLink makes the link of an invitation.
+// inviteLink creates the link of an invitation.
 func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain.OperatorID) (token string, err error) {
 	if !in.Asker.IsZero() && a.Mailer != nil {
 		if err := a.countInvitation(ctx, tx, in.Tenant); err != nil {
@@ -125,7 +127,7 @@ func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain
 	})
 }
 
-// countInvitation returns the 422 where the tenant has to wait before one more message is sent.
+// countInvitation returns the 422 if the tenant has to wait before it can send one more message.
 func (a *App) countInvitation(ctx context.Context, tx pg.Tx, tenant ids.Tenant) error {
 	_, wait, err := store.Attempt(ctx, tx, byTenant, domain.SecretHash(tenant.String()), domain.InviteThrottle, a.now())
 	if err != nil || wait == 0 {
@@ -135,8 +137,8 @@ func (a *App) countInvitation(ctx context.Context, tx pg.Tx, tenant ids.Tenant) 
 		domain.InviteThrottle.Free, wait.Round(time.Second))
 }
 
-// MailInvitation sends an operator the link of an invitation to the caller's tenant. The operator is a member, whether or not the message
-// is taken.
+// MailInvitation sends an operator the link of an invitation to the caller's tenant. The operator is a member even if sending
+// fails.
 func (a *App) MailInvitation(ctx context.Context, o domain.Operator, token string) error {
 	t, err := store.Tenant(ctx, a.DB.Read(ctx))
 	if err != nil {
@@ -151,7 +153,7 @@ func (a *App) MailInvitation(ctx context.Context, o domain.Operator, token strin
 	return nil
 }
 
-// memberRoom returns the 422 where the tenant has no place for a new member.
+// memberRoom returns the 422 if the tenant has no place for a new member.
 func memberRoom(ctx context.Context, tx pg.Tx, was *domain.Membership) error {
 	if was != nil {
 		return nil
@@ -163,8 +165,8 @@ func memberRoom(ctx context.Context, tx pg.Tx, was *domain.Membership) error {
 	return domain.MemberPlaces.Room(there)
 }
 
-// mayChange returns ErrPermission unless the role of the operator who asks allows the change of a membership; "" ends it. The zero id asks
-// for the command line. The tenant's row is locked, so no role changes meanwhile.
+// mayChange returns ErrPermission unless the role of the requesting operator allows the change of a membership; "" ends it. The
+// zero id stands for the command line. The tenant's row is locked, so no role changes in the meantime.
 func mayChange(ctx context.Context, tx pg.Tx, asker domain.OperatorID, was *domain.Membership, to domain.Role) error {
 	if asker.IsZero() {
 		return nil
@@ -191,7 +193,7 @@ type MemberRef struct {
 	Tenant ids.Tenant
 	Email  string
 	ID     domain.OperatorID
-	Asker  domain.OperatorID // whose role must allow the change; zero for the command line, which may do all
+	Asker  domain.OperatorID // whose role must allow the change; zero for the command line, which has all permissions
 }
 
 // operator finds the member, present or not.
@@ -202,7 +204,8 @@ func (r MemberRef) operator(ctx context.Context, tx pg.Tx) (domain.Operator, err
 	return store.Operator(ctx, tx, r.ID)
 }
 
-// SetRole changes an operator's role at a tenant, on the next request of the apps that act for it too.
+// SetRole changes an operator's role at a tenant. The change applies to the next request of the apps that act for the operator
+// too.
 func (a *App) SetRole(ctx context.Context, by domain.Origin, of MemberRef, name string) (published bool, err error) {
 	role, err := domain.ParseRole(name)
 	if err != nil {
@@ -211,7 +214,7 @@ func (a *App) SetRole(ctx context.Context, by domain.Origin, of MemberRef, name 
 	return a.changeMember(ctx, by, of, domain.OperatorRole, &role)
 }
 
-// RemoveOperator ends an operator's membership of a tenant, and the grants that it gave there.
+// RemoveOperator ends an operator's membership of a tenant, and the grants that they gave there.
 func (a *App) RemoveOperator(ctx context.Context, by domain.Origin, of MemberRef) (published bool, err error) {
 	return a.changeMember(ctx, by, of, domain.OperatorLeft, nil)
 }
@@ -244,16 +247,16 @@ func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, 
 	return a.publish(ctx, of.Tenant), nil
 }
 
-// memberChange is what happens to a membership: was is nil for a new one, role for one that ends.
+// memberChange is a change of a membership: was is nil for a new one, role for one that ends.
 type memberChange struct {
 	action   string
 	operator domain.Operator
 	was      *domain.Membership
 	role     *domain.Role
-	waits    bool // it begins when the address is proven
+	waits    bool // it begins when the address is verified
 }
 
-// setMember writes a membership. A tenant keeps an owner who can act.
+// setMember writes a membership. A tenant always keeps an owner who can act.
 func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c memberChange) error {
 	id := c.operator.ID
 	if c.was != nil && c.role != nil && c.was.Role == *c.role && c.was.Waits() == c.waits {
@@ -288,8 +291,8 @@ func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c membe
 	return a.audit(ctx, tx, by, change{c.action, id.String(), view.RoleForAudit(c.was), view.RoleForAudit(&m)})
 }
 
-// leave ends what an operator has at a tenant besides its membership: its saved views, the links of its invitation and its grants, which
-// would come back with a later membership.
+// leave ends everything of an operator at a tenant besides the membership: saved views, the links of the invitation, and grants,
+// which would otherwise be restored with a later membership.
 func (a *App) leave(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.OperatorID) error {
 	if err := store.DeleteViews(ctx, tx, id); err != nil {
 		return err
@@ -337,8 +340,8 @@ func (a *App) Members(ctx context.Context, tenant ids.Tenant) ([]domain.Member, 
 	return store.Members(ctx, a.DB.Read(ctx))
 }
 
-// Permit returns the membership of an operator at the caller's tenant, or ErrPermission when it has none now, is disabled, or its role lacks
-// the permission; "" needs none.
+// Permit returns the membership of an operator at the caller's tenant. It returns ErrPermission if the operator has none now, is
+// disabled, or has a role that lacks the permission; "" requires none.
 func (a *App) Permit(ctx context.Context, id domain.OperatorID, needs domain.Permission) (domain.Membership, error) {
 	m, err := store.ActiveMember(ctx, a.DB.Read(ctx), id)
 	if errors.Is(err, domain.ErrOperatorNotFound) {
@@ -350,7 +353,7 @@ func (a *App) Permit(ctx context.Context, id domain.OperatorID, needs domain.Per
 	return m, err
 }
 
-// SaveView saves a view of a member of the tenant. One of the same list and name gets the query.
+// SaveView saves a view of a member of the tenant. An existing view of the same list and name gets the query.
 func (a *App) SaveView(ctx context.Context, tenant ids.Tenant, operator domain.OperatorID, in domain.SavedView) (v domain.SavedView, err error) {
 	if err := in.Check(); err != nil {
 		return domain.SavedView{}, err

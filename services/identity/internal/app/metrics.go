@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// Metrics counts what the platform's operators are to know of. A nil Metrics counts nothing.
+// Metrics are counters for the platform's operators. A nil Metrics counts nothing.
 type Metrics struct {
 	signIns *prometheus.CounterVec
 	ended   *prometheus.CounterVec
@@ -22,7 +22,7 @@ const (
 	signInFailed  = "failed"
 )
 
-// NewMetrics makes the metrics and registers them. Each series begins at 0, so that its first increase is seen.
+// NewMetrics creates and registers the metrics. Each series begins at 0, so that its first increase is visible.
 func NewMetrics(reg prometheus.Registerer, passwords *Passwords) *Metrics {
 	m := &Metrics{
 		signIns: prometheus.NewCounterVec(prometheus.CounterOpts{

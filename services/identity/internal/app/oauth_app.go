@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// Registration says what an app is registered with, or what to change of that; Scopes is "all" or a comma list.
+// Registration holds the settings of an app to register, or the settings to change. Scopes is "all" or a comma-separated list.
 type Registration struct {
 	Name, Scopes patch.Field[string]
 	RedirectURIs patch.Field[[]string]
@@ -53,7 +53,7 @@ func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenan
 	return made, a.audit(ctx, tx, by, change{domain.AppCreated, made.ID.String(), nil, view.AppForAdmin(made)})
 }
 
-// UpdateApp changes an app. What it may not do any more, its tokens may not on their next request.
+// UpdateApp changes an app. Its tokens lose removed scopes and permissions on their next request.
 func (a *App) UpdateApp(ctx context.Context, by domain.Origin, id domain.AppID, in Registration) (app domain.App, published bool, err error) {
 	return a.changeApp(ctx, by, id, domain.AppUpdated, func(app domain.App) (domain.App, error) { return a.patchApp(app, in) })
 }

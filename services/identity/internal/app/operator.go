@@ -24,18 +24,20 @@ const (
 	endingsBatch = 100
 )
 
-// DisableOperator ends the sessions of an operator and every grant that it gave, wherever it is a member; it cannot sign in any more.
+// DisableOperator ends the sessions of an operator and every grant that they gave, at all tenants. The operator can no longer
+// sign in.
 func (a *App) DisableOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
 	return a.disable(ctx, by, email, false)
 }
 
-// EraseOperator disables an operator, ends its memberships and deletes what is held of it as a person; its id stays in grants and audit logs.
-// A tenant may lose its last owner by it: another one is invited then.
+// EraseOperator disables an operator, ends their memberships, and deletes their personal data. The id stays in grants and audit
+// logs. A tenant may lose its last owner this way and must then invite another one.
 func (a *App) EraseOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
 	return a.disable(ctx, by, email, true)
 }
 
-// disable writes that an operator is disabled, with what is to end, and ends it. After a death in the middle FinishEndings does.
+// disable writes that an operator is disabled, with what has to end, and ends it. After a crash in the middle, FinishEndings
+// completes it.
 func (a *App) disable(ctx context.Context, by domain.Origin, email string, erase bool) (o domain.Operator, published bool, err error) {
 	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), email)
 	if err != nil {
@@ -58,13 +60,13 @@ func (a *App) disable(ctx context.Context, by domain.Origin, email string, erase
 	return o, published, err
 }
 
-// noteEnding notes what is to end of an operator. A worker ends it when the process does not within the lease.
+// noteEnding records what has to end for an operator. A worker ends it if the process does not within the lease.
 func (a *App) noteEnding(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.OperatorID, why domain.RevokeReason, erase bool) (domain.Ending, error) {
 	now := a.now()
 	return store.PutEnding(ctx, tx, domain.Ending{OperatorID: id, Reason: why, Erase: erase, Actor: by.Actor, Source: by.Source, NotedAt: now}, now.Add(endingLease))
 }
 
-// end ends what was noted of an operator. Each step may be repeated; the audit log then has its record twice.
+// end carries out a recorded ending of an operator. Each step can be repeated; the audit log then has its record twice.
 func (a *App) end(ctx context.Context, e domain.Ending) (published bool, err error) {
 	published, err = a.revokeAll(ctx, e)
 	if err == nil && e.Reason == domain.Disabled {
@@ -81,7 +83,7 @@ func (a *App) end(ctx context.Context, e domain.Ending) (published bool, err err
 	return published, a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteEnding(ctx, tx, e) })
 }
 
-// erasePerson ends the memberships of an operator and deletes what is held of it as a person.
+// erasePerson ends the memberships of an operator and deletes their personal data.
 func (a *App) erasePerson(ctx context.Context, e domain.Ending) (published bool, err error) {
 	o, err := store.Operator(ctx, a.DB.Read(ctx), e.OperatorID)
 	if err != nil {
@@ -105,8 +107,8 @@ func (a *App) erasePerson(ctx context.Context, e domain.Ending) (published bool,
 	return published, a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.EraseOperator(ctx, tx, o.ID, a.now()) })
 }
 
-// FinishEndings ends what a dead process has left, of one operator or, for nil, all that is due. One that fails holds up no other and is
-// tried again later.
+// FinishEndings completes the endings that a crashed process has left, of one operator or, for nil, all that are due. One that
+// fails does not delay others and is retried later.
 func (a *App) FinishEndings(ctx context.Context, operator *domain.OperatorID) error {
 	for {
 		var list []domain.Ending
@@ -132,7 +134,7 @@ func (a *App) EnableOperator(ctx context.Context, by domain.Origin, email string
 	if err != nil {
 		return domain.Operator{}, err
 	}
-	if err := a.FinishEndings(ctx, &o.ID); err != nil { // what is not revoked would work again
+	if err := a.FinishEndings(ctx, &o.ID); err != nil { // grants that are not revoked yet would work again
 		return domain.Operator{}, err
 	}
 	if o, err = a.writeOperator(ctx, o.ID, func(_ pg.Tx, o *domain.Operator) error {
@@ -144,8 +146,8 @@ func (a *App) EnableOperator(ctx context.Context, by domain.Origin, email string
 	return o, a.auditEverywhere(ctx, by, domain.OperatorEnabled, o.ID)
 }
 
-// ResetOperator makes the token of a link with which an operator sets a new password. Its old one works until then. With factor the
-// second factor is taken away too, for somebody who has lost it.
+// ResetOperator creates the token of a link with which an operator sets a new password. The old password works until then. With
+// factor, it also removes the second factor, for an operator who has lost it.
 func (a *App) ResetOperator(ctx context.Context, by domain.Origin, email string, factor bool) (o domain.Operator, token string, err error) {
 	if o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), email); err != nil {
 		return domain.Operator{}, "", err
@@ -165,7 +167,7 @@ func (a *App) ResetOperator(ctx context.Context, by domain.Origin, email string,
 	return o, token, a.auditEverywhere(ctx, by, domain.OperatorReset, o.ID)
 }
 
-// LinkOperator returns whom a one-time link is for, without using it.
+// LinkOperator returns the operator of a one-time link, without using it.
 func (a *App) LinkOperator(ctx context.Context, token string) (domain.Operator, error) {
 	l, err := store.LinkAt(ctx, a.DB.Read(ctx), domain.SecretHash(token), a.now())
 	if err != nil {
@@ -174,8 +176,9 @@ func (a *App) LinkOperator(ctx context.Context, token string) (domain.Operator, 
 	return store.Operator(ctx, a.DB.Read(ctx), l.OperatorID)
 }
 
-// UseLink sets a password by a one-time link, and ends all sessions of the operator. The first link that proves the address takes away all
-// that somebody else could have set up before: the second factor, the browsers, the other links and the grants.
+// UseLink sets a password by a one-time link, and ends all sessions of the operator. The first link that verifies the address
+// removes everything that another person could have set up before: the second factor, the browsers, the other links, and the
+// grants.
 func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password string) (o domain.Operator, err error) {
 	if o, err = a.LinkOperator(ctx, token); err != nil {
 		return domain.Operator{}, err
@@ -221,7 +224,8 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 	return o, a.auditEverywhere(ctx, by, action, o.ID)
 }
 
-// prove notes that an operator has its address, and begins the memberships that wait for it. The grants that were given before are to end.
+// prove records that an operator's address is verified, and begins the memberships that wait for it. Grants that were given
+// before are marked to end.
 func (a *App) prove(ctx context.Context, tx pg.Tx, by domain.Origin, o *domain.Operator) (domain.Ending, error) {
 	o.ProvenAt = new(a.now())
 	if err := a.forgetHolder(ctx, tx, o); err != nil {
@@ -233,7 +237,7 @@ func (a *App) prove(ctx context.Context, tx pg.Tx, by domain.Origin, o *domain.O
 	return a.noteEnding(ctx, tx, by, o.ID, domain.Proven, false)
 }
 
-// forgetHolder takes away what the present holder of an account signs in with: it may not be the owner of the address.
+// forgetHolder removes the sign-in data of the present holder of an account, who may not be the owner of the address.
 func (a *App) forgetHolder(ctx context.Context, tx pg.Tx, o *domain.Operator) error {
 	o.PasswordHash, o.TOTPSecret = nil, nil
 	if err := store.SetRecoveryCodes(ctx, tx, o.ID, nil); err != nil {
@@ -246,7 +250,7 @@ func (a *App) forgetHolder(ctx context.Context, tx pg.Tx, o *domain.Operator) er
 	return err
 }
 
-// writeOperator locks an operator, changes and writes it.
+// writeOperator locks an operator, applies change, and writes the result.
 func (a *App) writeOperator(ctx context.Context, id domain.OperatorID, change func(tx pg.Tx, o *domain.Operator) error) (o domain.Operator, err error) {
 	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if o, err = store.OperatorForUpdate(ctx, tx, id); err != nil {
@@ -280,7 +284,7 @@ func (a *App) auditEverywhere(ctx context.Context, by domain.Origin, action stri
 	return nil
 }
 
-// inTenant runs fn in a transaction of a tenant as a whole, whose row is locked: all audited writes of one tenant take turns.
+// inTenant runs fn in a transaction of a whole tenant, whose row is locked, so all audited writes of one tenant are serialized.
 func (a *App) inTenant(ctx context.Context, tenant ids.Tenant, fn func(ctx context.Context, tx pg.Tx) error) error {
 	return a.DB.Tx(scope(ctx, tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {

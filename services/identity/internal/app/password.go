@@ -11,20 +11,20 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// PasswordMemory is what a password takes while it is hashed, in bytes.
+// PasswordMemory is the memory for hashing one password, in bytes.
 const PasswordMemory = 64 << 20
 
-// argon is the cost of a password: RFC 9106 with 64 MiB and one pass, which OWASP's cheat sheet exceeds its minimum of 46 MiB by.
+// argon is the cost of a password: RFC 9106 with 64 MiB and one pass, which exceeds the minimum of 46 MiB in OWASP's cheat sheet.
 var argon = &argon2id.Params{Memory: PasswordMemory >> 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// Passwords hashes and compares passwords. Each takes 64 MiB while it works, so only a few do at once.
+// Passwords hashes and compares passwords. Each takes 64 MiB while it is hashed, so only a few run at the same time.
 type Passwords struct {
 	places  chan struct{}
 	waiting atomic.Int64
 	dummy   func() string
 }
 
-// NewPasswords allows atOnce computations at a time.
+// NewPasswords allows atOnce parallel computations.
 func NewPasswords(atOnce int) *Passwords {
 	return &Passwords{places: make(chan struct{}, atOnce), dummy: sync.OnceValue(func() string {
 		hash, err := argon2id.CreateHash("of an account that does not exist", argon)
@@ -57,7 +57,7 @@ func (p *Passwords) Matches(ctx context.Context, password string, hash *string) 
 	return ok && hash != nil, err
 }
 
-// inPlace waits for a place until ctx ends.
+// inPlace waits for a free place until ctx ends.
 func (p *Passwords) inPlace(ctx context.Context, compute func() error) error {
 	p.waiting.Add(1)
 	select {

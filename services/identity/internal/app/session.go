@@ -13,13 +13,14 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// SessionData returns the session of that hash, nil when there is none or it is over.
+// SessionData returns the session of that hash; nil if there is none or it has expired.
 func (a *App) SessionData(ctx context.Context, hash []byte) (*store.StoredSession, error) {
 	return store.SessionData(ctx, a.DB.Read(ctx), hash, a.now())
 }
 
-// PutSession writes a session. One that was there before is only updated. A new one of an operator that was disabled, or whose password or
-// second factor has changed since its password was given, is not written: what ends all sessions ends those that are beginning too.
+// PutSession writes a session. An existing session is only updated. A new session is not written if its operator was disabled, or
+// if their password or second factor has changed since the password was entered, because an action that ends all sessions also
+// ends those that are starting.
 func (a *App) PutSession(ctx context.Context, hash []byte, s domain.Session, data []byte, there bool) error {
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		switch {
@@ -44,12 +45,12 @@ func (a *App) EndSession(ctx context.Context, hash []byte) error {
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteSession(ctx, tx, hash) })
 }
 
-// Sessions returns an operator's sessions, the one that was used last first.
+// Sessions returns an operator's sessions, most recently used first.
 func (a *App) Sessions(ctx context.Context, id domain.OperatorID) ([]domain.Session, error) {
 	return store.Sessions(ctx, a.DB.Read(ctx), id, a.now())
 }
 
-// EndSessions ends one session of an operator or, for the zero id, all but the one of that hash, and returns how many.
+// EndSessions ends one session of an operator or, for the zero id, all except the one of that hash. It returns how many it ended.
 func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.SessionID, but []byte) (n int, err error) {
 	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		n, err = store.EndSessions(ctx, tx, id, one, but)
@@ -58,11 +59,11 @@ func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.
 	return n, err
 }
 
-// keptEvery is how often the use of a session is noted.
+// keptEvery is how often the use of a session is recorded.
 const keptEvery = time.Minute
 
-// SessionOf returns the session of that hash with a row for each tenant of its operator, and notes its use unless it is only watched. It is
-// ErrSessionNotFound when nobody has signed in by it.
+// SessionOf returns the session of that hash with a row for each tenant of its operator. It records the use unless watch is true.
+// The error is ErrSessionNotFound if the session is not signed in.
 func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.SessionRow, error) {
 	now := a.now()
 	rows, err := store.SignedInBy(ctx, a.DB.Read(ctx), hash, now)
@@ -82,7 +83,7 @@ func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.
 	return rows, err
 }
 
-// FormProof is what the forms of an operator's pages prove by that they were on them. "" when it cannot be sealed.
+// FormProof returns the proof that a form was on one of the operator's pages. It is "" if it cannot be encrypted.
 func (a *App) FormProof(id domain.OperatorID) string {
 	sealed, err := a.Box.Seal(domain.FormProof(id, a.now()), domain.ProofBinding())
 	if err != nil {
@@ -91,7 +92,7 @@ func (a *App) FormProof(id domain.OperatorID) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// SaveDraft keeps what the operator of a proof has entered into the form of a key. A proof that is none, or is over, is
+// SaveDraft stores what the operator of a proof has entered into the form of a key. An invalid or expired proof is
 // domain.ErrDraftNotFound.
 func (a *App) SaveDraft(ctx context.Context, proof, key string, d domain.Draft) error {
 	sealed, err := base64.RawURLEncoding.DecodeString(proof)
@@ -135,7 +136,7 @@ func (a *App) Draft(ctx context.Context, id domain.OperatorID, key string) (d do
 		return d, err
 	}
 	raw, err := a.Box.Open(sealed, domain.DraftBinding(id, key))
-	if err != nil { // sealed under a key that is gone
+	if err != nil { // encrypted with a key that no longer exists
 		return d, domain.ErrDraftNotFound.WithCause(err)
 	}
 	return d, json.Unmarshal(raw, &d)
@@ -147,7 +148,7 @@ const (
 	oauthSweepBatch = 500
 )
 
-// SweepOAuth deletes sessions, counts and grants that are over, and sealed tokens whose leeway is, until ctx ends.
+// SweepOAuth deletes expired sessions, counts, and grants, and encrypted tokens whose leeway has passed, until ctx ends.
 func (a *App) SweepOAuth(ctx context.Context) error {
 	tick := time.NewTicker(successorSweep)
 	defer tick.Stop()

@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// ErrSignIn is a wrong address or password: it does not say which.
+// ErrSignIn is a wrong address or password. It does not say which of them is wrong.
 var ErrSignIn = errors.New("the e-mail address or the password is wrong")
 
-// WaitError says that too many attempts have failed, and when the next one may come.
+// WaitError says that too many attempts have failed, and when the next one is allowed.
 type WaitError struct{ After time.Duration }
 
 // Error implements error.
@@ -37,15 +37,16 @@ const (
 	byTenant  = "tenant" // its invitations
 )
 
-// throttled is one count that an attempt passes.
+// throttled is one counter that an attempt must pass.
 type throttled struct {
 	kind  string
 	hash  []byte
 	limit domain.Throttle
 }
 
-// SignIn checks a password. It is ErrSignIn for a wrong one, for an unknown account and for a disabled one, after the same time, and
-// *WaitError when too many attempts have failed. A browser that the operator has used before is not delayed by what fails elsewhere.
+// SignIn checks a password. The error is ErrSignIn for a wrong password, an unknown account, and a disabled account, after the
+// same time, and *WaitError if too many attempts have failed. A browser that the operator has used before is not delayed by
+// failures elsewhere.
 func (a *App) SignIn(ctx context.Context, in SignIn) (o domain.Operator, err error) {
 	defer func() { a.Metrics.signedIn(err) }()
 	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), in.Email)
@@ -69,7 +70,7 @@ func (a *App) SignIn(ctx context.Context, in SignIn) (o domain.Operator, err err
 	return o, a.forget(ctx, counts)
 }
 
-// counts are what an attempt is counted by: the browser alone where it is known, else the account and the address.
+// counts returns the counters of an attempt: only the browser's if it is known, else those of the account and the address.
 func (a *App) counts(ctx context.Context, o domain.Operator, in SignIn) ([]throttled, error) {
 	known, err := store.KnowsBrowser(ctx, a.DB.Read(ctx), o.ID, domain.SecretHash(in.Browser))
 	if err != nil {
@@ -79,7 +80,7 @@ func (a *App) counts(ctx context.Context, o domain.Operator, in SignIn) ([]throt
 	if known {
 		return []throttled{{byBrowser, domain.SecretHash(account + "\x00" + in.Browser), domain.BrowserThrottle}}, nil
 	}
-	// The address comes first: while it has to wait, its attempts make no rows of the accounts that it tries.
+	// The address comes first: while it has to wait, its attempts create no rows for the accounts that it tries.
 	return []throttled{
 		{byAddress, domain.SecretHash(in.Address), domain.AddressThrottle}, {byAccount, domain.SecretHash(account), domain.AccountThrottle},
 	}, nil
@@ -117,8 +118,8 @@ func (a *App) attempt(ctx context.Context, by domain.Origin, o domain.Operator, 
 	return nil
 }
 
-// forget takes back that a successful attempt was counted as a failure: an account's count begins anew, that of an address, which others
-// may share, loses this one.
+// forget undoes that a successful attempt was counted as a failure. The counter of an account starts again. The counter of an
+// address, which others may share, loses only this failure.
 func (a *App) forget(ctx context.Context, counts []throttled) error {
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		for _, c := range counts {
@@ -134,7 +135,7 @@ func (a *App) forget(ctx context.Context, counts []throttled) error {
 	})
 }
 
-// SignedIn notes that an operator has signed in, with its second factor where it has one.
+// SignedIn records that an operator has signed in, with their second factor if they have one.
 func (a *App) SignedIn(ctx context.Context, by domain.Origin, id domain.OperatorID, browser string) error {
 	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return store.AddBrowser(ctx, tx, id, domain.SecretHash(browser), a.now())
@@ -146,7 +147,7 @@ func (a *App) SignedIn(ctx context.Context, by domain.Origin, id domain.Operator
 	return a.auditEverywhere(ctx, by, domain.SignedIn, id)
 }
 
-// Operator returns an operator that may act, or ErrOperatorNotFound when it was disabled.
+// Operator returns an operator who may act, or ErrOperatorNotFound if they are disabled.
 func (a *App) Operator(ctx context.Context, id domain.OperatorID) (domain.Operator, error) {
 	o, err := store.Operator(ctx, a.DB.Read(ctx), id)
 	if err == nil && o.DisabledAt != nil {
@@ -163,7 +164,7 @@ func (a *App) Memberships(ctx context.Context, id domain.OperatorID) ([]domain.M
 // byFactor counts codes of a second factor.
 const byFactor = "factor"
 
-// Factor is an attempt to give a code of a second factor.
+// Factor is an attempt to enter a code of a second factor.
 type Factor struct {
 	Operator domain.OperatorID
 	Version  int64 // of the operator when its password was given
@@ -173,8 +174,8 @@ type Factor struct {
 	By       domain.Origin
 }
 
-// SecondFactor checks a code of an operator's authenticator app, or one of its recovery codes. It is ErrSignIn for a wrong one, for one
-// that was used before, and when the account has changed since its password was given.
+// SecondFactor checks a code of an operator's authenticator app, or one of their recovery codes. The error is ErrSignIn for a
+// wrong code, for a used code, and if the account has changed since the password was entered.
 func (a *App) SecondFactor(ctx context.Context, in Factor) (o domain.Operator, err error) {
 	defer func() { a.Metrics.signedIn(err) }()
 	o, err = a.Operator(ctx, in.Operator)
@@ -202,8 +203,8 @@ func (a *App) SecondFactor(ctx context.Context, in Factor) (o domain.Operator, e
 	return o, a.forget(ctx, counts)
 }
 
-// factorCounts are what a code is counted by. A person who knows the password alone must not keep the operator out: its own browsers are
-// counted alone, and a recovery code, which cannot be guessed, not at all.
+// factorCounts returns the counters of a code. A person who knows only the password must not block the operator. The operator's
+// own browsers are therefore counted separately, and a recovery code, which cannot be guessed, is not counted.
 func (a *App) factorCounts(ctx context.Context, in Factor, code string) ([]throttled, error) {
 	if domain.IsRecoveryCode(code) {
 		return nil, nil
@@ -222,7 +223,7 @@ func (a *App) factorCounts(ctx context.Context, in Factor, code string) ([]throt
 	return []throttled{by("address", in.Address, domain.AddressThrottle), own, by("all", "", domain.FactorThrottle)}, nil
 }
 
-// useFactor uses up a code of either kind.
+// useFactor marks a code of either kind as used.
 func (a *App) useFactor(ctx context.Context, o domain.Operator, code string) (ok bool, err error) {
 	step, err := a.totpStep(o, code)
 	if err != nil {

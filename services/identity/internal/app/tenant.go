@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// CreateTenant adds a tenant; what in does not give of the booking policy is the default.
+// CreateTenant adds a tenant. Settings of the booking policy that in does not contain have their default.
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
@@ -33,16 +33,16 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, i
 	return t, err
 }
 
-// UpdateTenant changes the given settings. The gateways learn of it through Redis, the services by an event. A change
-// that changes nothing makes no version, no event and no audit record. published is false while Redis does not have it.
+// UpdateTenant changes the given settings. The gateways receive the change through Redis, the services by an event. A change
+// without an effect creates no version, no event, and no audit record. published is false while Redis does not have the change.
 func (a *App) UpdateTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.TenantPatch,
 ) (t domain.Tenant, published bool, err error) {
 	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil })
 }
 
-// SetClock freezes a tenant's test clock at a time that is not before its effective one, or with nil returns it to real
-// time. It is otherwise as UpdateTenant.
+// SetClock freezes a tenant's test clock at a time that is not before its effective one, or with nil returns it to real time.
+// Otherwise it works like UpdateTenant.
 func (a *App) SetClock(
 	ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time,
 ) (t domain.Tenant, published bool, err error) {
@@ -54,7 +54,7 @@ func (a *App) SetClock(
 	})
 }
 
-// changeTenant makes a change in a transaction and publishes it once the transaction is durable.
+// changeTenant makes a change in a transaction and publishes it after the commit.
 func (a *App) changeTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, apply func(old domain.Tenant) (domain.Tenant, error),
 ) (t domain.Tenant, published bool, err error) {

@@ -49,8 +49,8 @@ func TestCreateTenant(t *testing.T) {
 	w.holds(t, made, 1)
 }
 
-// A change reaches the gateways as the new version of each active key, in both modes, and the services as one
-// event; the version a look-up answers is the one that was published.
+// TestUpdateTenantReachesGatewaysAndServices checks that a change reaches the gateways as the new version of each active key, in
+// both modes, and the services as one event. The version that a look-up returns is the published one.
 func TestUpdateTenantReachesGatewaysAndServices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

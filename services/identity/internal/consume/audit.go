@@ -1,4 +1,4 @@
-// Package consume handles the messages from Kafka: what other services do belongs into the audit log.
+// Package consume handles the messages from Kafka and records the actions of other services in the audit log.
 package consume
 
 import (
@@ -25,20 +25,20 @@ import (
 // Audit handles the events of the other services.
 type Audit struct {
 	App *app.App
-	// Topics are what a topic's service says of an event: action, object and what the record shows. nil is an event that is not
-	// audited.
+	// Topics holds a function for each topic that converts an event into a record: action, object, and the displayed change. It
+	// returns nil for an event that is not audited.
 	Topics map[string]func(e *eventsv1.Event) (*domain.Record, error)
 }
 
-// New makes the handler of the topics that the service reads.
+// New creates the handler of the topics that the service reads.
 func New(identity *app.App) *Audit {
 	return &Audit{App: identity, Topics: map[string]func(e *eventsv1.Event) (*domain.Record, error){
 		"webhooks": endpoint, "customers": change, "bookings": change, "payments": payment,
 	}}
 }
 
-// HandleBatch writes the records of a batch in one transaction, all or none. After an error the consumer calls Handle for each
-// message. It holds one decoded event at a time: a record is small.
+// HandleBatch writes the records of a batch in one transaction, all or none. After an error, the consumer calls Handle for each
+// message. It holds one decoded event at a time, because a record is small.
 func (h *Audit) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	list := make([]app.Reported, 0, len(batch))
 	for _, m := range batch {
@@ -56,7 +56,8 @@ func (h *Audit) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	return h.App.RecordAudit(ctx, list)
 }
 
-// Handle is a kafkax.Handler. What cannot be read, or is of an unknown tenant, is poison; types that are not audited pass.
+// Handle is a kafkax.Handler. A message that cannot be read, or belongs to an unknown tenant, is poison. Types that are not
+// audited are skipped.
 func (h *Audit) Handle(ctx context.Context, m kafkax.Message) error {
 	err := h.HandleBatch(ctx, []kafkax.Message{m})
 	if errors.Is(err, domain.ErrTenantNotFound) || unstorable(err) {
@@ -65,7 +66,7 @@ func (h *Audit) Handle(ctx context.Context, m kafkax.Message) error {
 	return err
 }
 
-// unstorable reports that Postgres will never take what it was given, such as text with a NUL in it.
+// unstorable reports that Postgres will never accept a value, such as text that contains a NUL.
 func unstorable(err error) bool { return strings.HasPrefix(pg.Code(err), "22") }
 
 // report reads a message; nil for an event that is not audited.
@@ -94,7 +95,7 @@ func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	}
 	r.TenantID, r.Livemode, r.At = id.Tenant, id.Livemode, e.GetCreatedAt().AsTime()
 	r.Actor, r.Action, r.Source = e.GetActor(), e.GetType(), m.Topic
-	if r.Actor == "" { // of a release that did not tell
+	if r.Actor == "" { // from a release that did not send it
 		r.Actor = "svc:" + m.Topic
 	}
 	gateway, err := gateway(e)
@@ -104,7 +105,7 @@ func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	return &app.Reported{Event: id.ID, Record: *r, Gateway: gateway}, nil
 }
 
-// gateway is what an event says of an account at a payment gateway; nil for nothing.
+// gateway reads an account at a payment gateway from an event; nil for none.
 func gateway(e *eventsv1.Event) (*domain.Gateway, error) {
 	if e.GetType() != domain.GatewayAccountUpdated {
 		return nil, nil
@@ -122,14 +123,14 @@ func gateway(e *eventsv1.Event) (*domain.Gateway, error) {
 	}, nil
 }
 
-// changed is what a record shows of a change: which fields, and never a value.
+// changed is what a record shows of a change: the fields, and never a value.
 type changed struct {
 	Fields    []string `json:"fields"` // sorted; none for a new object
 	RequestID string   `json:"request_id,omitempty"`
 	Version   int64    `json:"version"` // of the object after the change
 }
 
-// change makes the record of a write of customers or bookings.
+// change creates the record of a write of customers or bookings.
 func change(e *eventsv1.Event) (*domain.Record, error) {
 	var before map[string]json.RawMessage
 	if raw := e.GetPreviousAttributes(); len(raw) > 0 {

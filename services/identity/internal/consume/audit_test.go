@@ -27,7 +27,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Each topic that proto/services.yaml lets the service read has a handler, and no other has.
+// TestEachTopicHasAHandler checks that exactly the topics that proto/services.yaml lets the service read have a handler.
 func TestEachTopicHasAHandler(t *testing.T) {
 	t.Parallel()
 	listed, _ := proto.ServiceNamed("identity")
@@ -50,7 +50,8 @@ func written(t testing.TB, topic string, tenant ids.Tenant, change ...func(*even
 	return m
 }
 
-// The record of a change names who made it and which fields it changed. Nothing of the values is anywhere in the database.
+// TestChangesAreAudited checks that the record of a change names who made it and which fields it changed. No value is stored
+// anywhere in the database.
 func TestChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -115,7 +116,8 @@ func (w *world) owner(t testing.TB) *pgx.Conn {
 	return conn
 }
 
-// An event makes one record: twice in a batch, in two batches, and alone beside a batch.
+// TestRedeliveryMakesNoRecord checks that an event creates one record: twice in a batch, in two batches, and alone in parallel
+// with a batch.
 func TestRedeliveryMakesNoRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,7 +141,7 @@ func TestRedeliveryMakesNoRecord(t *testing.T) {
 	}
 }
 
-// A message that is poison keeps no other message of its batch from its record.
+// TestPoisonInABatch checks that a poison message does not prevent the records of the other messages in its batch.
 func TestPoisonInABatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -170,7 +172,8 @@ func TestPoisonInABatch(t *testing.T) {
 	}
 }
 
-// A batch that is cancelled, or whose connection is cut, while it writes leaves nothing; the next attempt writes all.
+// TestABatchIsAllOrNone checks that a batch that is cancelled, or whose connection is closed, during its write leaves nothing
+// behind. The next attempt writes all.
 func TestABatchIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(w *world, t *testing.T, cancel func()){
@@ -234,7 +237,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A batch locks heads by ascending tenant: while it waits for the first one it holds no other, in whatever order its messages are.
+// TestABatchLocksHeadsInOrder checks that a batch locks heads by ascending tenant. While it waits for the first one it holds no
+// other, regardless of the order of its messages.
 func TestABatchLocksHeadsInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -272,7 +276,8 @@ func TestABatchLocksHeadsInOrder(t *testing.T) {
 	}
 }
 
-// Batches of many partitions with the same tenants in any order, beside identity's own writes: none fails, and each chain holds.
+// TestParallelBatches checks that batches of many partitions with the same tenants in any order succeed during identity's own
+// writes, and that each chain is valid.
 func TestParallelBatches(t *testing.T) {
 	t.Parallel()
 	const partitions, batches, size = 8, 5, 40
@@ -308,14 +313,14 @@ func TestParallelBatches(t *testing.T) {
 	all.Wait()
 	total := 0
 	for _, tenant := range tenants {
-		total += w.verified(t, tenant) - 3 // made, updated, and its key
+		total += w.verified(t, tenant) - 3 // creation, update, and its key
 	}
 	if want := partitions * batches * size; total != want {
 		t.Errorf("%d records, want %d", total, want)
 	}
 }
 
-// verified is the length of a chain that holds.
+// verified returns the length of a valid chain.
 func (w *world) verified(t *testing.T, tenant domain.Tenant) int {
 	t.Helper()
 	verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
@@ -325,14 +330,14 @@ func (w *world) verified(t *testing.T, tenant domain.Tenant) int {
 	return int(verdicts[0].Records)
 }
 
-// asInProduction gives an event ids of their real lengths.
+// asInProduction gives an event ids of realistic length.
 func asInProduction(e *eventsv1.Event) {
 	e.Type, e.ObjectId = "booking.updated", ids.New[ids.BookingPrefix]().String()
 	e.Actor, e.RequestId = "key"+e.GetObjectId()[2:], ids.New[ids.RequestPrefix]().String()
 	e.PreviousAttributes = []byte(`{"status":"pending","confirmed_at":null,"amount_paid":0}`)
 }
 
-// The records of batches through the handler, for one tenant and for many.
+// BenchmarkHandleBatch measures the records of batches through the handler, for one tenant and for many.
 func BenchmarkHandleBatch(b *testing.B) {
 	const size = 200
 	for _, n := range []int{1, 50} {
@@ -369,7 +374,8 @@ func BenchmarkHandleBatch(b *testing.B) {
 	}
 }
 
-// The tenant shows the payment gateway that is connected in the mode, in whatever order the events come; each change is recorded.
+// TestGatewayAccounts checks that the tenant shows the payment gateway that is connected in the mode, regardless of the order of
+// the events, and that each change is recorded.
 func TestGatewayAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -30,14 +30,14 @@ import (
 
 const endpoint = "we_01m7zd48z8f1svkv8g7bj63mam"
 
-// world is identity's verbs over a database of the test's own, and the handler.
+// world holds identity's use cases on a database of the test's own, and the handler.
 type world struct {
 	*app.App
 	*consume.Audit
 	db *pgtest.DB
 }
 
-// noRedis stands for a Redis that has everything.
+// noRedis replaces a Redis that has everything.
 type noRedis struct{}
 
 // Publish implements app.Publisher.
@@ -171,7 +171,7 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 	}
 }
 
-// Two processes may have the same message when a partition changes hands.
+// TestOneEventAtATimeTwice checks that two processes can receive the same message when a partition is reassigned.
 func TestOneEventAtATimeTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -216,7 +216,7 @@ func TestPoison(t *testing.T) {
 	if records := w.log(t, tenant); len(records) != 0 || w.received(t) != 0 {
 		t.Errorf("%d events received, %+v", w.received(t), records)
 	}
-	// A database that is away is no poison: the partition waits.
+	// An unavailable database is not poison: the partition waits.
 	w.db.Worker.Close()
 	ended, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

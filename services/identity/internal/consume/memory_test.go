@@ -9,8 +9,8 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// Full batches of the largest events fit into a small pod: a decoded event does not outlive its record.
-// The test is not parallel, as it measures the memory of the whole process.
+// TestLargestBatchesFitIntoThePod checks that full batches of the largest events fit into a small pod, because a decoded event
+// does not outlive its record. The test is not parallel, because it measures the memory of the whole process.
 func TestLargestBatchesFitIntoThePod(t *testing.T) {
 	const largest, limit = 640 << 10, 24 << 20
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// told is what a record shows of something that nobody here has done: a sentence.
+// told is the content of a record about an action outside the platform: a sentence.
 type told struct {
 	Summary string `json:"summary"`
 	Version int64  `json:"version"` // of the object
@@ -24,7 +24,7 @@ var outcomes = map[string]string{
 	"won": "is won: the money stays", "lost": "is lost: the money is gone", "withdrawn": "is withdrawn: the money stays",
 }
 
-// payment makes the record of an event of payments.
+// payment creates the record of an event of payments.
 func payment(e *eventsv1.Event) (*domain.Record, error) {
 	if !strings.HasPrefix(e.GetType(), "dispute.") {
 		return change(e)
@@ -43,7 +43,7 @@ func payment(e *eventsv1.Event) (*domain.Record, error) {
 	return &domain.Record{Object: d.ID, After: after}, nil
 }
 
-// summary says in a sentence what has become of a dispute.
+// summary describes the outcome of a dispute in a sentence.
 func summary(kind string, d internalapi.Dispute) string {
 	of := fmt.Sprintf("%s of payment intent %s", money.Amount{Minor: d.Amount, Currency: d.Currency}, d.PaymentIntentID)
 	if kind != "dispute.opened" {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// A dispute that begins or ends is in the audit log in plain words.
+// TestDisputesAreAudited checks that the audit log describes in plain words that a dispute begins or ends.
 func TestDisputesAreAudited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,7 +19,7 @@ func (appPrefix) Prefix() string { return "app" }
 // AppID is the public id of an OAuth app: its client_id.
 type AppID = ids.ID[appPrefix]
 
-// NewAppID makes a fresh id.
+// NewAppID creates a new id.
 func NewAppID() AppID { return ids.New[appPrefix]() }
 
 // ParseAppID reads a client_id; anything else is ErrAppNotFound.
@@ -52,7 +52,7 @@ type App struct {
 	ID                 AppID
 	Name               string
 	RedirectURIs       []string
-	Scopes             []string // that it may ask for
+	Scopes             []string // that it may request
 	Published          bool     // operators of every tenant may use it
 	ReuseLeewaySeconds int
 	BrowserOrigins     []string // of pages whose scripts may use its tokens
@@ -68,7 +68,7 @@ func (a App) Leeway() time.Duration { return time.Duration(a.ReuseLeewaySeconds)
 // Serves reports whether the app may act for the tenant.
 func (a App) Serves(tenant ids.Tenant) bool { return a.Published || a.TenantID == tenant }
 
-// CheckApp returns the 422 of an app that is not allowed, with all its fields.
+// CheckApp returns the 422 of an invalid app, with all its invalid fields.
 func CheckApp(a App) error {
 	var verdicts []error
 	require := func(ok bool, field, message string) {
@@ -90,11 +90,11 @@ func CheckApp(a App) error {
 	return apperr.Join(verdicts...)
 }
 
-// answerParams are what the answer adds to a redirect URI, each once.
+// answerParams are the parameters that the response adds to a redirect URI, each once.
 var answerParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
 
-// CheckRedirectURI returns the 422 of a redirect URI that an app may not register: OAuth 2.1, sections 2.3 and 8.4. It is https, http on
-// a loopback address, or of a private-use scheme, whose name has a dot (RFC 8252, section 7.1).
+// CheckRedirectURI returns the 422 of a redirect URI that an app may not register: OAuth 2.1, sections 2.3 and 8.4. Allowed are
+// https, http on a loopback address, and a private-use scheme whose name contains a dot (RFC 8252, section 7.1).
 func CheckRedirectURI(s string) error {
 	bad := func(why string) error { return apperr.Field("redirect_uri", "%q %s", shown(s), why) }
 	u, err := url.Parse(s)
@@ -121,8 +121,8 @@ func CheckRedirectURI(s string) error {
 	return nil
 }
 
-// CheckBrowserOrigin returns the 422 of an origin that an app may not register. It is written as browsers send it (RFC 6454, section 6.2):
-// https, or http on this machine, a host in lower case, and the port unless it is the scheme's own.
+// CheckBrowserOrigin returns the 422 of an origin that an app may not register. It must be written as browsers send it (RFC 6454,
+// section 6.2): https, or http on this machine, a host in lower case, and the port unless it is the default of the scheme.
 func CheckBrowserOrigin(s string) error {
 	bad := func(why string) error { return apperr.Field("browser_origin", "%q %s", shown(s), why) }
 	u, err := url.Parse(s)
@@ -143,13 +143,14 @@ func shown(s string) string { return s[:min(len(s), 100)] }
 
 func outside(r rune) bool { return r <= ' ' || r > '~' }
 
-// loopback reports whether u is http on a loopback address. The name localhost is none: it may lead elsewhere (RFC 8252, section 8.3).
+// loopback reports whether u is http on a loopback address. The name localhost is not, because it may resolve to another address
+// (RFC 8252, section 8.3).
 func loopback(u *url.URL) bool {
 	return u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
 }
 
-// Redirects reports whether asked is one of the app's redirect URIs, compared character by character. On a loopback address the port may
-// be any (OAuth 2.1, section 2.3.1).
+// Redirects reports whether asked is one of the app's redirect URIs, compared character by character. On a loopback address any
+// port is allowed (OAuth 2.1, section 2.3.1).
 func (a App) Redirects(asked string) bool {
 	if slices.Contains(a.RedirectURIs, asked) {
 		return true

@@ -39,11 +39,11 @@ const (
 	EndpointDisabled = "webhook_endpoint.disabled"
 )
 
-// Origin says who acts and from where: a name such as "cli", and an address or machine.
+// Origin is the actor of a change and its source: a name such as "cli", and an address or machine.
 type Origin struct{ Actor, Source string }
 
-// Record is one line of a tenant's audit log. Before and After hold the visible fields and never a secret;
-// nil means that there was nothing before, or is nothing after.
+// Record is one line of a tenant's audit log. Before and After hold the visible fields and never a secret; nil means that the
+// object did not exist before, or does not exist after.
 type Record struct {
 	TenantID ids.Tenant
 	Livemode bool  // what concerns the whole tenant counts as live
@@ -66,16 +66,16 @@ type Head struct {
 	Hash     []byte
 }
 
-// ErrHeadMissing says that a tenant has no head, which is made with it.
+// ErrHeadMissing says that a tenant has no head, although a head is created with each tenant.
 var ErrHeadMissing = errors.New("the head is missing")
 
-// KeptHead is a head as it is printed, for keeping where those who can write the database cannot.
+// KeptHead is a head in its printed form, to keep in a place that people with write access to the database cannot change.
 type KeptHead struct {
 	Seq  int64  `json:"sequence"`
 	Hash string `json:"hash"` // in hexadecimal
 }
 
-// Kept is h as it is printed.
+// Kept returns h in its printed form.
 func (h Head) Kept() KeptHead { return KeptHead{Seq: h.Seq, Hash: hex.EncodeToString(h.Hash)} }
 
 // NewHead is the head of an empty chain.

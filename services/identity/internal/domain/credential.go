@@ -6,10 +6,10 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Credential names a key, a grant or an operator of a tenant: what a service acts for.
+// Credential identifies a key, a grant, or an operator of a tenant, for which a service acts.
 type Credential struct {
 	TenantID ids.Tenant
-	Kind     string // key, gr or op; "" for a text that is none
+	Kind     string // key, gr or op; "" for an invalid text
 	ID       uuid.UUID
 }
 
@@ -27,9 +27,9 @@ func CredentialOf(tenant ids.Tenant, text string) Credential {
 	return Credential{TenantID: tenant}
 }
 
-// CredentialState says whether a credential has ended, and which key has taken its place.
+// CredentialState says whether a credential has ended, and which key replaces it.
 type CredentialState struct {
-	N         int64 // its place in the list that was asked for, from 1
+	N         int64 // its place in the requested list, from 1
 	Ended     bool
 	Successor *KeyID
 }

@@ -164,7 +164,7 @@ func follow(records []domain.Record) (head domain.Head, err error) {
 	return head, nil
 }
 
-// jsonb gives keys back in another order: the chain must hold all the same.
+// TestChainHoldsWhateverTheOrderOfKeys checks that the chain is valid even though jsonb returns keys in another order.
 func TestChainHoldsWhateverTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	records, _ := chain(t, 2)

@@ -8,12 +8,12 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Bounds of what operators have entered into forms of the console.
+// Bounds of the input that operators have entered into forms of the console.
 const (
 	DraftLifetime = time.Hour
-	MaxDrafts     = 20        // of an operator; a further one takes the place of the oldest
+	MaxDrafts     = 20        // of an operator; a further one replaces the oldest
 	MaxDraft      = 256 << 10 // bytes of one as JSON
-	// ProofLifetime is how long a form proves whose page it was on: longer than a session lives.
+	// ProofLifetime is how long a form proves to which operator's page it belongs: longer than a session.
 	ProofLifetime = SessionLifetime + 24*time.Hour
 )
 
@@ -29,21 +29,21 @@ type Draft struct {
 	Values map[string][]string `json:"values"`
 }
 
-// DraftBinding binds a sealed draft to its row.
+// DraftBinding binds an encrypted draft to its row.
 func DraftBinding(id OperatorID, key string) []byte {
 	return []byte("form_drafts.sealed " + id.String() + " " + key)
 }
 
-// ProofBinding binds the sealed text by which a form proves whose page it was on.
+// ProofBinding binds the encrypted text by which a form proves to which operator's page it belongs.
 func ProofBinding() []byte { return []byte("form proof") }
 
-// FormProof is what such a text holds: the operator and the second from which on it is over.
+// FormProof returns the content of such a text: the operator and the second in which it expires.
 func FormProof(id OperatorID, now time.Time) []byte {
 	raw := id.UUID()
 	return binary.BigEndian.AppendUint64(raw[:], uint64(now.Add(ProofLifetime).Unix())) //nolint:gosec // after 1970
 }
 
-// ProvenOperator returns the operator of a FormProof that is not over.
+// ProvenOperator returns the operator of a FormProof that has not expired.
 func ProvenOperator(proof []byte, now time.Time) (id OperatorID, ok bool) {
 	if len(proof) != 16+8 || now.Unix() >= int64(binary.BigEndian.Uint64(proof[16:])) { //nolint:gosec // FormProof made it
 		return id, false

@@ -3,7 +3,7 @@ package domain
 // GatewayAccountUpdated is the action of a change of a tenant's account at a payment gateway.
 const GatewayAccountUpdated = "gateway_account.updated"
 
-// Gateway is what is known of an account at a payment gateway.
+// Gateway is the stored state of an account at a payment gateway.
 type Gateway struct {
 	ID        string // ga_…
 	Provider  string

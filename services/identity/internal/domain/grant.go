@@ -17,7 +17,7 @@ func (grantPrefix) Prefix() string { return "gr" }
 // GrantID is the public id of a grant: the credential behind its access tokens.
 type GrantID = ids.ID[grantPrefix]
 
-// NewGrantID makes a fresh id.
+// NewGrantID creates a new id.
 func NewGrantID() GrantID { return ids.New[grantPrefix]() }
 
 // ParseGrantID reads a grant's public id; anything else is ErrGrantNotFound.
@@ -29,7 +29,7 @@ func ParseGrantID(s string) (GrantID, error) {
 	return id, nil
 }
 
-// Lifetimes of what a grant gives.
+// Lifetimes of the codes and tokens of a grant.
 const (
 	CodeLifetime        = 5 * time.Minute
 	AccessTokenLifetime = time.Hour
@@ -38,7 +38,7 @@ const (
 )
 
 const (
-	// TokenPlaces is how many access tokens of a grant are valid at once: a further one takes the place of the oldest.
+	// TokenPlaces is how many access tokens of a grant are valid at the same time: a further one replaces the oldest.
 	TokenPlaces = 8
 	// GrantPlaces is how many grants of an app an operator may have at a tenant in one mode: a further one revokes the oldest.
 	GrantPlaces = 50
@@ -51,14 +51,14 @@ var (
 	ErrRotated = errors.New("the token was exchanged already")
 )
 
-// Grant is what an operator has allowed an app to do at one tenant in one mode. All tokens that come of it are its family.
+// Grant is an operator's permission for an app at one tenant in one mode. All tokens that come from it are its family.
 type Grant struct {
 	TenantID         ids.Tenant
 	Livemode         bool
 	ID               GrantID
 	AppID            AppID
 	OperatorID       OperatorID
-	Scopes           []string // within those that the app may ask for
+	Scopes           []string // within those that the app may request
 	RedirectURI      string
 	CodeChallenge    string // S256
 	CodeExpiresAt    time.Time
@@ -76,7 +76,7 @@ type Grant struct {
 	Ended            bool // it was revoked, or the app, the operator or the membership is gone
 }
 
-// Granted returns the scopes that the grant has now: the role may have become smaller since.
+// Granted returns the present scopes of the grant, because the role may have fewer scopes than before.
 func (g Grant) Granted() []string { return g.Role.Scopes(g.Scopes) }
 
 // RevokeReason says why a grant has ended, for the audit log.
@@ -97,7 +97,7 @@ const (
 // RevokeReasons are all of them.
 var RevokeReasons = []RevokeReason{ByOperator, ByApp, CodeReused, TokenReused, Disabled, Left, Replaced, Proven}
 
-// Tokens are what an exchange gives.
+// Tokens are the result of an exchange.
 type Tokens struct {
 	Access  string   `json:"access"`
 	Refresh string   `json:"refresh"`
@@ -112,20 +112,20 @@ const (
 	refreshDigits = familyDigits + apikey.KeyDigits
 )
 
-// NewCode makes an authorization code.
+// NewCode creates an authorization code.
 func NewCode() string { return apikey.Secret(codePrefix, apikey.KeyDigits) }
 
 // IsCode reports whether s has the form of a code, without a look-up.
 func IsCode(s string) bool { return apikey.Has(s, codePrefix, apikey.KeyDigits) }
 
-// NewAccessToken makes an access token.
+// NewAccessToken creates an access token.
 func NewAccessToken() string { return apikey.Secret(apikey.AccessToken, apikey.KeyDigits) }
 
 // IsAccessToken reports whether s has the form of an access token.
 func IsAccessToken(s string) bool { return apikey.Has(s, apikey.AccessToken, apikey.KeyDigits) }
 
-// NewRefreshToken makes the refresh token that follows previous, or the first one of a family for "". A refresh token is a part that
-// its family shares and a part of its own, so that one that was used before is recognised without a history.
+// NewRefreshToken creates the refresh token that follows previous, or the first one of a family for "". A refresh token consists
+// of a part that its family shares and a part of its own, so a token that was used before is recognized without a history.
 func NewRefreshToken(previous string) string {
 	family := apikey.Random(familyDigits)
 	if previous != "" {
@@ -137,7 +137,8 @@ func NewRefreshToken(previous string) string {
 // IsRefreshToken reports whether s has the form of a refresh token.
 func IsRefreshToken(s string) bool { return apikey.Has(s, refreshPrefix, refreshDigits) }
 
-// FamilyHash is the SHA-256 of what the refresh tokens of a family share, by which a grant is found; token has the form of one.
+// FamilyHash is the SHA-256 of the part that the refresh tokens of a family share, by which a grant is found. token must be
+// well-formed.
 func FamilyHash(token string) []byte { return hash(refreshPrefix + familyOf(token)) }
 
 // SecretHash is the SHA-256 of a whole secret: the only form in which it is stored.
@@ -158,7 +159,7 @@ type ShownGrant struct {
 	Operator string // its address
 }
 
-// OwnGrant is a grant as its operator sees it, at whichever tenant.
+// OwnGrant is a grant as its operator sees it, at any tenant.
 type OwnGrant struct {
 	TenantID  ids.Tenant
 	Livemode  bool

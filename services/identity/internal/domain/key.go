@@ -17,10 +17,10 @@ type keyPrefix struct{}
 
 func (keyPrefix) Prefix() string { return "key" }
 
-// KeyID is the public id of an API key; it is no secret.
+// KeyID is the public id of an API key. It is not secret.
 type KeyID = ids.ID[keyPrefix]
 
-// NewKeyID makes a fresh id.
+// NewKeyID creates a new id.
 func NewKeyID() KeyID { return ids.New[keyPrefix]() }
 
 // ParseKeyID reads a key's public id; anything else is ErrKeyNotFound.
@@ -43,7 +43,7 @@ var (
 // KeyPlaces is how many keys that are not revoked a tenant may have in one mode.
 var KeyPlaces = quota.Cap{Most: 1000, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
 
-// Key is an API key of one tenant and mode. The secret itself is nowhere; its SHA-256 is in the store.
+// Key is an API key of one tenant and mode. The secret itself is not stored, only its SHA-256.
 type Key struct {
 	ID         KeyID
 	TenantID   ids.Tenant
@@ -92,7 +92,7 @@ func ParseMode(s string) (caller.Mode, error) {
 	return "", apperr.Field("mode", "Must be one of: live, test.")
 }
 
-// ParseScopes reads "all" or a comma list of ids out of the catalogue, and returns them in its order.
+// ParseScopes reads "all" or a comma-separated list of ids from the catalogue, and returns them in the catalogue's order.
 func ParseScopes(s string, catalogue []string) ([]string, error) {
 	if s == "all" {
 		return slices.Clone(catalogue), nil
@@ -114,7 +114,7 @@ func ParseScopes(s string, catalogue []string) ([]string, error) {
 	return scopes, nil
 }
 
-// CheckKeyName returns the 422 of a name that is too long or not one visible line, or nil; a key may be unnamed.
+// CheckKeyName returns the 422 of a name that is too long or not one visible line, or nil. A key may have no name.
 func CheckKeyName(name string) error {
 	if !isName(name, 0) {
 		return apperr.Field("name", "Must be one visible line of at most 200 characters.")
@@ -122,8 +122,8 @@ func CheckKeyName(name string) error {
 	return nil
 }
 
-// Principal is what an API key stands for, as the gateway keeps it. Its Version is the sum of the key's
-// and the tenant's: both only rise, so a change of either raises it.
+// Principal is what an API key stands for, as the gateway caches it. Its Version is the sum of the key's and the tenant's
+// versions. Both only increase, so a change of either increases it.
 type Principal struct {
 	KeyID         KeyID
 	TenantID      ids.Tenant
@@ -147,7 +147,7 @@ func (p Principal) Ended(now time.Time) bool {
 // Revoked is the value of a revoked credential's invalidation; any other value is a principal's version.
 const Revoked = "revoked"
 
-// Invalidation makes the gateways, through Redis, read a credential again that they have cached: an API key or a grant.
+// Invalidation makes the gateways, through Redis, read a cached credential again: an API key or a grant.
 type Invalidation struct {
 	TenantID ids.Tenant
 	Livemode bool
@@ -159,7 +159,7 @@ type Invalidation struct {
 // Credential is the public id of the credential.
 func (s Invalidation) Credential() string { return s.KeyID.String() + s.GrantID.String() }
 
-// Lifetime is how long an invalidation must stay: far longer than any gateway caches a principal.
+// Lifetime is how long an invalidation must be kept: far longer than any gateway caches a principal.
 func (s Invalidation) Lifetime() time.Duration {
 	if s.Value == Revoked {
 		return 24 * time.Hour

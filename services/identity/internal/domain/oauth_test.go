@@ -21,7 +21,7 @@ var cells = map[string]string{
 	string(ReadAudit): "oa", string(RevokeGrants): "oa",
 }
 
-// Each role may do what its cells say, and nothing else.
+// TestWhatEachRoleMayDo checks that each role has the permissions of its cells and no other.
 func TestWhatEachRoleMayDo(t *testing.T) {
 	t.Parallel()
 	if len(cells) != len(proto.Scopes)+len(Permissions) {
@@ -54,7 +54,7 @@ func TestWhatEachRoleMayDo(t *testing.T) {
 	}
 }
 
-// An app registers only redirect URIs to which nobody else can listen.
+// TestRedirectURIs checks that an app registers only redirect URIs on which no other party can listen.
 func TestRedirectURIs(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
@@ -103,7 +103,7 @@ func TestCheckApp(t *testing.T) {
 	}
 }
 
-// The wait after a failure doubles from the first that is not free, and has an end.
+// TestThrottle checks that the wait doubles with each failure after the free ones, up to a maximum.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	limit := Throttle{Free: 3, First: 2 * time.Second, Longest: 10 * time.Second}
@@ -119,7 +119,8 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// The tokens of a family share a part by which it is found; their forms are told apart without a look-up.
+// TestTokens checks that the tokens of a family share a part by which the family is found, and that their forms are
+// distinguishable without a look-up.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	first := NewRefreshToken("")

@@ -27,7 +27,7 @@ func (OperatorPrefix) Prefix() string { return "op" }
 // OperatorID is the public id of an operator, a person who signs in.
 type OperatorID = ids.ID[OperatorPrefix]
 
-// NewOperatorID makes a fresh id.
+// NewOperatorID creates a new id.
 func NewOperatorID() OperatorID { return ids.New[OperatorPrefix]() }
 
 // ParseOperatorID reads an operator's public id; anything else is ErrOperatorNotFound.
@@ -47,11 +47,11 @@ var (
 	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "Operator not found.")
 	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant must have at least one owner. Make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
-	// ErrUnproven is the 422 of an unproven address whose operator belongs to another tenant.
+	// ErrUnproven is the 422 of an unverified address whose operator belongs to another tenant.
 	ErrUnproven = apperr.Field("email", "This person has an account that is not verified. Ask the operator of the platform to send the invitation.")
 )
 
-// ErrPermission is a call in the name of somebody whose role at the tenant does not allow it, or who has none.
+// ErrPermission is a call on behalf of an operator whose role at the tenant does not allow it, or who has no role there.
 var ErrPermission = apperr.New(apperr.Forbidden, "insufficient_permission", "The operator's role at the tenant does not allow this.")
 
 // Operator is a person who signs in. It spans tenants and modes.
@@ -83,7 +83,7 @@ type Membership struct {
 	InvitedAt  *time.Time
 }
 
-// Waits reports whether the membership is an invitation that begins when the operator's address is proven.
+// Waits reports whether the membership is an invitation that begins when the operator's address is verified.
 func (m Membership) Waits() bool {
 	return m.EndedAt != nil && Place{EndedAt: m.EndedAt, InvitedAt: m.InvitedAt}.Open()
 }
@@ -95,18 +95,18 @@ type Place struct {
 	InvitedAt *time.Time
 }
 
-// Open reports whether the operator is a member, or is invited to be.
+// Open reports whether the operator is a member or invited.
 func (p Place) Open() bool {
 	return p.EndedAt == nil || p.InvitedAt != nil && p.InvitedAt.Equal(*p.EndedAt)
 }
 
-// Elsewhere says what an operator has to do with other tenants than one.
+// Elsewhere is an operator's relation to other tenants.
 type Elsewhere struct {
 	Member bool // of another one, now
 	Known  bool // to another one, now or before
 }
 
-// ElsewhereThan reports what an operator with these places has to do with other tenants.
+// ElsewhereThan returns the relation of an operator with these places to other tenants.
 func ElsewhereThan(tenant ids.Tenant, places []Place) (e Elsewhere) {
 	for _, p := range places {
 		if p.TenantID != tenant {
@@ -125,7 +125,7 @@ type MemberTenant struct {
 	TenantName string
 }
 
-// Member is an operator as the tenant sees it.
+// Member is an operator in the tenant's view.
 type Member struct {
 	ID         OperatorID
 	Email      string
@@ -154,7 +154,7 @@ func LinkURL(authURL, token string) string {
 	return strings.TrimRight(authURL, "/") + "/oauth/link/" + token
 }
 
-// InviteSubject is the subject of the message that invites to a tenant.
+// InviteSubject is the subject of the invitation to a tenant.
 func InviteSubject(tenant string) string { return "You have been invited to " + MailName(tenant) }
 
 // Bounds of a name in a message.
@@ -163,8 +163,8 @@ const (
 	mailDigits = 6  // more could be a telephone number
 )
 
-// MailName is the name of a tenant as a message shows it: at most 60 characters, none of which makes a mail client show a link. A tenant
-// chooses its name, and the platform sends the message.
+// MailName returns the name of a tenant for a message: at most 60 characters, none of which makes a mail client show a link. This
+// is necessary because a tenant chooses its name, and the platform sends the message.
 func MailName(name string) string {
 	letters := []rune(norm.NFKC.String(name))
 	digits := 0
@@ -185,7 +185,7 @@ func MailName(name string) string {
 	return "a business"
 }
 
-// inMail reports whether a character cannot be part of a link: a full stop ends a word, and separates nothing.
+// inMail reports whether a character cannot be part of a link. A full stop is allowed at the end of a word, but not inside it.
 func inMail(r rune, followed bool) bool {
 	switch {
 	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r), r == ' ', strings.ContainsRune("'’&-–,!()", r):
@@ -196,14 +196,14 @@ func inMail(r rune, followed bool) bool {
 	return false
 }
 
-// LinkMessage is the text of the message that brings a one-time link.
+// LinkMessage is the text of the message with a one-time link.
 func LinkMessage(subject, link string) string {
 	return subject + ".\n\nTo set your password, open this link within 24 hours:\n\n" + link + "\n\nIf you did not expect this email, you can ignore it.\n"
 }
 
 const maxEmail = 255
 
-// CheckEmail returns an address in the form in which it is kept, composed (NFC), or the 422 of one that is none.
+// CheckEmail returns an address in its stored form, composed (NFC), or the 422 of an invalid one.
 func CheckEmail(s string) (string, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
@@ -213,8 +213,8 @@ func CheckEmail(s string) (string, error) {
 	return s, nil
 }
 
-// FoldEmail is the form by which addresses are compared: in lower case, of compatible characters one (NFKC), and the domain in the
-// characters that its ASCII form stands for.
+// FoldEmail returns the form in which addresses are compared: lower case, with compatible characters unified (NFKC), and the
+// domain in the characters that its ASCII form stands for.
 func FoldEmail(s string) string {
 	fold := norm.NFKC.String(strings.ToLower(norm.NFKC.String(strings.TrimSpace(s))))
 	local, host, found := cutLast(fold, "@")
@@ -227,7 +227,7 @@ func FoldEmail(s string) string {
 	return local + "@" + host
 }
 
-// FoldedEmails are the forms by which an address may be kept: FoldEmail's, and those of earlier versions.
+// FoldedEmails returns the forms in which an address may be stored: FoldEmail's, and those of earlier versions.
 func FoldedEmails(s string) []string {
 	fold := FoldEmail(s)
 	forms := []string{fold, strings.ToLower(strings.TrimSpace(s)), norm.NFD.String(fold)}
@@ -256,18 +256,18 @@ func CheckOperatorName(name string) error {
 	return nil
 }
 
-// ErasedEmail stands for the address of an operator that was erased; no message can be sent there (RFC 2606).
+// ErasedEmail replaces the address of an erased operator. No message can be sent there (RFC 2606).
 func ErasedEmail(id OperatorID) string { return "erased-" + id.String() + "@erased.invalid" }
 
-// Ending is what is still to end of an operator that was disabled or erased, or that has proven its address.
+// Ending is what remains to end for an operator who was disabled or erased, or whose address was verified.
 type Ending struct {
 	OperatorID OperatorID
 	Reason     RevokeReason // why its grants end: Disabled or Proven
-	Erase      bool         // its memberships and what is held of it as a person end too
+	Erase      bool         // its memberships and personal data end too
 	Actor      string
 	Source     string
-	NotedAt    time.Time // grants that were given until then end
+	NotedAt    time.Time // grants given until then end
 }
 
-// By says who has asked for it.
+// By returns who requested it.
 func (e Ending) By() Origin { return Origin{e.Actor, e.Source} }

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// A message shows a tenant's name without anything that a mail client makes a link of.
+// TestMailName checks that a message shows a tenant's name without anything that a mail client turns into a link.
 func TestMailName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -48,7 +48,7 @@ func TestMailName(t *testing.T) {
 	}
 }
 
-// An address has one account in whatever case, Unicode form and form of its domain it comes.
+// TestFoldEmail checks that an address has one account, regardless of its case, its Unicode form, and the form of its domain.
 func TestFoldEmail(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][]string{

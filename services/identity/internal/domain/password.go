@@ -14,15 +14,15 @@ const (
 	maxPassword = 256
 )
 
-// commonPasswords are those of the 100,000 commonest passwords that have at least 12 characters, in lower case and sorted: shorter ones
-// are refused anyhow.
+// commonPasswords holds the passwords with at least 12 characters among the 100,000 most common ones, in lower case and sorted.
+// Shorter ones are refused anyway.
 //
 //go:embed common_passwords.txt
 var commonPasswords string
 
 var common = sync.OnceValue(func() []string { return strings.Split(strings.TrimSpace(commonPasswords), "\n") })
 
-// PasswordError is the rule that a password breaks: the id of its text on the pages.
+// PasswordError is the rule that a password violates: the id of its text on the pages.
 type PasswordError string
 
 // Rules of passwords.
@@ -34,8 +34,8 @@ const (
 
 func (e PasswordError) Error() string { return string(e) }
 
-// CheckPassword returns a PasswordError for a password that the policy refuses: NIST SP 800-63B, section 3.1.1.2. The length counts, and no
-// rules of composition; common passwords, and those that hold the operator's own address, are refused.
+// CheckPassword returns a PasswordError for a password that the policy refuses: NIST SP 800-63B, section 3.1.1.2. It checks the
+// length and no composition rules. It refuses common passwords and those that contain the operator's own address.
 func CheckPassword(password, email string) error {
 	n := utf8.RuneCountInString(password)
 	folded := strings.ToLower(password)
@@ -52,5 +52,5 @@ func CheckPassword(password, email string) error {
 	return nil
 }
 
-// repeats reports whether a password is one character all along.
+// repeats reports whether a password repeats a single character.
 func repeats(s string) bool { return strings.Trim(s, s[:1]) == "" }

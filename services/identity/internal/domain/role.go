@@ -9,7 +9,7 @@ import (
 // Role is what an operator may do at one tenant.
 type Role string
 
-// The roles, the mightiest first.
+// The roles, in descending order of permissions.
 const (
 	Owner  Role = "owner"
 	Admin  Role = "admin"
@@ -20,7 +20,7 @@ const (
 // Roles lists them.
 var Roles = []Role{Owner, Admin, Staff, Viewer}
 
-// Permission is something besides the API's scopes that a role may allow.
+// Permission is a permission that a role may have besides the API's scopes.
 type Permission string
 
 // The permissions.
@@ -43,8 +43,8 @@ var permissions = map[Role][]Permission{
 	Admin: {ManageOperators, ManageApps, ManageKeys, ManageSettings, ReadAudit, RevokeGrants},
 }
 
-// lowest is the last of Roles that may have a scope of the API or give it to an app; the roles before it may too. It has every scope of
-// the contract and is the only place that says so.
+// lowest maps each scope to the last role in Roles that may have it or grant it to an app. The roles before that one may too. It
+// contains every scope of the contract and is the only definition.
 var lowest = map[string]Role{
 	"read:bookings": Viewer, "write:bookings": Staff,
 	"read:customers": Viewer, "write:customers": Staff,
@@ -68,7 +68,8 @@ func Intersect(list, other []string) []string {
 	return out
 }
 
-// Scopes returns those of the scopes that the role may have, in their order. An unknown role has none, and nobody has an unknown scope.
+// Scopes returns those of the scopes that the role may have, in their order. An unknown role has no scopes, and no role has an
+// unknown scope.
 func (r Role) Scopes(scopes []string) []string {
 	out, rank := []string{}, slices.Index(Roles, r)
 	for _, s := range scopes {
@@ -82,7 +83,7 @@ func (r Role) Scopes(scopes []string) []string {
 // May reports whether the role has the permission.
 func (r Role) May(p Permission) bool { return slices.Contains(permissions[r], p) }
 
-// MayChange reports whether somebody with the role may change a membership from one role to another; "" is no membership.
+// MayChange reports whether an operator with the role may change a membership from one role to another; "" is no membership.
 func (r Role) MayChange(from, to Role) bool {
 	return r.May(ManageOperators) && (from != Owner && to != Owner || r.May(ManageOwners))
 }

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Each scope of the contract is decided for every role, and no other.
+// TestEveryScopeIsDecidedForEveryRole checks that exactly the scopes of the contract are assigned to roles.
 func TestEveryScopeIsDecidedForEveryRole(t *testing.T) {
 	t.Parallel()
 	want := map[Role][]string{

@@ -16,17 +16,17 @@ func (SessionPrefix) Prefix() string { return "ses" }
 // SessionID is the public id of a session; the cookie's token is another.
 type SessionID = ids.ID[SessionPrefix]
 
-// NewSessionID makes a fresh id.
+// NewSessionID creates a new id.
 func NewSessionID() SessionID { return ids.New[SessionPrefix]() }
 
-// ErrSessionNotFound says that nobody has signed in by a session.
+// ErrSessionNotFound says that a session is not signed in.
 var ErrSessionNotFound = apperr.New(apperr.NotFound, "session_not_found", "Session not found.")
 
 // Lifetimes of a session.
 const (
 	SessionIdle     = 12 * time.Hour
 	SessionLifetime = 7 * 24 * time.Hour
-	// FactorTime is how long an operator who has given its password may take to give its second factor.
+	// FactorTime is how long an operator who has entered their password may take to enter their second factor.
 	FactorTime = 15 * time.Minute
 )
 

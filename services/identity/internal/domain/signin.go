@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Throttle is what one account, address or browser has to wait for after failed sign-ins. Nobody is locked out: after Free failures
+// Throttle limits sign-in attempts of one account, address, or browser after failures. No account is locked: after Free failures,
 // each further one doubles the wait, up to Longest.
 type Throttle struct {
 	Free    int
@@ -14,15 +14,15 @@ type Throttle struct {
 	Longest time.Duration
 }
 
-// The throttles. An operator's own browser has one of its own, so that attempts elsewhere do not delay it.
+// The throttles. An operator's own browser has a separate one, so that attempts elsewhere do not delay it.
 var (
 	AccountThrottle = Throttle{Free: 5, First: 2 * time.Second, Longest: 15 * time.Minute}
 	BrowserThrottle = Throttle{Free: 10, First: 2 * time.Second, Longest: 15 * time.Minute}
 	AddressThrottle = Throttle{Free: 30, First: 2 * time.Second, Longest: 15 * time.Minute}
 )
 
-// FactorThrottle is for codes of one operator's second factor from all browsers that it has not used before. A code of six digits is guessed
-// with 100 tries in 3 of 10,000 cases.
+// FactorThrottle applies to codes of one operator's second factor from all browsers that they have not used before. 100 attempts
+// guess a six-digit code in 3 of 10,000 cases.
 var FactorThrottle = Throttle{Free: 100, First: 2 * time.Second, Longest: time.Hour}
 
 // IsRecoveryCode reports whether s has the form of a recovery code: 16 digits of base 32 in groups of four.
@@ -36,7 +36,7 @@ func IsRecoveryCode(s string) bool {
 // InviteThrottle bounds the messages that the members of one tenant can have sent to any address.
 var InviteThrottle = Throttle{Free: 100, First: time.Minute, Longest: time.Hour}
 
-// ThrottleMemory is how long failures, and invitations, count after the last one.
+// ThrottleMemory is how long failures and invitations count after the last one.
 const ThrottleMemory = 24 * time.Hour
 
 // Wait is how long the next attempt has to wait after n failures.

@@ -44,19 +44,20 @@ type Policy struct {
 	MinNoticeMinutes *int
 	MaxAdvanceDays   *int
 	ConfirmOnDeposit bool
-	// RefundRules say what goes back after a cancellation, the most hours first; nil says nothing, and an empty list that nothing does.
+	// RefundRules say what is refunded after a cancellation, in descending order of hours; nil sets no rules, and an empty list
+	// refunds nothing.
 	RefundRules        []RefundRule
 	AutoRefund         bool // of what the rules say
 	RefundLatePayments bool
 }
 
-// RefundRule is the share of the money that goes back after a cancellation at least so many hours before the start.
+// RefundRule is the share of the money that is refunded after a cancellation at least so many hours before the start.
 type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
 }
 
-// Invoicing is what a tenant's invoices and quotes show of it; empty texts show nothing.
+// Invoicing holds the tenant's data on invoices and quotes; empty texts show nothing.
 type Invoicing struct {
 	InvoicePrefix string // of the numbers
 	InvoiceYear   bool   // whether the year follows the prefix
@@ -83,7 +84,7 @@ type TenantPatch struct {
 	InvoiceYear                                      patch.Field[bool]         // never null
 }
 
-// Apply returns the tenant with the given fields, which Check has still to check.
+// Apply returns the tenant with the given fields. Call Check on the result.
 func (t Tenant) Apply(p TenantPatch) Tenant {
 	p.Name.Set(&t.Name)
 	p.Timezone.Set(&t.Timezone)
@@ -109,7 +110,7 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	return t
 }
 
-// Equal reports whether the two differ in nothing.
+// Equal reports whether the two are equal.
 func (t Tenant) Equal(other Tenant) bool {
 	if !t.sameClock(other) {
 		return false
@@ -166,7 +167,7 @@ func (t Tenant) Check() error {
 	return nil
 }
 
-// areRules reports whether the rules are within their bounds, and each has fewer hours than the one before.
+// areRules reports whether the rules are within their bounds and in descending order of hours.
 func areRules(rules []RefundRule) bool {
 	before := MaxRefundHours + 1
 	for _, r := range rules {
@@ -189,7 +190,8 @@ func isText(s string, low, high int) bool {
 	return n >= low && n <= high && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
-// isTimezone refuses what LoadLocation takes beyond IANA names: "" is UTC there, and "Local" this machine's.
+// isTimezone refuses names that LoadLocation accepts besides IANA names: "" means UTC there, and "Local" the zone of this
+// machine.
 func isTimezone(s string) bool {
 	if s == "" || s == "Local" {
 		return false

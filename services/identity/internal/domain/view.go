@@ -16,10 +16,10 @@ func (viewPrefix) Prefix() string { return "view" }
 // ViewID is the public id of a saved view.
 type ViewID = ids.ID[viewPrefix]
 
-// NewViewID makes a fresh id.
+// NewViewID creates a new id.
 func NewViewID() ViewID { return ids.New[viewPrefix]() }
 
-// ErrViewNotFound is a saved view that does not exist, or is another operator's.
+// ErrViewNotFound is a saved view that does not exist or belongs to another operator.
 var ErrViewNotFound = apperr.New(apperr.NotFound, "view_not_found", "Saved view not found.")
 
 // ParseViewID reads a view's public id; anything else is ErrViewNotFound.
@@ -43,7 +43,7 @@ const (
 	maxViewQuery = 2000
 )
 
-// SavedView is the query of one of the console's lists that an operator has given a name, at one tenant and for both modes.
+// SavedView is a named query of one of the console's lists, saved by an operator at one tenant for both modes.
 type SavedView struct {
 	ID        ViewID
 	List      string
@@ -71,7 +71,7 @@ func (v SavedView) Check() error {
 	return nil
 }
 
-// ViewRoom returns nil when one more view fits beside those of its list and all others, else the 422.
+// ViewRoom returns nil if one more view fits into its list and into the total, else the 422.
 func ViewRoom(inList, inAll int) error {
 	if inList < MaxViews && inAll < MaxAllViews {
 		return nil

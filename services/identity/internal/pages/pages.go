@@ -1,4 +1,5 @@
-// Package pages holds the pages of people who sign in: templ components, their style and their words in four languages. Pure: no I/O.
+// Package pages holds the pages for sign-in and consent: templ components, their style, and their texts in four languages. Pure:
+// no I/O.
 package pages
 
 import (

@@ -30,7 +30,7 @@ func texts(t *testing.T, lang string) map[string]string {
 
 var placeholder = regexp.MustCompile(`{{\.\w+}}`)
 
-// Each language has each text, with the same placeholders, and each text is used.
+// TestTextsOfAllLanguages checks that each language has each text, with the same placeholders, and that each text is used.
 func TestTextsOfAllLanguages(t *testing.T) {
 	t.Parallel()
 	english := texts(t, "en")
@@ -90,7 +90,7 @@ func TestTextsOfAllLanguages(t *testing.T) {
 	}
 }
 
-// The language is the best of those that the browser asks for, else English.
+// TestTheLanguageOfABrowser checks that the language is the best match for the browser's request, else English.
 func TestTheLanguageOfABrowser(t *testing.T) {
 	t.Parallel()
 	w, err := NewWords()

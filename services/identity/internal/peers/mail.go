@@ -16,26 +16,26 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// ErrMailURL is a MAIL_URL that is none.
+// ErrMailURL is an invalid MAIL_URL.
 var ErrMailURL = errors.New("MAIL_URL must be smtp://user:password@host:587 (STARTTLS), smtps://user:password@host:465 or file:///folder")
 
 // sendTimeout bounds the sending of one message.
 const sendTimeout = 20 * time.Second
 
-// Mailer sends messages by an SMTP server, or writes them into a folder where there is none.
+// Mailer sends messages through an SMTP server, or writes them to a folder if there is none.
 type Mailer struct {
 	from   string
 	folder string
 	client *mail.Client
 }
 
-// MailAccess says where messages go and from whom they are.
+// MailAccess holds the destination and the sender of messages.
 type MailAccess struct {
 	URL  string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://… or file:///folder; empty: links are returned to the inviter
 	From string `env:"MAIL_FROM" envDefault:"Holdfast <noreply@localhost>"` // sender of messages
 }
 
-// NewMailer reads where messages go: an SMTP server that is reached with TLS, or a folder. It returns nil without a URL.
+// NewMailer reads the destination of messages: an SMTP server with TLS, or a folder. It returns nil without a URL.
 func NewMailer(access MailAccess) (*Mailer, error) {
 	if access.URL == "" {
 		return nil, nil //nolint:nilnil // no mail is sent
@@ -73,7 +73,7 @@ func NewMailer(access MailAccess) (*Mailer, error) {
 	return m, nil
 }
 
-// Send sends a message in plain text, or writes it into the folder as a file that only this user reads.
+// Send sends a message in plain text, or writes it to the folder as a file that only this user can read.
 func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 	msg := mail.NewMsg()
 	if err := msg.From(m.from); err != nil {

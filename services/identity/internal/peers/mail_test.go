@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/services/identity/internal/peers"
 )
 
-// A message that goes into a folder is one file that only its owner reads; one that no server takes is an error.
+// TestMail checks that a message to a folder is one file that only its owner can read, and that a message that no server accepts
+// is an error.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "mail")

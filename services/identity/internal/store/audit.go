@@ -153,14 +153,14 @@ func auditQuery(f AuditFilter, limit int) (string, pg.Args) {
 	return sql + ` order by seq desc limit @limit`, args
 }
 
-// AuditEnd is the noted end of a tenant's chain, and the number of a record that lies outside of it.
+// AuditEnd is the stored end of a tenant's chain, and the number of a record that is outside of it.
 type AuditEnd struct {
 	domain.Head
 	Stray *int64 // nil: there is none
 }
 
-// AuditHead returns the noted end of the tenant's chain, or ErrHeadMissing; q has the worker role. Head and records
-// are of one moment.
+// AuditHead returns the stored end of the tenant's chain, or ErrHeadMissing; q has the worker role. Head and records are read at
+// the same instant.
 func AuditHead(ctx context.Context, q pg.Q, tenant ids.Tenant) (AuditEnd, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[AuditEnd], domain.ErrHeadMissing, `select tenant_id, seq, hash,
 			(select min(l.seq) from audit_log l where l.tenant_id = h.tenant_id and (l.seq > h.seq or l.seq < 1)) as stray

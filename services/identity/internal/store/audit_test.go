@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/identity/migrations"
 )
 
-// The records of one object are found by an index, however long the log is.
+// TestAuditPlan checks that the records of one object are found by an index, regardless of the length of the log.
 func TestAuditPlan(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

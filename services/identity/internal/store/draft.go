@@ -18,7 +18,7 @@ func Draft(ctx context.Context, q pg.Q, id domain.OperatorID, key string, now ti
 		id, key, now.Add(-domain.DraftLifetime))
 }
 
-// PutDraft writes the sealed draft of an operator's form, and deletes the operator's oldest ones where there are too many.
+// PutDraft writes the encrypted draft of an operator's form, and deletes the operator's oldest drafts if there are too many.
 func PutDraft(ctx context.Context, tx pg.Tx, id domain.OperatorID, key string, sealed []byte, now time.Time) error {
 	_, err := tx.Exec(ctx, `insert into form_drafts (operator_id, key, sealed, created_at) values ($1, $2, $3, $4)
 		on conflict (operator_id, key) do update set sealed = excluded.sealed, created_at = excluded.created_at`, id, key, sealed, now)

@@ -14,7 +14,8 @@ import (
 
 const endingColumns = `operator_id, reason, erase, actor, source, noted_at`
 
-// PutEnding notes what is to end of an operator. It is due for a worker at a time. An erasure stays one.
+// PutEnding records what has to end for an operator. It becomes due for a worker at the given time. A recorded erasure stays an
+// erasure.
 func PutEnding(ctx context.Context, tx pg.Tx, e domain.Ending, due time.Time) (domain.Ending, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Ending], pgx.ErrNoRows, `
 		insert into operator_endings as e (operator_id, reason, erase, actor, source, noted_at, due_at) values ($1, $2, $3, $4, $5, $6, $7)
@@ -23,7 +24,8 @@ func PutEnding(ctx context.Context, tx pg.Tx, e domain.Ending, due time.Time) (d
 		returning `+endingColumns, e.OperatorID, e.Reason, e.Erase, e.Actor, e.Source, e.NotedAt, due)
 }
 
-// TakeEndings takes up to limit endings that are due, of one operator or, for nil, of all, until a time. An operator's are taken before they are due.
+// TakeEndings claims up to limit due endings, of one operator or, for nil, of all, until the given time. The endings of one
+// operator are claimed even before they are due.
 func TakeEndings(ctx context.Context, tx pg.Tx, operator *domain.OperatorID, now, until time.Time, limit int) ([]domain.Ending, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.Ending], `
 		update operator_endings e set due_at = $3 from (
@@ -33,7 +35,7 @@ func TakeEndings(ctx context.Context, tx pg.Tx, operator *domain.OperatorID, now
 		returning e.operator_id, e.reason, e.erase, e.actor, e.source, e.noted_at`, operator, now, until, limit)
 }
 
-// DeleteEnding deletes an ending that is done, unless it was noted again.
+// DeleteEnding deletes a completed ending, unless it was recorded again.
 func DeleteEnding(ctx context.Context, tx pg.Tx, e domain.Ending) error {
 	_, err := tx.Exec(ctx, `delete from operator_endings where operator_id = $1 and reason = $2 and noted_at = $3 and erase = $4`, e.OperatorID, e.Reason, e.NotedAt, e.Erase)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// PutGateway writes what is known of a gateway account in the round trip of the commit, unless something as new is known already.
+// PutGateway writes the state of a gateway account in the round trip of the commit, unless the stored state is as new or newer.
 // tx has the worker role.
 func PutGateway(tx pg.Tx, tenant ids.Tenant, live bool, g domain.Gateway) {
 	tx.QueueAtCommit(`

@@ -20,7 +20,7 @@ func GrantByCode(ctx context.Context, q pg.Q, hash []byte) (domain.Grant, error)
 	return grantByHash(ctx, q, hash, nil)
 }
 
-// GrantByFamily finds a grant of any tenant by what its refresh tokens share.
+// GrantByFamily finds a grant of any tenant by the part that its refresh tokens share.
 func GrantByFamily(ctx context.Context, q pg.Q, hash []byte) (domain.Grant, error) {
 	return grantByHash(ctx, q, nil, hash)
 }
@@ -62,8 +62,8 @@ type Exchange struct {
 	Now       time.Time
 }
 
-// exchanged is one statement: it moves the family on, when it is where the caller thinks, and makes the access token. moved says what is
-// set and what must hold.
+// exchanged returns one statement that advances the family, if it is in the state that the caller expects, and creates the access
+// token. set and where say what is written and what must hold.
 func exchanged(set, where string) string {
 	return `with moved as (
 			update oauth_grants set refresh_hash = @refresh, successor = @successor, rotated_at = @now, rotations = rotations + 1,
@@ -81,8 +81,8 @@ var (
 	exchangeRefresh = exchanged(`previous_hash = refresh_hash`, `refresh_hash = @old and refresh_expires_at > @now`)
 )
 
-// Rotate exchanges the code or the refresh token of a grant of the caller's tenant and mode for new tokens. It returns ErrRotated when
-// another request was first, or the grant has ended meanwhile.
+// Rotate exchanges the code or the refresh token of a grant of the caller's tenant and mode for new tokens. It returns ErrRotated
+// if another request was first, or the grant has ended in the meantime.
 func Rotate(ctx context.Context, tx pg.Tx, e Exchange) error {
 	args := pg.Args{
 		"id": e.Grant, "refresh": e.Refresh, "access": e.Access, "scopes": e.Scopes, "successor": e.Successor, "now": e.Now,
@@ -148,8 +148,8 @@ func GrantsOf(ctx context.Context, q pg.Q, operator domain.OperatorID) ([]domain
 		`select tenant_id, livemode, id, tenant, app, scopes, created_at, exchanged from grants_of($1)`, operator)
 }
 
-// InvalidateGrants adds an invalidation with the new version of the active grants of an app, wherever they are, or of a member of the
-// caller's tenant.
+// InvalidateGrants adds an invalidation with the new version of the active grants of an app, at all tenants, or of a member of
+// the caller's tenant.
 func InvalidateGrants(ctx context.Context, tx pg.Tx, app *domain.AppID, member *domain.OperatorID) error {
 	if _, err := tx.Exec(ctx, `select signal_grants($1, $2)`, app, member); err != nil {
 		return fmt.Errorf("invalidate grants: %w", err)
@@ -163,14 +163,14 @@ func AccessToken(ctx context.Context, q pg.Q, hash []byte) (domain.TokenPrincipa
 		version, expires_at, timezone, currency, policy_version, clock, revoked from access_token_by_hash($1)`, hash)
 }
 
-// Grants that are over are kept so long: a code or token of theirs is still recognised, and revoked ones can be looked up.
+// Retention of ended grants. During this time their codes and tokens are still recognized, and revoked ones can be looked up.
 const (
 	keepUnused = 24 * time.Hour
 	keepOver   = 30 * 24 * time.Hour
 )
 
-// SweepGrants deletes a batch of grants that are over, with their access tokens, and returns how many; tx has the worker role. One that
-// is not refreshed any more stays until its year is over: GrantPlaces bounds how many there are.
+// SweepGrants deletes a batch of ended grants, with their access tokens, and returns how many; tx has the worker role. A grant
+// that is no longer refreshed stays until its year has passed: GrantPlaces limits how many there are.
 func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	tag, err := tx.Exec(ctx, `with over as (
 			(select tenant_id, livemode, id from oauth_grants where exchanged_at is null and code_expires_at < $1 limit $3)
@@ -185,7 +185,7 @@ func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, 
 	return int(tag.RowsAffected()), nil
 }
 
-// SweepSuccessors removes a batch of sealed tokens whose leeway is over, and returns how many; tx has the worker role.
+// SweepSuccessors removes a batch of encrypted tokens whose leeway has passed, and returns how many; tx has the worker role.
 func SweepSuccessors(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	tag, err := tx.Exec(ctx, `update oauth_grants g set successor = null from (
 			select tenant_id, livemode, id from oauth_grants where successor is not null and rotated_at < $1 limit $2 for no key update skip locked) old

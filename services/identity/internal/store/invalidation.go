@@ -59,8 +59,8 @@ func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Inval
 	return send(ctx, tx, b, "delete invalidations")
 }
 
-// publish keeps an invalidation that says more: a late version overwrites neither a tombstone nor a newer version.
-// KEYS: the credential's state. ARGV: the value, its lifetime in seconds.
+// publish keeps an invalidation with more information: a version that arrives late overwrites neither a tombstone nor a newer
+// version. KEYS: the credential's state. ARGV: the value, its lifetime in seconds.
 var publish = redis.NewScript(`
 local old = redis.call('GET', KEYS[1])
 if old and ARGV[1] ~= 'revoked' and (old == 'revoked' or tonumber(old) >= tonumber(ARGV[1])) then
@@ -69,7 +69,7 @@ end
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 return 1`)
 
-// Redis is where the gateways look on every request.
+// Redis is where the gateways look up invalidations on every request.
 type Redis struct{ Client redis.UniversalClient }
 
 // Publish writes the invalidations where the gateways read them, in one round trip. Writing twice changes nothing.

@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Invalidations of keys on different nodes are published at once, and a late version takes no tombstone away.
+// TestPublishsACluster checks that invalidations of keys on different nodes are published together, and that a version that
+// arrives late does not overwrite a tombstone.
 func TestPublishsACluster(t *testing.T) {
 	t.Parallel()
 	address, _ := redistest.Cluster(t, nil)

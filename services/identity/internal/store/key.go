@@ -22,7 +22,7 @@ func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, erro
 		from key_by_hash(@hash)`, pg.Args{"hash": hash})
 }
 
-// Home is where a key belongs.
+// Home is the tenant and the mode of a key.
 type Home struct {
 	TenantID ids.Tenant
 	Livemode bool
@@ -46,8 +46,8 @@ func Keys(ctx context.Context, q pg.Q, limit int) ([]domain.Key, error) {
 		where tenant_id = @tenant and livemode = @live order by id desc limit nullif(@limit::bigint, 0)`, pg.Args{"limit": limit})
 }
 
-// CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row is locked, so that
-// keys are counted and made one after the other.
+// CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row is locked, so keys are counted
+// and created one after the other.
 func CountKeys(ctx context.Context, tx pg.Tx, now time.Time) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from api_keys
 		where tenant_id = @tenant and livemode = @live and revoked_at is null and (expires_at is null or expires_at > @now)`, pg.Args{"now": now})
@@ -71,14 +71,14 @@ func RevokeKey(ctx context.Context, tx pg.Tx, id domain.KeyID, at time.Time) (do
 		returning `+keyColumns, pg.Args{"id": id, "at": at})
 }
 
-// EndKey writes when a key of the caller's tenant and mode ends, and which one takes its place, and returns it.
+// EndKey writes when a key of the caller's tenant and mode ends, and which key replaces it. It returns the key.
 func EndKey(ctx context.Context, tx pg.Tx, k domain.Key, successor domain.KeyID) (domain.Key, error) {
 	return oneKey(ctx, tx, `update api_keys set expires_at = @expires, revoked_at = @revoked, successor = @successor, version = version + 1
 		where tenant_id = @tenant and livemode = @live and id = @id
 		returning `+keyColumns, pg.Args{"id": k.ID, "expires": k.ExpiresAt, "revoked": k.RevokedAt, "successor": successor})
 }
 
-// TouchKeys notes the last use of keys that have none noted in the last minute; tx has the worker role.
+// TouchKeys records the last use of keys that have no use recorded in the last minute; tx has the worker role.
 func TouchKeys(ctx context.Context, tx pg.Tx, used map[domain.KeyID]time.Time) error {
 	b := &pgx.Batch{}
 	for id, at := range used {

@@ -31,7 +31,7 @@ func OperatorByEmail(ctx context.Context, q pg.Q, email string) (domain.Operator
 		domain.FoldedEmails(email), domain.FoldEmail(email))
 }
 
-// InsertOperator adds an operator unless one has the address, and returns the one that has it. Its row is locked.
+// InsertOperator adds an operator unless the address is in use, and returns the operator with the address. Its row is locked.
 func InsertOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
 	_, err := tx.Exec(ctx, `insert into operators (id, email, email_lower, name, created_at, updated_at) select $1, $2, $3, $4, $5, $5
 		where not exists (select from operators where email_lower = any($6)) on conflict (email_lower) do nothing`,
@@ -52,7 +52,7 @@ func UpdateOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Op
 		where id = $1 returning `+operatorColumns, o.ID, o.Name, o.PasswordHash, o.TOTPSecret, o.TOTPStep, o.DisabledAt, o.UpdatedAt, o.ProvenAt)
 }
 
-// EraseOperator replaces the address and the name of a disabled operator, and deletes what it signed in with.
+// EraseOperator replaces the address and the name of a disabled operator, and deletes their sign-in data.
 func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.Time) error {
 	b := &pgx.Batch{}
 	b.Queue(`update operators set email = $2, email_lower = $2, name = '', password_hash = null, totp_secret = null, proven_at = null, updated_at = $3, version = version + 1
@@ -63,7 +63,7 @@ func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.
 	return send(ctx, tx, b, "erase an operator")
 }
 
-// UseTOTPStep notes that the code of a time step was used. It reports false when that one or a later one was.
+// UseTOTPStep records that the code of a time step was used. It reports false if that step or a later one was used before.
 func UseTOTPStep(ctx context.Context, tx pg.Tx, id domain.OperatorID, step int64) (bool, error) {
 	tag, err := tx.Exec(ctx, `update operators set totp_step = $2 where id = $1 and totp_step < $2`, id, step)
 	if err != nil {
@@ -151,7 +151,7 @@ func Places(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.Place, 
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Place], `select tenant_id, ended_at, invited_at from memberships_ever($1)`, id)
 }
 
-// BeginMemberships begins the memberships of an operator that wait until its address is proven.
+// BeginMemberships begins the memberships of an operator that wait for the verification of their address.
 func BeginMemberships(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
 	if _, err := tx.Exec(ctx, `select begin_memberships($1)`, id); err != nil {
 		return fmt.Errorf("begin memberships: %w", err)
@@ -159,17 +159,17 @@ func BeginMemberships(ctx context.Context, tx pg.Tx, id domain.OperatorID) error
 	return nil
 }
 
-// NewLink is a one-time link to be made.
+// NewLink is a one-time link to create.
 type NewLink struct {
 	OperatorID domain.OperatorID
 	TenantID   *ids.Tenant // that invites; nil for a link that resets the password
 	Hash       []byte
 	Purpose    domain.LinkPurpose
-	Proves     bool // using it proves the address
+	Proves     bool // using it verifies the address
 	Now        time.Time
 }
 
-// SetLink makes a one-time link. It replaces the one that the tenant has made for the operator, and those that are over.
+// SetLink creates a one-time link. It replaces the tenant's previous link for the operator, and deletes expired links.
 func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	b := &pgx.Batch{}
 	b.Queue(`delete from operator_links where operator_id = $1 and (tenant_id is not distinct from $2 or expires_at <= $3)`, l.OperatorID, l.TenantID, l.Now)
@@ -178,8 +178,8 @@ func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	return send(ctx, tx, b, "make a link")
 }
 
-// DeleteLinks deletes the links of an operator that the tenant has made or, for nil, those of every tenant; the ones that prove the address
-// stay unless proving is set.
+// DeleteLinks deletes the links of an operator that the tenant has created or, for nil, those of every tenant. Links that verify
+// the address stay unless proving is set.
 func DeleteLinks(ctx context.Context, tx pg.Tx, id domain.OperatorID, tenant *ids.Tenant, proving bool) error {
 	_, err := tx.Exec(ctx, `delete from operator_links where operator_id = $1 and ($2::uuid is null or tenant_id = $2) and ($3 or not proves)`, id, tenant, proving)
 	if err != nil {
@@ -188,7 +188,7 @@ func DeleteLinks(ctx context.Context, tx pg.Tx, id domain.OperatorID, tenant *id
 	return nil
 }
 
-// DeleteBrowsers forgets the browsers that an operator has signed in with.
+// DeleteBrowsers deletes the known browsers of an operator.
 func DeleteBrowsers(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
 	if _, err := tx.Exec(ctx, `delete from known_browsers where operator_id = $1`, id); err != nil {
 		return fmt.Errorf("delete browsers: %w", err)

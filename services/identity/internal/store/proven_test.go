@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/services/identity/migrations"
 )
 
-// Of the operators that exist at the upgrade those are proven whose password came of a link of the command line, and those who belong to
-// several tenants.
+// TestWhoIsProvenAtTheUpgrade checks that, of the operators that exist at the upgrade, exactly those count as verified whose
+// password was set by a link of the command line and those who belong to several tenants.
 func TestWhoIsProvenAtTheUpgrade(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

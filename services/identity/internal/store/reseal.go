@@ -19,8 +19,9 @@ type factor struct {
 	Text []byte
 }
 
-// ResealFactors seals the secrets of all second factors under the first key of box. db has the worker role. What a rotation leaves for
-// its leeway is not resealed, because it is deleted within seconds. Drafts of forms are not either: they are deleted within an hour.
+// ResealFactors encrypts the secrets of all second factors with the first key of box. db has the worker role. Tokens that a
+// rotation keeps for its leeway are not encrypted again, because they are deleted within seconds. Drafts of forms are not either,
+// because they are deleted within an hour.
 func ResealFactors(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return reseal.Run(ctx, db, box, reseal.Column[factor]{
 		Name: "operators",

@@ -60,7 +60,7 @@ var fixtures = map[string]fixture{
 	"inbox":         {`insert into inbox (tenant_id, livemode, consumer, event_id, expires_at) values ($1, $2, 'c', gen_random_uuid(), now())`, "siud", true},
 }
 
-// order puts tables that others refer to first.
+// order lists tables that others reference first.
 var order = []string{
 	"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox", "gateway_accounts",
 	"memberships", "saved_views", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals",
@@ -74,7 +74,7 @@ const granting = `with t as (insert into tenants (tenant_id, slug, name, timezon
 	insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, created_at, updated_at)
 	select tenant_id, '00000000-0000-7000-8000-000000000001', '', '{}', '{}', true, 0, now(), now() from t`
 
-// people are the tables of operators, who span tenants: no policy bounds them.
+// people are the tables of operators, who span tenants. No policy applies to them.
 var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "operator_endings", "form_drafts", "sign_in_attempts"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
@@ -87,7 +87,8 @@ func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	return conn
 }
 
-// Every table is under forced row-level security by tenant and mode, or stands in the list of exempt ones.
+// TestEveryTableIsProtected checks that every table is under forced row-level security by tenant and mode, or is in the list of
+// exempt tables.
 func TestEveryTableIsProtected(t *testing.T) {
 	t.Parallel()
 	conn := owner(t, pgtest.New(t, migrations.FS))
@@ -130,7 +131,7 @@ type scope struct {
 	mode   caller.Mode
 }
 
-// The matrix: each table × verb as the app role, for 2 tenants × 2 modes, and without any scope.
+// TestRowLevelSecurityMatrix checks each table × verb as the app role, for 2 tenants × 2 modes, and without any scope.
 func TestRowLevelSecurityMatrix(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -177,7 +178,7 @@ type matrix struct {
 
 var errUndo = errors.New("undo")
 
-// run answers the number that a select gives, or the rows that another statement touched, and undoes it.
+// run returns the number from a select, or the number of rows that another statement changed, and rolls it back.
 func (m *matrix) run(sql string, args ...any) (n int64, err error) {
 	ctx := pgtest.CtxOf(m.t, m.own.tenant, m.own.mode)
 	fn := func(ctx context.Context, tx pg.Tx) error {
@@ -230,7 +231,7 @@ func (m *matrix) reads() {
 	}
 }
 
-// writes tries update and delete of all rows: exactly the own one is touched, or the role may not at all.
+// writes tries to update and delete all rows: exactly the own row changes, or the role lacks the privilege.
 func (m *matrix) writes() {
 	m.t.Helper()
 	for verb, sql := range map[string]string{
@@ -272,8 +273,8 @@ func (m *matrix) inserts(into scope) {
 	}
 }
 
-// The functions that run as the owner are these, for the app role only (oldest_write reads no table); the
-// worker sees no hash, name or scopes of a key.
+// TestDoorsThroughRowLevelSecurity checks that these are the only functions that run as the owner, for the app role only
+// (oldest_write reads no table), and that the worker sees no hash, name, or scopes of a key.
 func TestDoorsThroughRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// StoredSession is what a session holds, and when and from where it was written last.
+// StoredSession is the content of a session, and when and from where it was last written.
 type StoredSession struct {
 	Data    []byte
 	SeenAt  time.Time
@@ -29,8 +29,8 @@ func SessionData(ctx context.Context, q pg.Q, hash []byte, now time.Time) (*Stor
 	return &found[0], nil
 }
 
-// PutSession writes a session. One that was ended meanwhile does not come back: a hash that was there before, known by its id, is only
-// updated.
+// PutSession writes a session. A session that was ended in the meantime is not restored: a hash that existed before, identified
+// by its id, is only updated.
 func PutSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, data []byte) error {
 	_, err := tx.Exec(ctx, `insert into operator_sessions (hash, id, operator_id, data, address, agent, created_at, seen_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -43,7 +43,7 @@ func PutSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, da
 	return nil
 }
 
-// TouchSession writes the data and the end of a session that is still there.
+// TouchSession writes the data and the expiration of a session that still exists.
 func TouchSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, data []byte) error {
 	_, err := tx.Exec(ctx, `update operator_sessions set operator_id = $2, data = $3, address = $4, agent = $5, seen_at = $6, expires_at = $7 where hash = $1`,
 		hash, s.OperatorID, data, s.Address, s.Agent, s.SeenAt, s.ExpiresAt)
@@ -61,7 +61,8 @@ func DeleteSession(ctx context.Context, tx pg.Tx, hash []byte) error {
 	return nil
 }
 
-// LimitSessions ends the oldest sessions of an operator beside the one of that hash, where there are too many. The operator's row is locked.
+// LimitSessions ends the oldest sessions of an operator, except the one of that hash, if there are too many. The operator's row
+// is locked.
 func LimitSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) error {
 	_, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and hash <> $2 and hash not in (
 		select hash from operator_sessions where operator_id = $1 and hash <> $2 order by created_at desc, id desc limit $3)`, id, hash, domain.MaxSessions-1)
@@ -71,13 +72,13 @@ func LimitSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []b
 	return nil
 }
 
-// Sessions returns an operator's sessions, the one that was used last first.
+// Sessions returns an operator's sessions, most recently used first.
 func Sessions(ctx context.Context, q pg.Q, id domain.OperatorID, now time.Time) ([]domain.Session, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Session], `select id, operator_id, 0::bigint as version, address, agent, created_at, seen_at, expires_at
 		from operator_sessions where operator_id = $1 and expires_at > $2 order by seen_at desc`, id, now)
 }
 
-// EndSessions ends one session of an operator or, for the zero id, all of them but the one of that hash, which may be nil.
+// EndSessions ends one session of an operator or, for the zero id, all of them except the one of that hash, which may be nil.
 func EndSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, one domain.SessionID, but []byte) (int, error) {
 	tag, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and ($2::uuid is null or id = $2) and hash is distinct from $3`,
 		id, nullID(one), but)
@@ -95,13 +96,14 @@ func nullID(id domain.SessionID) *domain.SessionID {
 	return &id
 }
 
-// SignedInBy returns the session of that hash with a row for each tenant of its operator; none when nobody has signed in.
+// SignedInBy returns the session of that hash with a row for each tenant of its operator. It returns no rows if the session is
+// not signed in.
 func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]domain.SessionRow, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.SessionRow], `select seen_at, created_at, id, operator, email, name, factor,
 		tenant, slug, tenant_name, role, timezone, currency, country, version, clock from signed_in_by($1, $2)`, hash, now)
 }
 
-// KeepSession notes that a session is in use and moves its end on. One that was ended meanwhile does not come back.
+// KeepSession records that a session is in use and extends it. A session that was ended in the meantime is not restored.
 func KeepSession(ctx context.Context, tx pg.Tx, hash []byte, now, expires time.Time) error {
 	_, err := tx.Exec(ctx, `update operator_sessions set seen_at = $2, expires_at = greatest(expires_at, $3) where hash = $1 and expires_at > $2`, hash, now, expires)
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// maxBrowsers of an operator are known; a further one takes the place of the one that was used longest ago.
+// maxBrowsers is how many browsers of an operator are known. A further one replaces the least recently used one.
 const maxBrowsers = 20
 
-// Attempt counts an attempt to sign in as a failure, before its password is checked, so that parallel attempts do not pass together; an
-// invitation is counted in the same way. It returns how many failures there are with this one. While the next attempt may not come yet it
-// counts nothing and returns how long to wait. ForgetAttempts and Forgive take one that succeeds back.
+// Attempt counts an attempt to sign in as a failure before its password is checked, so that parallel attempts cannot pass
+// together. An invitation is counted in the same way. Attempt returns the number of failures including this one. While the next
+// attempt is not allowed yet, it counts nothing and returns how long to wait. ForgetAttempts and Forgive undo the count of a
+// successful attempt.
 func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit domain.Throttle, now time.Time) (failures int, wait time.Duration, err error) {
 	type row struct {
 		Failures  int
@@ -42,7 +43,7 @@ func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit doma
 	return failures, 0, nil
 }
 
-// Forgive takes the last failure back, because the attempt was none: an address may be shared by many.
+// Forgive undoes the last failure of a successful attempt, because many may share an address.
 func Forgive(ctx context.Context, tx pg.Tx, kind string, hash []byte, now time.Time) error {
 	_, err := tx.Exec(ctx, `update sign_in_attempts set failures = greatest(failures - 1, 0), allowed_at = $3 where kind = $1 and hash = $2`, kind, hash, now)
 	if err != nil {
@@ -64,7 +65,7 @@ func KnowsBrowser(ctx context.Context, q pg.Q, id domain.OperatorID, hash []byte
 	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows, `select exists (select from known_browsers where operator_id = $1 and hash = $2)`, id, hash)
 }
 
-// AddBrowser notes that an operator has signed in with a browser.
+// AddBrowser records that an operator has signed in with a browser.
 func AddBrowser(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte, now time.Time) error {
 	b := &pgx.Batch{}
 	b.Queue(`insert into known_browsers (operator_id, hash, used_at) values ($1, $2, $3)
@@ -74,7 +75,7 @@ func AddBrowser(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte
 	return send(ctx, tx, b, "note a browser")
 }
 
-// SweepSignIns deletes a batch of sessions, counts and drafts that are over, and returns how many; tx has the worker role.
+// SweepSignIns deletes a batch of expired sessions, counts, and drafts, and returns how many; tx has the worker role.
 func SweepSignIns(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	deleted := 0
 	for _, s := range []struct {

@@ -25,8 +25,8 @@ func Tenant(ctx context.Context, q pg.Q) (domain.Tenant, error) {
 	return oneTenant(ctx, q, callersTenant, pg.Args{})
 }
 
-// TenantForUpdate locks the caller's tenant until the transaction ends: all audited writes of one tenant take turns. The
-// lock leaves foreign keys alone, which a writer that holds only the audit head has to check.
+// TenantForUpdate locks the caller's tenant until the transaction ends, so all audited writes of one tenant are serialized. The
+// lock does not affect foreign keys, which a writer that holds only the audit head has to check.
 func TenantForUpdate(ctx context.Context, tx pg.Tx) (domain.Tenant, error) {
 	return oneTenant(ctx, tx, callersTenant+` for no key update`, pg.Args{})
 }

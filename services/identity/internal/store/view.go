@@ -20,8 +20,8 @@ func Views(ctx context.Context, q pg.Q, operator domain.OperatorID, list string)
 		pg.Args{"operator": operator, "list": list})
 }
 
-// CountViews counts the saved views of an operator at the caller's tenant beside the one of that list and name: of the list, and of all.
-// The tenant's row is locked.
+// CountViews counts the saved views of an operator at the caller's tenant, except the one of that list and name: of the list, and
+// in total. The tenant's row is locked.
 func CountViews(ctx context.Context, tx pg.Tx, operator domain.OperatorID, v domain.SavedView) (inList, inAll int, err error) {
 	type row struct{ InList, InAll int }
 	r, err := pg.One(ctx, tx, pgx.RowToStructByName[row], pgx.ErrNoRows, `select count(*) filter (where list = @list) as in_list, count(*) as in_all
@@ -30,7 +30,7 @@ func CountViews(ctx context.Context, tx pg.Tx, operator domain.OperatorID, v dom
 	return r.InList, r.InAll, err
 }
 
-// PutView adds a saved view of an operator at the caller's tenant, or gives the one of its list and name the query.
+// PutView adds a saved view of an operator at the caller's tenant, or sets the query of the existing view of its list and name.
 func PutView(ctx context.Context, tx pg.Tx, operator domain.OperatorID, v domain.SavedView) (domain.SavedView, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.SavedView], pgx.ErrNoRows, `insert into saved_views (tenant_id, operator_id, id, list, name, query, created_at)
 		values (@tenant, @operator, @id, @list, @name, @query, @at)

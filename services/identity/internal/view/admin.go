@@ -56,7 +56,7 @@ type AdminKey struct {
 type RotatedKey struct {
 	AdminKey
 
-	Successor string `json:"successor"` // id of the key that takes its place
+	Successor string `json:"successor"` // id of the key that replaces it
 }
 
 // KeyForAdmin renders a key for the command line, which manages all tenants.

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// Key is an API key as the console shows it; secret is "" but for one that was just made.
+// Key is an API key as the console shows it; secret is "" except for a key that was just created.
 func Key(k domain.Key, secret string, now time.Time) internalapi.Key {
 	out := internalapi.Key{
 		ID: k.ID.String(), Name: k.Name, Mode: string(k.Mode()), Status: "active", Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt),
@@ -37,7 +37,7 @@ func Keys(list []domain.Key, now time.Time) internalapi.KeyList {
 	return out
 }
 
-// AuditPage is a page of the audit log; whole says that from where something was done is shown too.
+// AuditPage is a page of the audit log. whole means that it also shows the source of each change.
 func AuditPage(list []domain.Record, more, whole bool) internalapi.AuditPage {
 	out := internalapi.AuditPage{Data: make([]internalapi.AuditRecord, len(list))}
 	for i, r := range list {
@@ -63,7 +63,7 @@ func orNull(raw json.RawMessage) *json.RawMessage {
 	return &raw
 }
 
-// AuditVerdict is the outcome of checking a tenant's audit log; broken is "" where the chain holds.
+// AuditVerdict is the result of verifying a tenant's audit log; broken is "" if the chain is valid.
 func AuditVerdict(records int64, head domain.KeptHead, broken string) internalapi.AuditVerdict {
 	out := internalapi.AuditVerdict{Records: records, Head: internalapi.AuditHead{Sequence: head.Seq, Hash: head.Hash}}
 	if broken != "" {
@@ -118,7 +118,7 @@ func Apps(list []domain.App) internalapi.AppList {
 	return out
 }
 
-// EndedCredentials are those of a list that have ended or were rotated, by the states of all of it.
+// EndedCredentials returns those of a list that have ended or were rotated, from the states of the whole list.
 func EndedCredentials(list []internalapi.CredentialRef, states []domain.CredentialState) internalapi.EndedCredentials {
 	out := internalapi.EndedCredentials{Data: []internalapi.EndedCredential{}}
 	for _, s := range states {

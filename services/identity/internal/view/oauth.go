@@ -43,7 +43,7 @@ type AdminGrant struct {
 	EndsAt     time.Time  `json:"ends_at"`
 }
 
-// GrantForAdmin renders a grant; its codes and tokens are nowhere.
+// GrantForAdmin renders a grant, without its codes and tokens.
 func GrantForAdmin(g domain.Grant) AdminGrant {
 	return AdminGrant{
 		ID: g.ID.String(), AppID: g.AppID.String(), OperatorID: g.OperatorID.String(), Mode: string(caller.ModeOf(g.Livemode)), Scopes: g.Scopes,
@@ -85,7 +85,8 @@ func OperatorForAdmin(m domain.Member) AdminOperator {
 	}
 }
 
-// RoleForAudit is a membership as the audit log keeps it; nil when there was none, or is none any more. One that waits is there.
+// RoleForAudit is a membership as the audit log keeps it; nil if there was none or it no longer exists. A pending membership is
+// included.
 func RoleForAudit(m *domain.Membership) any {
 	if m == nil || m.EndedAt != nil && !m.Waits() {
 		return nil
@@ -93,7 +94,8 @@ func RoleForAudit(m *domain.Membership) any {
 	return map[string]any{"role": m.Role}
 }
 
-// Session is who has signed in as the console learns it, from a row for each tenant, with what the forms of its pages prove by whose they are.
+// Session returns the signed-in operator as the console receives it, from a row for each tenant, with the proof that the forms of
+// their pages carry.
 func Session(rows []domain.SessionRow, scopes []string, proof string) internalapi.Session {
 	first := rows[0]
 	out := internalapi.Session{

@@ -1,4 +1,4 @@
-// Package view renders identity's nouns: the public bodies of the contract, and the internal ones.
+// Package view renders identity's domain objects: the public bodies of the contract, and the internal ones.
 package view
 
 import (
@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// RateWindowSeconds is the length of the window that a credential's limit counts over.
+// RateWindowSeconds is the length of the window over which a credential's limit is counted.
 const RateWindowSeconds = 60
 
 // Tenant is the body of GET /tenant, with the payment gateway that is connected in the mode and whether its events arrive; nil for none.
@@ -38,7 +38,7 @@ func Tenant(t domain.Tenant, mode caller.Mode, gateway, events *string) api.Tena
 	return out
 }
 
-// refundRules is null where nothing is said, and an empty list is one.
+// refundRules is null if there are no rules set. An empty list stays an empty list.
 func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 	if list == nil {
 		return api.Null[[]api.RefundRule]()
@@ -98,7 +98,7 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	}
 }
 
-// Principal is the answer to a look-up.
+// Principal is the response to a look-up.
 func Principal(p domain.Principal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Scopes,
@@ -107,7 +107,7 @@ func Principal(p domain.Principal) internalapi.Principal {
 	}
 }
 
-// TokenPrincipal is the answer to a look-up of an access token.
+// TokenPrincipal is the response to a look-up of an access token.
 func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Granted(),

@@ -12,7 +12,7 @@ import (
 // DayStatus sums up the slots of a day.
 type DayStatus string
 
-// A day is closed without slots, sold out when none is free, limited when at most a quarter is.
+// A day is closed without slots, sold out if no slot is free, and limited if at most a quarter of its slots is free.
 const (
 	DayAvailable DayStatus = "available"
 	DayLimited   DayStatus = "limited"
@@ -35,7 +35,7 @@ type UnitDay struct {
 	Slots  []Slot
 }
 
-// Plan is a query that can be answered: the units that it shows, and when they are open.
+// Plan is a query that can be answered: the units that it shows and their openings.
 type Plan struct {
 	query    Query
 	offered  Catalogue
@@ -45,7 +45,8 @@ type Plan struct {
 	slots    int
 }
 
-// NewPlan refuses on to what no answer holds, before a claim is read or a slot is made.
+// NewPlan refuses a range that is too large for one response, on the field to. It does so before it reads a claim or creates a
+// slot.
 func NewPlan(ctx context.Context, q Query, c Catalogue, op Operator) (Plan, error) {
 	p := Plan{query: q, offered: c, op: op, units: q.units(c)}
 	size := 0
@@ -68,7 +69,7 @@ func tooLong(format string, bound int) error {
 	return apperr.Field("to", "The response would exceed "+format+". Request fewer days or a single unit.", bound)
 }
 
-// Units are those whose claims the answer rests on.
+// Units returns the units whose claims the response depends on.
 func (p *Plan) Units() []domain.UnitID {
 	list := make([]domain.UnitID, len(p.units))
 	for i, u := range p.units {
@@ -77,8 +78,8 @@ func (p *Plan) Units() []domain.UnitID {
 	return list
 }
 
-// Days answers the plan. The claims are those of the range's Window, at least of the plan's units; over MaxClaims are
-// refused on to. The end of ctx ends the work.
+// Days answers the plan. The claims are those of the range's Window, at least those of the plan's units. More than MaxClaims
+// claims are refused on the field to. Days stops when ctx ends.
 func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	if len(claims) > MaxClaims {
 		return nil, tooLong("%d bookings", MaxClaims)
@@ -111,7 +112,7 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	return days, nil
 }
 
-// cut lists the openings by day and unit and counts their slots; it stops beyond MaxSlots.
+// cut lists the openings by day and unit and counts their slots. It stops above MaxSlots.
 func (p *Plan) cut(ctx context.Context) error {
 	p.openings = make([][][]opening, p.query.Days())
 	for n := range p.openings {
@@ -168,7 +169,7 @@ func (t *tally) add(slots []Slot) {
 	}
 }
 
-// quarter is the share of free slots, one in so many, up to which a day is limited.
+// quarter is the divisor for the share of free slots up to which a day is limited.
 const quarter = 4
 
 func (t *tally) status() DayStatus {

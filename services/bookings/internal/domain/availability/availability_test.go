@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// The days on which clocks change, hour by hour.
+// TestDaysOfZones checks the days on which clocks change, hour by hour.
 func TestDaysOfZones(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -152,7 +152,7 @@ func TestSlotStatus(t *testing.T) {
 	}
 }
 
-// Units are shown by id, retired ones not; each in the terms of its service.
+// TestUnitsShown checks that units are listed by id without retired units, each with the terms of its service.
 func TestUnitsShown(t *testing.T) {
 	t.Parallel()
 	long, short, twin := tour(new(120)), tour(new(45), buffers(0, 15)), tour(new(45))
@@ -210,7 +210,7 @@ func TestUnitsShown(t *testing.T) {
 	}
 }
 
-// An answer of 20,000 slots is given, one of 20,001 refused.
+// TestMostSlots checks that a response of 20,000 slots is returned and one of 20,001 is refused.
 func TestMostSlots(t *testing.T) {
 	t.Parallel()
 	s := tour(new(72)) // 20 slots a day
@@ -236,7 +236,8 @@ func TestMostSlots(t *testing.T) {
 	}
 }
 
-// What an answer may hold is judged before anything is worked out: by units and days, and by the length of their names.
+// TestAnswersAreBounded checks that the size of a response is checked before anything is computed: by units and days, and by the
+// length of their names.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	closed := availability.Catalogue{}
@@ -272,7 +273,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// The work stops when the client is gone.
+// TestTheEndOfTheRequestEndsTheWork checks that the work stops when the client disconnects.
 func TestTheEndOfTheRequestEndsTheWork(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

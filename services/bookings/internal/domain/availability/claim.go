@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Claim is a row of the claims table with what the booking's row says of it. Its span holds the buffers, and
-// is compared as the table's exclusion constraint compares it: half open.
+// Claim is a row of the claims table with data of the booking's row. Its span includes the buffers and is compared in the same
+// way as in the table's exclusion constraint: half open.
 type Claim struct {
 	domain.Span
 	Unit          domain.UnitID
@@ -16,17 +16,17 @@ type Claim struct {
 	HoldExpiresAt *time.Time
 }
 
-// held reports whether the claim is that of a pending booking. Any other row keeps its unit all the same.
+// held reports whether the claim belongs to a pending booking. All other rows keep their unit too.
 func (c Claim) held() bool { return c.Status == domain.Pending }
 
-// lapsed reports whether the hold has run out: the next booking that needs its time expires it.
+// lapsed reports whether the hold has lapsed. The next booking that needs its time expires it.
 func (c Claim) lapsed(now time.Time) bool {
 	return domain.Booking{Status: c.Status, HoldExpiresAt: c.HoldExpiresAt}.Lapsed(now)
 }
 
-// line is a number of spans in order of their starts, in microseconds, which is as fine as the table is.
-// ends[i] is the latest end of the first i+1, so that one look tells whether a time meets any of them,
-// whether or not they overlap one another.
+// line is a list of spans in the order of their starts, in microseconds, which is the precision of the table. ends[i] is the
+// latest end of the first i+1 spans, so one lookup shows whether a time overlaps any of them, even if the spans overlap one
+// another.
 type line struct{ starts, ends []int64 }
 
 func (l *line) add(s domain.Span) {
@@ -43,7 +43,7 @@ func (l *line) meets(s domain.Span) bool {
 	return before > 0 && l.ends[before-1] > s.From.UnixMicro()
 }
 
-// taken is what keeps one unit from others.
+// taken holds the times at which one unit is not available.
 type taken struct{ booked, held line }
 
 // takenBy sorts the claims that count at now by their units.

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Start is a moment that a client asks about.
+// Start is the instant that a client asks to book.
 type Start struct {
 	At      time.Time
 	Skipped bool // written as a local time that the operator's clock leaves out
@@ -25,15 +25,15 @@ func ParseStart(text string, loc *time.Location) (Start, error) {
 	return Start{At: at, Skipped: civil.Skips(text, loc)}, nil
 }
 
-// Window is the time whose claims decide about the moment.
+// Window returns the time whose claims determine the result for the instant.
 func (s Start) Window(loc *time.Location) domain.Span {
 	d := civil.DateOf(s.At.In(loc))
 	return Range{From: d.AddDays(-1), To: d.AddDays(1)}.Window(loc)
 }
 
-// Explain says why the unit's slot that starts then cannot be booked; Free is that it can, exactly when
-// availability shows it so. The unit is taken in the terms of its usual service. Of a moment at which no
-// slot starts the time from there is judged, as long as a slot would be.
+// Explain returns why the unit's slot that starts then cannot be booked. It returns Free exactly when availability shows the slot
+// as available. It applies the terms of the unit's usual service. If no slot starts at that instant, it evaluates the time from
+// there, for the length of a slot.
 func Explain(u domain.Unit, services []domain.Service, start Start, claims []Claim, op Operator) Reason {
 	g := gridOf(usually(services)(u), nil)
 	e := op.evaluator(u, g, takenBy(claims, op.Now)[u.ID])
@@ -51,11 +51,11 @@ func Explain(u domain.Unit, services []domain.Service, start Start, claims []Cla
 	return cmp.Or(e.unit, e.claims(s), closed, e.policy(s), skipped, NotASlot)
 }
 
-// longestLook bounds what is judged of a duration that fits no opening anyway, to stay within the window.
+// longestLook limits the time to evaluate for a duration that fits no opening anyway, so that it stays within the window.
 const longestLook = 24 * time.Hour
 
-// slotAt is the slot that starts at the instant. It may belong to the day before, whose opening runs on, and
-// where the clock falls back over midnight to the day after.
+// slotAt returns the slot that starts at the instant. The slot may belong to the day before, if its opening continues past
+// midnight, or to the day after, if the clock is set back across midnight.
 func slotAt(u domain.Unit, g grid, at time.Time, loc *time.Location) (domain.Span, bool) {
 	d := civil.DateOf(at.In(loc))
 	for n := -1; n <= 1; n++ {

@@ -112,7 +112,7 @@ func allDays(q availability.Query, c availability.Catalogue, claims []availabili
 	return p.Days(context.Background(), claims)
 }
 
-// answer asks for days and fails on an error.
+// answer requests days and fails on an error.
 func answer(t testing.TB, q availability.Query, c availability.Catalogue, claims []availability.Claim, op availability.Operator) []availability.Day {
 	t.Helper()
 	got, err := allDays(q, c, claims, op)

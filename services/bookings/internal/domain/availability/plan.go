@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Catalogue is what an operator has, in any order. It may be narrowed to what a query can need.
+// Catalogue is an operator's catalogue in any order. It may be limited to the rows that a query can need.
 type Catalogue struct {
 	Services []domain.Service
 	Units    []domain.Unit
@@ -16,8 +16,8 @@ type Catalogue struct {
 	Rules    []domain.HolidayRule
 }
 
-// Query asks for the days of a range. An id narrows units and prices alike; one that the catalogue does not
-// have, the zero id included, leaves none. Nil does not narrow.
+// Query requests the days of a range. An id filters both units and prices. An id that the catalogue does not have, including the
+// zero id, selects nothing. Nil does not filter.
 type Query struct {
 	Range
 	Service *domain.ServiceID
@@ -25,25 +25,25 @@ type Query struct {
 	Package *domain.PackageID
 }
 
-// shown is a unit with the terms in which it is offered.
+// shown is a unit with the terms under which it is offered.
 type shown struct {
 	unit *domain.Unit
 	grid
 }
 
-// slotBytes is what a slot takes of the answer, and unitBytes what a unit does on each day beside its name.
+// slotBytes is the size of a slot in the response. unitBytes is the size of a unit on each day, without its name.
 const (
 	slotBytes = 100
 	unitBytes = 120
 )
 
-// bytes is what the unit takes of the answer on each day, without its slots.
+// bytes returns the size of the unit in the response on each day, without its slots.
 func (s shown) bytes() int {
 	name, _ := json.Marshal(s.unit.Name) // a string can be written
 	return unitBytes + len(name)
 }
 
-// units are the units of the answer, by id. A retired unit is not shown, one in maintenance is.
+// units returns the units of the response, by id. Retired units are omitted; units in maintenance are included.
 func (q Query) units(c Catalogue) []shown {
 	p, ok := q.pack(c)
 	if !ok {
@@ -64,7 +64,7 @@ func (q Query) units(c Catalogue) []shown {
 	return list
 }
 
-// pack is the package that was asked for, nil for none; false when it cannot be booked.
+// pack returns the requested package, or nil if the query names none. It returns false if the package cannot be booked.
 func (q Query) pack(c Catalogue) (*domain.Package, bool) {
 	if q.Package == nil {
 		return nil, true
@@ -73,8 +73,8 @@ func (q Query) pack(c Catalogue) (*domain.Package, bool) {
 	return at(c.Packages, i), i >= 0 && c.Packages[i].Active
 }
 
-// service is the one in whose terms the unit is shown: the package's, the one asked for, or the usual one.
-// False when the unit does not go with it, or cannot be booked.
+// service returns the service whose terms apply to the unit: the package's, the requested one, or the usual one. It returns false
+// if the unit does not offer the service, or the service cannot be booked.
 func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package, usual func(domain.Unit) *domain.Service) (*domain.Service, bool) {
 	id := q.Service
 	switch {
@@ -96,8 +96,8 @@ func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package, usual func
 	return s, u.Serves(*s)
 }
 
-// usually tells the service of a unit for which none was asked: of the active ones that go with it the one with
-// the shortest duration, then the lowest id; one without a duration comes last. Nil: there is none.
+// usually returns the service of a unit if the query names none. Of the unit's active services, it is the one with the shortest
+// duration, then the lowest id; a service without a duration comes last. Nil means that there is none.
 func usually(services []domain.Service) func(u domain.Unit) *domain.Service {
 	var ranked []*domain.Service
 	for i := range services {
@@ -145,8 +145,8 @@ func shorter(a, b domain.Service) int {
 	return cmp.Or(order, domain.CompareIDs(a.ID, b.ID))
 }
 
-// packages are those that price the query's days: visible and active, of an active service, and fitting
-// what was asked for. A package that is sold out, or whose units are closed, has its price all the same.
+// packages returns the packages that determine the price of the query's days: visible and active packages of an active service
+// that match the query. A package that is sold out, or whose units are closed, still has its price.
 func (q Query) packages(c Catalogue) []domain.Package {
 	services := make(map[domain.ServiceID]*domain.Service, len(c.Services))
 	for i := range c.Services {

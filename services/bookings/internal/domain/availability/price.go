@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// prices finds the cheapest package of each day. Days on which the same rules hold cost the same, so that
-// each such set is priced once.
+// prices finds the cheapest package of each day. Days with the same rules have the same price, so each set of rules is priced
+// once.
 type prices struct {
 	tariff   *domain.Tariff
 	packages []domain.Package
@@ -26,8 +26,8 @@ func newPrices(packages []domain.Package, rules []domain.HolidayRule) prices {
 	return p
 }
 
-// on is what the cheapest package costs on the day, and so what a booking of it made for that day costs; of
-// two at one price the one with the lowest id. Nil: there is no package, or none whose price can be had.
+// on returns the price of the cheapest package on the day, which is the price of a booking of it for that day. Of two packages at
+// one price, it uses the one with the lowest id. Nil means that there is no package, or none with a valid price.
 func (p *prices) on(d civil.Date) *domain.Price {
 	holding := p.tariff.On(d)
 	if known, ok := p.found[string(holding)]; ok {

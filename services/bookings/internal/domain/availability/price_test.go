@@ -74,8 +74,8 @@ func TestPriceFrom(t *testing.T) {
 	}
 }
 
-// What a day is said to cost from is what a booking of that package costs, and no package that a booking can
-// name in its place, and that is visible, costs less.
+// TestCheapestIsCharged checks that the lowest price shown for a day is the price of a booking of that package. No other visible
+// package that can be booked instead costs less.
 func TestCheapestIsCharged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// world is an operator with a few units and what is booked of them.
+// world is an operator with a few units and their bookings.
 type world struct {
 	availability.Catalogue
 	availability.Operator
@@ -22,7 +22,7 @@ type world struct {
 	claims []availability.Claim
 }
 
-// The ranges hold each kind of change of the clocks.
+// changes holds ranges that contain each kind of clock change.
 var changes = []struct{ zone, from, to, now string }{
 	{"America/New_York", "2026-03-07", "2026-03-09", "2026-03-08T06:30:00Z"},
 	{"America/New_York", "2026-10-31", "2026-11-02", "2026-11-01T05:45:00Z"},
@@ -90,7 +90,7 @@ func drawHours(t *rapid.T) domain.OpeningHours {
 	return hours
 }
 
-// drawClaims makes any claims, overlapping ones too: the answer does not rest on the constraint.
+// drawClaims draws arbitrary claims, including overlapping ones, because the result does not depend on the constraint.
 func drawClaims(t *rapid.T, w world) []availability.Claim {
 	window := w.Window(w.Loc)
 	length := int(window.To.Sub(window.From) / time.Minute)
@@ -111,7 +111,7 @@ func drawClaims(t *rapid.T, w world) []availability.Claim {
 	return claims
 }
 
-// narrowed draws the ids that a client may ask for.
+// narrowed draws the ids that a client may request.
 func narrowed(t *rapid.T, w world) availability.Query {
 	q := w.Query
 	if len(w.Services) > 0 && rapid.Bool().Draw(t, "by service") {
@@ -123,7 +123,7 @@ func narrowed(t *rapid.T, w world) availability.Query {
 	return q
 }
 
-// A slot is offered exactly when a booking of it is accepted by the rules and by the claims.
+// TestOfferedIsBookable checks that a slot is offered exactly when a booking of it is accepted by the rules and by the claims.
 func TestOfferedIsBookable(t *testing.T) {
 	t.Parallel()
 	seen := map[availability.SlotStatus]int{}
@@ -156,7 +156,7 @@ func TestOfferedIsBookable(t *testing.T) {
 	t.Errorf("not every status was seen: %v", seen)
 }
 
-// book makes the booking of a slot by its instants, and returns why it cannot be.
+// book creates the booking of a slot by its instants, and returns the error if that is not possible.
 func (w world) book(q availability.Query, u domain.Unit, s domain.Span) error {
 	input := domain.BookingInput{
 		StartsAt: given(s.From.Format(time.RFC3339Nano)), EndsAt: given(s.To.Format(time.RFC3339Nano)), UnitID: given(u.ID.String()),
@@ -189,7 +189,7 @@ func (w world) book(q availability.Query, u domain.Unit, s domain.Span) error {
 	return nil
 }
 
-// service is the one that a client books: of the package, asked for, or the shortest.
+// service returns the service that a client books: the package's, the requested one, or the shortest.
 func (w world) service(q availability.Query, u domain.Unit, p *domain.Package) *domain.Service {
 	var fits []domain.Service
 	for _, s := range w.Services {
@@ -219,7 +219,7 @@ func (w world) service(q availability.Query, u domain.Unit, p *domain.Package) *
 	return &fits[0]
 }
 
-// The answer is that of looking at every claim for every slot.
+// TestSweepIsNaive checks that the result equals that of comparing every claim with every slot.
 func TestSweepIsNaive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -271,8 +271,8 @@ func (w world) naive(u domain.Unit, s domain.Span) availability.SlotStatus {
 	return status
 }
 
-// Slots begin within an opening of their day, a step apart, and end within it, or on the next day where the unit is always open; as
-// many as fit.
+// TestSlotsFillOpenings checks that slots begin within an opening of their day, one step apart, and end within it, or on the next
+// day if the unit is always open. As many slots as fit are offered.
 func TestSlotsFillOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -324,8 +324,8 @@ func within(o domain.Span, until time.Time, s *domain.Service) []domain.Span {
 	}
 }
 
-// The explanation of a slot is what availability shows of it, and what it does not show is no slot. Claims
-// beyond the moment's own window change nothing.
+// TestExplainIsAvailability checks that the explanation of a slot equals the status in availability, and that any other time is
+// not a slot. Claims outside the moment's own window change nothing.
 func TestExplainIsAvailability(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -357,7 +357,7 @@ func TestExplainIsAvailability(t *testing.T) {
 	})
 }
 
-// explained compares the explanation of a moment with the status of the slot that is shown then, "" for none.
+// explained compares the explanation of a moment with the status of the slot that is shown then; "" means no slot.
 func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status availability.SlotStatus) {
 	start := availability.Start{At: at}
 	var claims []availability.Claim

@@ -1,6 +1,6 @@
-// Package availability answers what an operator offers and when: the slots of units, whether each is free, what a
-// day costs at least, and why a moment cannot be booked. It is a part of domain and as pure: the caller
-// brings the catalogue, the claims and the time.
+// Package availability determines what an operator offers and when: the slots of units, whether each is free, the lowest price of
+// a day, and why a time cannot be booked. It is a part of domain and also pure: the caller provides the catalogue, the claims,
+// and the time.
 package availability
 
 import (
@@ -12,27 +12,27 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// MaxDays is the longest range that an answer with slots covers, both ends included.
+// MaxDays is the longest range of a response with slots, including both ends.
 const MaxDays = 62
 
-// What one answer holds at most.
+// Limits of one response.
 const (
 	MaxSlots    = 20_000
 	MaxUnitDays = 20_000 // units times days
 	MaxBytes    = 8 << 20
 )
 
-// MaxClaims is the largest number of claims that one answer rests on.
+// MaxClaims is the largest number of claims that one response depends on.
 const MaxClaims = 100_000
 
-// longestBuffer is the most that the contract lets a service keep its unit busy before or after a booking.
+// longestBuffer is the longest time that the contract lets a service block its unit before or after a booking.
 const longestBuffer = 1440 * time.Minute
 
 // Range is the days from From to To, both included.
 type Range struct{ From, To civil.Date }
 
-// ParseRange reads the days of an answer, YYYY-MM-DD, which must exist in loc; it has so many days at most. The errors are on
-// from and to.
+// ParseRange reads the days of a range, YYYY-MM-DD, which must exist in loc. The range has at most the given number of days. The
+// errors are on from and to.
 func ParseRange(from, to string, most int, loc *time.Location) (Range, error) {
 	var failed []apperr.FieldError
 	parse := func(name, text string) civil.Date {
@@ -62,9 +62,8 @@ func ParseRange(from, to string, most int, loc *time.Location) (Range, error) {
 // Days counts the dates of the range.
 func (r Range) Days() int { return r.From.DaysUntil(r.To) + 1 }
 
-// Window is the time whose claims decide about the range: its days, the openings that run into the day
-// after, and the longest buffers around them. It does not depend on the catalogue, so that claims and
-// catalogue can be read side by side.
+// Window returns the time whose claims determine the result for the range: its days, the openings that continue into the next
+// day, and the longest buffers around them. It does not depend on the catalogue, so claims and catalogue can be read in parallel.
 func (r Range) Window(loc *time.Location) domain.Span {
 	return domain.Span{
 		From: r.From.AddDays(-1).End(loc).Add(-longestBuffer),

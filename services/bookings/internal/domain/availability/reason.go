@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Reason says why a unit cannot be had at a time; "" is that it can.
+// Reason is why a unit is not available at a time; "" means that it is available.
 type Reason string
 
-// The reasons, in the order in which they outrank one another. What is true of the unit at any time comes
-// first, then what others have taken, then the calendar; the grid of slots is named only when nothing else is.
+// The reasons, in order of precedence. States of the unit that do not depend on the time come first, then other bookings, then
+// the calendar. The grid of slots is the reason only when no other reason applies.
 const (
 	Free        Reason = ""
 	Retired     Reason = "retired"     // the unit takes no bookings any more
@@ -27,7 +27,7 @@ const (
 	NotASlot    Reason = "not_a_slot"  // open and free, and no slot starts then
 )
 
-// status is how availability shows a slot.
+// status returns the status of a slot with this reason in availability.
 func (r Reason) status() SlotStatus {
 	switch r {
 	case Free:
@@ -41,15 +41,14 @@ func (r Reason) status() SlotStatus {
 	}
 }
 
-// Operator is whose units these are, at what time: the policy and the local calendar that bookings are
-// measured by.
+// Operator identifies the operator's rules and time: the policy, the present time, and the local calendar that apply to bookings.
 type Operator struct {
 	Loc    *time.Location
 	Policy domain.Policy
 	Now    time.Time
 }
 
-// evaluator decides about one unit's times, as the writing of a booking would.
+// evaluator evaluates times of one unit by the same rules as a write of a booking.
 type evaluator struct {
 	unit     Reason
 	grid     grid
@@ -76,7 +75,7 @@ func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
 	return e
 }
 
-// slot decides about a time at which a slot starts.
+// slot evaluates a time at which a slot starts.
 func (e *evaluator) slot(s domain.Span) Reason {
 	return cmp.Or(e.unit, e.claims(s), e.policy(s))
 }

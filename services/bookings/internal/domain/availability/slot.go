@@ -11,7 +11,7 @@ import (
 // SlotStatus says whether a slot can be booked.
 type SlotStatus string
 
-// A slot is free, or taken by a pending booking, or by a confirmed one, or its unit or time is not bookable.
+// A slot is free, taken by a pending booking, taken by a confirmed booking, or its unit or time cannot be booked.
 const (
 	SlotAvailable SlotStatus = "available"
 	SlotHeld      SlotStatus = "held"
@@ -25,16 +25,15 @@ type Slot struct {
 	Status SlotStatus
 }
 
-// grid cuts a unit's openings into slots. Lengths are elapsed time: a slot over a change of the clocks is as
-// long as any other.
+// grid divides a unit's openings into slots. Lengths are elapsed time: a slot across a clock change is as long as any other.
 type grid struct {
 	duration      time.Duration // 0: each opening is one slot
 	step          time.Duration
 	before, after time.Duration // the buffers
 }
 
-// gridOf takes the duration from the package, else from the service; nil: there is none. The default step is
-// the duration with both buffers, so that every slot of an empty day can be had.
+// gridOf takes the duration from the package, else from the service; nil means that there is none. The default step is the
+// duration plus both buffers, so that every slot of an empty day can be booked.
 func gridOf(s *domain.Service, p *domain.Package) grid {
 	var g grid
 	if s != nil {
@@ -54,14 +53,14 @@ func gridOf(s *domain.Service, p *domain.Package) grid {
 	return g
 }
 
-// opening is a time in which slots begin, and the time until which they must have ended.
+// opening is the time in which slots begin, and the time by which they must end.
 type opening struct {
 	domain.Span
 	until time.Time
 }
 
-// openings are those of a date. Slots end before an opening closes. A unit that is always open does not close at midnight: what
-// begins on a date may end on the next one.
+// openings returns the openings of a date. Slots end before an opening closes. A unit that is always open does not close at
+// midnight, so a slot that begins on a date may end on the next one.
 func openings(h domain.OpeningHours, d civil.Date, loc *time.Location) []opening {
 	spans := h.On(d, loc)
 	list := make([]opening, len(spans))

@@ -1,5 +1,5 @@
-// Package report holds what an operator sees of many bookings at once: the calendar of a range of days, and what its days came to.
-// It is part of domain and pure.
+// Package report holds the operator's views of many bookings together: the calendar of a range of days, and the totals of its
+// days. It is part of domain and pure.
 package report
 
 import (
@@ -16,7 +16,7 @@ const (
 	MaxBytes    = 4 << 20
 )
 
-// Bounds of the bookings that somebody should look after, as in proto/internal/bookings.yaml.
+// Bounds of the bookings that need attention, as in proto/internal/bookings.yaml.
 const (
 	MaxDue      = 10
 	SoonOver    = 24 * time.Hour // a hold that ends within it is due
@@ -35,7 +35,7 @@ func (b Booking) At(now time.Time) Booking {
 	return b
 }
 
-// Days are the days of a report, with the time that they take.
+// Days are the days of a report, with the time that they span.
 type Days struct {
 	availability.Range
 	Time domain.Span

@@ -15,7 +15,7 @@ type DayPrice struct {
 	Price *domain.Price // nil: a booking of that day is refused, because of its price or because there is no such day
 }
 
-// Prices are those of a package on each of the days, as of bookings made for them.
+// Prices returns the prices of a package on each of the days, as for bookings on these days.
 func Prices(d Days, p domain.Package, rules []domain.HolidayRule) []DayPrice {
 	tariff := domain.NewTariff(rules)
 	concerning := tariff.For(p)

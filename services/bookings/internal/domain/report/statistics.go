@@ -18,7 +18,7 @@ const (
 	MaxBooked         = 100_000
 )
 
-// Booked is what statistics need of a booking that is neither cancelled nor expired.
+// Booked holds the data that statistics need of a booking that is neither cancelled nor expired.
 type Booked struct {
 	Day                   civil.Date
 	Status                domain.Status
@@ -29,7 +29,7 @@ type Booked struct {
 	During                domain.Span   // of a booking with a unit, without buffers
 }
 
-// Day is what a day came to.
+// Day holds the totals of a day.
 type Day struct {
 	Date          civil.Date
 	Bookings      int
@@ -37,7 +37,7 @@ type Day struct {
 	Booked, Open  time.Duration // of all units together
 }
 
-// Statistics sums up the days. The units are those that are active, and those of the bookings. The end of ctx ends the work.
+// Statistics sums up the days. The units are the active ones and those of the bookings. Statistics stops when ctx ends.
 func Statistics(ctx context.Context, d Days, currency string, units []domain.Unit, list []Booked) ([]Day, error) {
 	s := newSummary(d)
 	openings := make(map[domain.UnitID][][]domain.Span, len(units))
@@ -65,8 +65,8 @@ func Statistics(ctx context.Context, d Days, currency string, units []domain.Uni
 	return s.days, nil
 }
 
-// summary adds up days. Its lists by day begin a day before the days of the report, whose openings run into the first one, and end a
-// day after them.
+// summary adds up days. Its lists by day begin one day before the days of the report, whose openings continue into the first day,
+// and end one day after them.
 type summary struct {
 	days  []Day
 	first civil.Date  // the day before the report
@@ -117,7 +117,8 @@ func (s *summary) count(b Booked, currency string) {
 	}
 }
 
-// book adds the time of a booking of a unit: what lies in an opening to the day of that opening, the rest to the days of the clock.
+// book adds the time of a booking of a unit. The time within an opening counts for the day of that opening, the rest for the
+// calendar days.
 func (s *summary) book(b Booked, open [][]domain.Span) {
 	if !b.Timed {
 		if n := s.first.DaysUntil(b.Day); n >= 0 && n < len(open) {
@@ -140,7 +141,7 @@ func (s *summary) book(b Booked, open [][]domain.Span) {
 	s.spread(at, end)
 }
 
-// spread adds the time to the days of the clock.
+// spread adds the time to the calendar days.
 func (s *summary) spread(from, to time.Time) {
 	for n := s.dayOf(from); from.Before(to); n++ {
 		next := earliest(to, s.begin[n+1])

@@ -121,7 +121,7 @@ func TestMoney(t *testing.T) {
 	for i, status := range []domain.Status{domain.Pending, domain.Confirmed, domain.Completed, domain.NoShow} {
 		for day := -1; day <= 2; day++ {
 			for _, currency := range []string{"USD", "JPY"} {
-				amount := int64(1) << (4 * i) // tells of which states a sum is
+				amount := int64(1) << (4 * i) // shows which states a sum includes
 				list = append(list, report.Booked{Day: d.From.AddDays(day), Status: status, Currency: currency, Total: amount, Paid: 3 * amount, Refunded: amount})
 			}
 		}
@@ -138,7 +138,8 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// However a booking lies to the hours of its unit and to changes of the clock, each of its minutes is counted once.
+// TestEachMinuteIsCountedOnce checks that each minute of a booking is counted once, regardless of the hours of its unit and of
+// clock changes.
 func TestEachMinuteIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/libs/testclock"
 )
 
-// SetClock implements app.ClockOwner as identity does: forward only, and nothing changes without need.
+// SetClock implements app.ClockOwner as identity does: the clock only moves forward, and a call with the same time changes
+// nothing.
 func (f *Tenants) SetClock(ctx context.Context, at *time.Time) (testclock.Clock, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -30,7 +31,7 @@ func (f *Tenants) SetClock(ctx context.Context, at *time.Time) (testclock.Clock,
 	return is, nil
 }
 
-// Clock is the tenant's test clock as identity would tell it to the gateway.
+// Clock returns the tenant's test clock as identity would report it to the gateway.
 func (f *Tenants) Clock(tenant ids.Tenant) testclock.Clock {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package peerstest holds fakes of the other services for tests: they keep state and can be told to fail.
+// Package peerstest holds fakes of the other services for tests. They keep state and can be set to fail.
 package peerstest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Customers stands for the customers service.
+// Customers replaces the customers service.
 type Customers struct {
 	mu    sync.Mutex
 	known map[ids.Customer]entry
@@ -36,7 +36,7 @@ type entry struct {
 	metadata string
 }
 
-// Add makes a customer of the caller's tenant and mode.
+// Add creates a customer of the caller's tenant and mode.
 func (f *Customers) Add(c caller.Caller, name string) ids.Customer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,14 +64,14 @@ func (f *Customers) Erase(id ids.Customer) {
 	delete(f.known, id)
 }
 
-// Fail makes each call answer err until Fail(nil).
+// Fail makes each call return err until Fail(nil).
 func (f *Customers) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail = err
 }
 
-// Calls counts what was asked so far.
+// Calls returns the number of calls so far.
 func (f *Customers) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[d
 	return out, nil, nil
 }
 
-// OnExpiry makes expire answer the requests to expire quotes; without it none is due.
+// OnExpiry makes expire handle the requests to expire quotes. Without it, no quote is due.
 func (f *Customers) OnExpiry(expire func(ctx context.Context) (more bool, err error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +141,7 @@ func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) 
 	return e, ok && e.tenant == c.Tenant && e.mode == c.Mode
 }
 
-// Tenants stands for identity; the zero value gives every tenant the default policy.
+// Tenants replaces identity; the zero value gives every tenant the default policy.
 type Tenants struct {
 	mu     sync.Mutex
 	policy domain.Policy
@@ -156,7 +156,7 @@ func (f *Tenants) Set(p domain.Policy) {
 	f.policy = p
 }
 
-// Fail makes each call answer err until Fail(nil).
+// Fail makes each call return err until Fail(nil).
 func (f *Tenants) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,14 +170,14 @@ func (f *Tenants) Policy(context.Context) (domain.Policy, error) {
 	return f.policy, f.fail
 }
 
-// Credentials stands for identity's answers about credentials; the zero value says that all of them work.
+// Credentials replaces identity's responses about credentials; the zero value reports that all of them work.
 type Credentials struct {
 	mu    sync.Mutex
 	ended map[domain.FeedHolder]string
 	fail  error
 }
 
-// End ends a credential, or has a successor take its place.
+// End ends a credential, or replaces it with a successor.
 func (f *Credentials) End(tenant ids.Tenant, id, successor string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +187,7 @@ func (f *Credentials) End(tenant ids.Tenant, id, successor string) {
 	f.ended[domain.FeedHolder{TenantID: tenant, ID: id}] = successor
 }
 
-// Fail makes each call answer err until Fail(nil).
+// Fail makes each call return err until Fail(nil).
 func (f *Credentials) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// recently is how long ago an operator may have signed in to change how it signs in.
+// recently is the longest time since the sign-in at which an operator can change how they sign in.
 const recently = 15 * time.Minute
 
-// maxShownGrants is how many grants a page shows, the newest.
+// maxShownGrants is how many grants a page shows, newest first.
 const maxShownGrants = 200
 
 // keyFactor is the secret of a second factor that is being set up.
 const keyFactor = "factor"
 
-// account shows an operator its second factor, grants and sessions, and changes them.
+// account shows an operator their second factor, grants, and sessions, and changes them.
 func (s *Server) account(v *visit) error {
 	operator, err := v.operator()
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) account(v *visit) error {
 	return v.show(status, pages.Account(v.frame(), page))
 }
 
-// change carries out what an operator asks for its account. Status 0 says that the answer is written.
+// change carries out the operator's request for their account. Status 0 means that the response is written.
 func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (status int, err error) {
 	ctx := v.r.Context()
 	by := originOf(v.r, o.ID.String())
@@ -76,7 +76,7 @@ func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (
 		var one domain.SessionID
 		if do == "end_session" {
 			if one, err = ids.Parse[domain.SessionPrefix](v.form.Get("id")); err != nil {
-				return http.StatusOK, nil // it is not there any more
+				return http.StatusOK, nil // it no longer exists
 			}
 		}
 		this := sha256.Sum256([]byte(s.sessions.Token(ctx)))
@@ -86,7 +86,7 @@ func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (
 		if id, err := domain.ParseGrantID(v.form.Get("id")); err == nil {
 			return http.StatusOK, s.App.EndOwnGrant(ctx, by, o.ID, id)
 		}
-		return http.StatusOK, nil // it is not there any more
+		return http.StatusOK, nil // it no longer exists
 	case "factor_begin", "factor_set", "factor_end":
 		if s.Now().Sub(time.Unix(s.sessions.GetInt64(ctx, keyCreated), 0)) > recently {
 			return 0, v.redirect("/oauth/sign-in?to=" + accountPage)
@@ -120,7 +120,7 @@ func (s *Server) changeFactor(v *visit, by domain.Origin, o *domain.Operator, pa
 	return http.StatusOK, err
 }
 
-// agent names a browser and its system, as its User-Agent says; one that says neither is shown as it is.
+// agent returns the name of a browser and its system from its User-Agent. A header without either is shown as it is.
 func (v *visit) agent(header string) string {
 	if ua := useragent.Parse(header); ua.Name != "" && ua.OS != "" {
 		return v.T("agent", "Browser", ua.Name, "System", ua.OS)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// together runs n calls at once and returns their answers.
+// together runs n calls in parallel and returns their responses.
 func together(n int, call func() tokens) []tokens {
 	out := make([]tokens, n)
 	var wg sync.WaitGroup
@@ -31,7 +31,7 @@ func together(n int, call func() tokens) []tokens {
 	return out
 }
 
-// winners returns the answers with tokens; every other one must be invalid_grant.
+// winners returns the responses with tokens. Every other response must be invalid_grant.
 func winners(t *testing.T, all []tokens) (won []tokens) {
 	t.Helper()
 	for _, a := range all {
@@ -44,8 +44,8 @@ func winners(t *testing.T, all []tokens) (won []tokens) {
 	return won
 }
 
-// A code is exchanged once. Whoever proves to be its app and sends it again ends what it gave; a stranger who has only seen it does not:
-// OAuth 2.1, section 4.1.3; RFC 9700, section 4.5.
+// TestACodeWorksOnce checks that a code is exchanged once. If a client that proves to be its app sends it again, the tokens from
+// the code end; a stranger who has only seen the code cannot cause this: OAuth 2.1, section 4.1.3; RFC 9700, section 4.5.
 func TestACodeWorksOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,7 +65,8 @@ func TestACodeWorksOnce(t *testing.T) {
 	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
 }
 
-// Of 20 exchanges of one code at once one wins, none is an error of the server, and the code came twice.
+// TestACodeAtOnce checks that of 20 parallel exchanges of one code, exactly one succeeds and none is a server error. The code
+// then counts as reused.
 func TestACodeAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +80,7 @@ func TestACodeAtOnce(t *testing.T) {
 	}
 }
 
-// A code ends after five minutes.
+// TestACodeEnds checks that a code expires after five minutes.
 func TestACodeEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -88,7 +89,8 @@ func TestACodeEnds(t *testing.T) {
 	w.exchange(code).is(t, 400, "invalid_grant")
 }
 
-// An old refresh token is refused at once and ends its family: RFC 9700, section 4.14.2. Of 40 at once one wins.
+// TestRefreshTokensRotate checks that an old refresh token is refused immediately and ends its family: RFC 9700, section 4.14.2.
+// Of 40 parallel requests, exactly one succeeds.
 func TestRefreshTokensRotate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -115,7 +117,8 @@ func TestRefreshTokensRotate(t *testing.T) {
 	}
 }
 
-// Within its leeway an app gets the same successor for the token before the present one, and for no other.
+// TestReuseLeeway checks that within its leeway an app gets the same successor for the token before the present one, and for no
+// other.
 func TestReuseLeeway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -144,7 +147,7 @@ func TestReuseLeeway(t *testing.T) {
 	}
 }
 
-// Sealed tokens stay no longer than the leeway.
+// TestSealedSuccessorsGo checks that encrypted tokens are kept no longer than the leeway.
 func TestSealedSuccessorsGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -174,7 +177,8 @@ func TestSealedSuccessorsGo(t *testing.T) {
 	}
 }
 
-// A refresh may narrow the scopes of its access token, and never widen them: RFC 6749, section 6.
+// TestScopesOfARefresh checks that a refresh can reduce the scopes of its access token, but never extend them: RFC 6749, section
+// 6.
 func TestScopesOfARefresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +193,8 @@ func TestScopesOfARefresh(t *testing.T) {
 	}
 }
 
-// A role bounds what its operator gives, when it consents and afterwards; what it loses its apps lose.
+// TestRolesBoundScopes checks that a role limits the scopes that its operator can grant, at consent and afterwards. Scopes that
+// the operator loses, their apps lose too.
 func TestRolesBoundScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -230,7 +235,8 @@ func TestRolesBoundScopes(t *testing.T) {
 	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
 }
 
-// What ends a grant ends its tokens: the operator is disabled, the app loses scopes or is deleted, the app or an operator revokes it.
+// TestWhatEndsAGrant checks what ends a grant and its tokens: the operator is disabled, the app loses scopes or is deleted, or
+// the app or an operator revokes it.
 func TestWhatEndsAGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -281,7 +287,8 @@ func TestWhatEndsAGrant(t *testing.T) {
 	w.refresh(d.Refresh).is(t, 401, "invalid_client")
 }
 
-// An app that is not published acts for the operators of its own tenant alone; nobody chooses a tenant that it is no member of.
+// TestTenantsDoNotMix checks that an unpublished app acts only for the operators of its own tenant, and that no operator can
+// choose a tenant of which they are not a member.
 func TestTenantsDoNotMix(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -316,8 +323,8 @@ func TestTenantsDoNotMix(t *testing.T) {
 	}
 }
 
-// A form is taken only from the browser that was shown it, for the request that it was shown for; a decision is never made from elsewhere:
-// RFC 9700, sections 4.7 and 4.16.
+// TestForgedForms checks that a form is accepted only from the browser that it was shown to and for the request that it was shown
+// for. A decision can never come from elsewhere: RFC 9700, sections 4.7 and 4.16.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -365,7 +372,7 @@ func formOf(p *page) string {
 	return ""
 }
 
-// Every page forbids frames, copies and what it does not need; cookies are out of reach of scripts.
+// TestHeadersOfPages checks that every page forbids frames, copies, and unneeded features, and that scripts cannot read cookies.
 func TestHeadersOfPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -391,7 +398,8 @@ func TestHeadersOfPages(t *testing.T) {
 	}
 }
 
-// A session gets a new token at sign-in, so one that was planted is of no use; prompt=login asks for the password again.
+// TestSessions checks that a session gets a new token at sign-in, so a planted token is useless. prompt=login requests the
+// password again.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

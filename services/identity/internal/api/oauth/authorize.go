@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// authorization is an authorization request whose client and redirect URI are known to be good: from here on errors go to the app.
+// authorization is an authorization request whose client and redirect URI are valid. From here on, errors are sent to the app.
 type authorization struct {
 	app      domain.PublishedApp
 	redirect string
@@ -26,7 +26,7 @@ type authorization struct {
 	request  fosite.AuthorizeRequester
 }
 
-// authorize asks an operator whether an app may act for it, and sends the answer to the app: RFC 6749, section 4.1.1.
+// authorize requests consent from an operator for an app, and sends the result to the app: RFC 6749, section 4.1.1.
 func (s *Server) authorize(v *visit) error {
 	a, err := s.asksFor(v)
 	var mistake mistakeError
@@ -65,7 +65,7 @@ func (s *Server) authorize(v *visit) error {
 	return s.decide(v, a, *operator, asked)
 }
 
-// mistakeError is what an app has done so wrongly that nothing may be sent to its redirect URI, so that the person has to be told: RFC 6749,
+// mistakeError is an error of the app that makes its redirect URI unusable, so the error must be shown to the person: RFC 6749,
 // section 4.1.2.1. It begins with the error's code.
 type mistakeError string
 
@@ -78,7 +78,7 @@ const (
 	wrongRedirect mistakeError = "invalid_request: redirect_uri is not one of those that the app has registered"
 )
 
-// asksFor reads the authorization request that a browser comes with.
+// asksFor reads the authorization request that a browser sends.
 func (s *Server) asksFor(v *visit) (*authorization, error) {
 	params, err := s.params(v)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Server) asksFor(v *visit) (*authorization, error) {
 	return a, nil
 }
 
-// params are the parameters of the query, or those that the app has pushed before.
+// params returns the parameters of the query, or those that the app has pushed before.
 func (s *Server) params(v *visit) (url.Values, error) {
 	params, err := url.ParseQuery(v.r.URL.RawQuery)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 	if err != nil {
 		return nil, err
 	}
-	exchangeOf(ctx).app = found.App // fosite asks for the app too
+	exchangeOf(ctx).app = found.App // fosite requests the app too
 	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
 	switch {
 	case a.redirect == "" && len(found.RedirectURIs) == 1:
@@ -137,7 +137,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 	return a, nil
 }
 
-// check refuses an authorization request that the app has made wrongly.
+// check refuses an invalid authorization request of the app.
 func (s *Server) check(ctx context.Context, a *authorization) error {
 	for name, values := range a.params {
 		if len(values) > 1 && slices.Contains(authorizeParams, name) {
@@ -180,7 +180,7 @@ func (s *Server) check(ctx context.Context, a *authorization) error {
 	return nil
 }
 
-// authorizeParams are the parameters that count; each comes once at most, and others are ignored.
+// authorizeParams are the known parameters. Each may appear at most once, and others are ignored.
 var authorizeParams = []string{
 	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "prompt", "login_hint",
 	"request", "request_uri",
@@ -188,8 +188,8 @@ var authorizeParams = []string{
 
 const challengeDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// request lets fosite read the query alone: the fields of a form must not take the place of what the app has asked for. fosite demands a
-// state, which the answer has only when the app has sent one.
+// request makes fosite read only the query, because the fields of a form must not replace the app's request. fosite requires a
+// state; the response contains it only if the app has sent one.
 func (s *Server) request(ctx context.Context, a *authorization) (fosite.AuthorizeRequester, error) {
 	params := url.Values{}
 	for name, values := range a.params {
@@ -208,7 +208,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 	return s.provider.NewAuthorizeRequest(ctx, r)
 }
 
-// asked is what the consent page shows: the tenants at which the operator can give at least one of the scopes.
+// asked returns what the consent page shows: the tenants at which the operator can grant at least one of the scopes.
 func (s *Server) asked(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.Asked {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
 	out := pages.Asked{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
@@ -228,7 +228,7 @@ func (s *Server) asked(a *authorization, o domain.Operator, members []domain.Mem
 	return out
 }
 
-// decide carries out what the operator has decided.
+// decide carries out the operator's decision.
 func (s *Server) decide(v *visit, a *authorization, o domain.Operator, asked pages.Asked) error {
 	s.sessions.Remove(v.r.Context(), keyFresh)
 	if v.form.Get("decision") != "allow" {
@@ -262,7 +262,7 @@ func (s *Server) answerError(v *visit, a *authorization, err error) error {
 	return s.answer(v, a, url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}})
 }
 
-// answer sends the browser back to the app, with the issuer (RFC 9207) and the state that it has sent.
+// answer redirects the browser to the app, with the issuer (RFC 9207) and the state that the app has sent.
 func (s *Server) answer(v *visit, a *authorization, with url.Values) error {
 	with.Set("iss", s.AuthURL)
 	if state := a.params.Get("state"); state != "" {
@@ -270,12 +270,13 @@ func (s *Server) answer(v *visit, a *authorization, with url.Values) error {
 	}
 	separator := "?"
 	if strings.Contains(a.redirect, "?") {
-		separator = "&" // what the app has registered is kept as it is
+		separator = "&" // the registered URI is kept as it is
 	}
 	return v.redirect(a.redirect + separator + with.Encode())
 }
 
-// originOfURI is a redirect URI's origin, as a source of a content security policy: a private-use scheme has none but itself.
+// originOfURI returns a redirect URI's origin, as a source of a content security policy. For a private-use scheme, this is the
+// scheme itself.
 func originOfURI(u *url.URL) string {
 	if u.Host == "" {
 		return u.Scheme + ":"
@@ -283,7 +284,7 @@ func originOfURI(u *url.URL) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// hostOf is where an operator returns to, as a person reads it.
+// hostOf returns the redirect destination in a readable form.
 func hostOf(redirect string) string {
 	u, err := url.Parse(redirect)
 	if err != nil || u.Host == "" {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// versionOf is the version of an operator.
+// versionOf returns the version of an operator.
 func (w *world) versionOf(id domain.OperatorID) int64 {
 	w.t.Helper()
 	o, err := store.Operator(w.t.Context(), w.db.App.Read(w.t.Context()), id)
@@ -44,8 +44,9 @@ func (w *world) factor() (next func() string, recovery []string) {
 	return next, recovery
 }
 
-// A person who knows the password alone fails codes until they have to wait, with one browser, with many, and from many networks. The
-// operator still gets in: with its own browser by a code, with any other by a recovery code.
+// TestThePasswordAloneBlocksNoSecondFactor checks that a person who knows only the password fails codes until they have to wait,
+// with one browser, with many, and from many networks. The operator can still sign in: with their own browser by a code, with any
+// other by a recovery code.
 func TestThePasswordAloneBlocksNoSecondFactor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -100,7 +101,8 @@ func TestThePasswordAloneBlocksNoSecondFactor(t *testing.T) {
 	}
 }
 
-// A session that waits for its second factor ends when the password changes, and after a quarter of an hour.
+// TestASessionThatWaitsForItsFactorEnds checks that a session that waits for its second factor ends when the password changes,
+// and after 15 minutes.
 func TestASessionThatWaitsForItsFactorEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,8 +128,8 @@ func TestASessionThatWaitsForItsFactorEnds(t *testing.T) {
 	}
 }
 
-// An operator has at most 50 sessions, also when it signs in many times at once: the oldest ends. One that begins while the password
-// changes is not written.
+// TestSessionsAreLimited checks that an operator has at most 50 sessions, also with many parallel sign-ins: the oldest ends. A
+// session that begins while the password changes is not written.
 func TestSessionsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

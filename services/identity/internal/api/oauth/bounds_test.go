@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// rows returns the first column of what a statement of the owner returns.
+// rows returns the first column of the result of a statement run as the owner.
 func (w *world) rows(sql string, args ...any) []string {
 	w.t.Helper()
 	found, err := w.owner().Query(w.t.Context(), sql, args...)
@@ -38,7 +38,7 @@ func (w *world) rows(sql string, args ...any) []string {
 	return out
 }
 
-// The ninth access token of a grant takes the place of the first.
+// TestPlacesOfAccessTokens checks that the ninth access token of a grant replaces the first.
 func TestPlacesOfAccessTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -60,7 +60,7 @@ func TestPlacesOfAccessTokens(t *testing.T) {
 	}
 }
 
-// The fifty-first grant of an app by one operator at one tenant in one mode ends the first.
+// TestPlacesOfGrants checks that the fifty-first grant of an app by one operator at one tenant in one mode ends the first.
 func TestPlacesOfGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,7 +86,8 @@ func TestPlacesOfGrants(t *testing.T) {
 	}
 }
 
-// What is over is deleted, and nothing else: codes that were never exchanged, revoked grants, sessions, counts of attempts, drafts of forms.
+// TestWhatIsOverGoes checks that expired data is deleted, and nothing else: codes that were never exchanged, revoked grants,
+// sessions, counts of attempts, drafts of forms.
 func TestWhatIsOverGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +139,7 @@ func TestWhatIsOverGoes(t *testing.T) {
 	sweep("after a year", [5]int{0, 0, 0, 0, 0})
 }
 
-// A grant ends a year after the consent, however often it was refreshed.
+// TestAGrantEndsAfterAYear checks that a grant ends a year after the consent, regardless of the number of refreshes.
 func TestAGrantEndsAfterAYear(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -151,7 +152,7 @@ func TestAGrantEndsAfterAYear(t *testing.T) {
 	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
 }
 
-// introspect asks what a token stands for, as another process does.
+// introspect looks up a token, as another process does.
 func (w *world) introspect(token string) (out map[string]any) {
 	w.t.Helper()
 	res, err := http.PostForm(w.server.URL+"/internal/v1/oauth/introspect", url.Values{"token": {token}})
@@ -169,7 +170,7 @@ func (w *world) introspect(token string) (out map[string]any) {
 	return out
 }
 
-// Other processes learn what an access token stands for: RFC 7662.
+// TestIntrospection checks that other processes can look up an access token: RFC 7662.
 func TestIntrospection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,7 +188,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// The audit log tells who consented, who ended what and why, and who signed in.
+// TestTheAuditLogTells checks that the audit log records who consented, who ended what and why, and who signed in.
 func TestTheAuditLogTells(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,7 +214,7 @@ func TestTheAuditLogTells(t *testing.T) {
 	}
 }
 
-// Whatever an app or a stranger sends, the server does not fail.
+// FuzzAuthorize checks that no input of an app or a stranger makes the server fail.
 func FuzzAuthorize(f *testing.F) {
 	f.Add("response_type=code&client_id=x&redirect_uri=https%3A%2F%2Fapp.example%2Fcallback&scope=a&state=%00")
 	f.Add("client_id=%zz&&==&prompt=none&scope=%ff&request_uri=urn:ietf:params:oauth:request_uri:x")
@@ -242,7 +243,7 @@ func validQuery(q string) bool {
 	return err == nil && len(q) < 8000
 }
 
-// allowed reports whether an address is a registered redirect URI with an answer behind it.
+// allowed reports whether an address is a registered redirect URI with a response appended.
 func allowed(a domain.App, to string) bool {
 	i := strings.LastIndexAny(to, "?&")
 	for ; i > 0; i = strings.LastIndexAny(to[:i], "?&") {
@@ -253,7 +254,7 @@ func allowed(a domain.App, to string) bool {
 	return false
 }
 
-// Whatever is sent to the token endpoint, the answer is an error of RFC 6749.
+// FuzzToken checks that the token endpoint responds to any input with an error of RFC 6749.
 func FuzzToken(f *testing.F) {
 	f.Add("grant_type=authorization_code&code=svc_ac_x&client_id=x&code_verifier=y")
 	f.Add("grant_type=refresh_token&refresh_token=svc_rt_" + strings.Repeat("0", 58) + "&client_id=x&scope=%00")
@@ -271,7 +272,8 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// Second factors are sealed anew under a new key, after which the old one is not needed; repeating that does nothing.
+// TestFactorsAreSealedAnew checks that second factors are encrypted again under a new key, after which the old key is not needed.
+// A repetition changes nothing.
 func TestFactorsAreSealedAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -311,7 +313,8 @@ func TestFactorsAreSealedAnew(t *testing.T) {
 	}
 }
 
-// A grant that is revoked while its token is refreshed ends, whichever is first, and no token outlives it.
+// TestRevokedWhileItIsRefreshed checks that a grant that is revoked while its token is refreshed ends, whichever is first, and
+// that no token outlives it.
 func TestRevokedWhileItIsRefreshed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -339,8 +342,8 @@ func TestRevokedWhileItIsRefreshed(t *testing.T) {
 	}
 }
 
-// Scripts of the app's own pages may read what the token endpoint answers, refusals too; those of other pages, and of other apps' pages, may
-// not. The pages for people are open to no script.
+// TestScriptsOfPages checks that scripts of the app's own pages can read the responses of the token endpoint, including errors.
+// Scripts of other pages, and of other apps' pages, cannot. No script can read the pages for people.
 func TestScriptsOfPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -394,7 +397,7 @@ func TestScriptsOfPages(t *testing.T) {
 	}
 }
 
-// Attempts to sign in are counted by outcome, ended grants by reason, once each.
+// TestMetrics checks that attempts to sign in are counted by outcome and ended grants by reason, once each.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

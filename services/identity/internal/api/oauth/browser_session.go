@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Names of what a session holds.
+// Names of the values in a session.
 const (
 	keyID       = "id"       // ses_…
 	keyCreated  = "created"  // unix seconds
@@ -27,7 +27,7 @@ const (
 	keyFresh    = "fresh"    // hash of the authorization request for which the operator signed in
 )
 
-// newSessions makes the manager of sessions: 12 hours without use and 7 days in all end one.
+// newSessions creates the session manager. A session ends after 12 hours without use and after 7 days in total.
 func newSessions(store *sessionStore, site *web.Site) *scs.SessionManager {
 	m := scs.New()
 	m.Store, m.HashTokenInStore = store, true
@@ -36,7 +36,7 @@ func newSessions(store *sessionStore, site *web.Site) *scs.SessionManager {
 	return m
 }
 
-// sessionStore keeps sessions in PostgreSQL. The manager hands it the hash of the cookie's token.
+// sessionStore keeps sessions in PostgreSQL. The manager passes it the hash of the cookie's token.
 type sessionStore struct {
 	app *app.App
 	now func() time.Time
@@ -44,10 +44,11 @@ type sessionStore struct {
 
 var _ scs.CtxStore = (*sessionStore)(nil)
 
-// seenEvery is how often a session that does not change is written, to note that it is in use.
+// seenEvery is how often an unchanged session is written, to record that it is in use.
 const seenEvery = time.Minute
 
-// browserOf is what a session notes of the browser; found are the sessions that were there when the request came, by token.
+// browserOf is the data that a session records about the browser. found holds the sessions that existed when the request came, by
+// token.
 type browserOf struct {
 	address, agent string
 	found          map[string]*store.StoredSession
@@ -77,8 +78,8 @@ func (s *sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool,
 	return found.Data, true, nil
 }
 
-// CommitCtx implements scs.CtxStore. A session that was there when the request came is only updated: one that was ended meanwhile does
-// not come back. One that is as it was is not written again within a minute.
+// CommitCtx implements scs.CtxStore. It only updates a session that existed when the request came, so a session that was ended in
+// the meantime is not restored. An unchanged session is not written again within a minute.
 func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
 	hash, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -128,7 +129,7 @@ func (s *sessionStore) DeleteCtx(ctx context.Context, token string) error {
 	return s.app.EndSession(ctx, hash)
 }
 
-// Find implements scs.Store, which the manager does not use beside CtxStore.
+// Find implements scs.Store, which the manager does not use if it has CtxStore.
 func (s *sessionStore) Find(token string) ([]byte, bool, error) {
 	return s.FindCtx(context.Background(), token)
 }

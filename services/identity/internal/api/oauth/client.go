@@ -26,12 +26,12 @@ func (client) GetGrantTypes() fosite.Arguments { return fosite.Arguments(grantTy
 // GetResponseTypes returns the only response type.
 func (client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{responseCode} }
 
-// GetResponseModes returns the only response mode that may be asked for by name.
+// GetResponseModes returns the only response mode that can be requested by name.
 func (client) GetResponseModes() []fosite.ResponseModeType {
 	return []fosite.ResponseModeType{fosite.ResponseModeQuery}
 }
 
-// GetScopes returns the scopes that the app may ask for.
+// GetScopes returns the scopes that the app can request.
 func (c client) GetScopes() fosite.Arguments { return c.Scopes }
 
 // IsPublic is true for every app.

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// An operator signs in, consents, and the app gets tokens of the tenant, the mode and the scopes that were consented to.
+// TestFlow checks that an operator signs in and consents, and that the app gets tokens of the tenant, the mode, and the scopes of
+// the consent.
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -48,7 +49,8 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// The answer keeps what the app has registered, on every kind of redirect URI, and consent is asked for every time.
+// TestRedirectsOfEveryKind checks that the response keeps the registered redirect URI, of every kind, and that consent is
+// requested every time.
 func TestRedirectsOfEveryKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +84,8 @@ var redirectTricks = []string{
 	"https://app.example/q", "https://app.example/q?a=b&c=d", "https://app.example/q?A=b",
 }
 
-// Nobody is ever sent to a URI that the app has not registered, whether there is an error or not: RFC 9700, section 4.1.
+// TestNoRedirectElsewhere checks that a browser is never redirected to a URI that the app has not registered, with or without an
+// error: RFC 9700, section 4.1.
 func TestNoRedirectElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -116,7 +119,8 @@ func TestNoRedirectElsewhere(t *testing.T) {
 	}
 }
 
-// What an app does wrong is told to the app at its redirect URI, with state and issuer: OAuth 2.1, section 4.1.2.1; RFC 9207.
+// TestErrorsThatTheAppGets checks that the app receives its errors at its redirect URI, with state and issuer: OAuth 2.1, section
+// 4.1.2.1; RFC 9207.
 func TestErrorsThatTheAppGets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -157,7 +161,7 @@ func TestErrorsThatTheAppGets(t *testing.T) {
 	}
 }
 
-// A token request that is wrong gets the error of RFC 6749, section 5.2, and burns nothing.
+// TestErrorsOfTheTokenEndpoint checks that an invalid token request gets the error of RFC 6749, section 5.2, and uses up nothing.
 func TestErrorsOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,7 +200,8 @@ func TestErrorsOfTheTokenEndpoint(t *testing.T) {
 	w.exchange(code).is(t, 200, "") // none of them has used it up
 }
 
-// An operator of several tenants chooses one of those that the app may act for; what each role withholds is said.
+// TestTheChoiceOfTenants checks that an operator of several tenants chooses one of those that the app may act for. The page shows
+// which scopes each role withholds.
 func TestTheChoiceOfTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

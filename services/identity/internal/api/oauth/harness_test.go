@@ -94,7 +94,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// serve starts the server. The gateway's signature is not what these tests are about.
+// serve starts the server. These tests do not cover the gateway's signature.
 func (w *world) serve(box *crypt.Box) {
 	w.t.Helper()
 	engine := httpx.NewRouter("https://booking.test", domain.ErrTenantNotFound)
@@ -122,7 +122,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// pass moves the server's clock on.
+// pass moves the server's clock forward.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *world) newTenant(name string) domain.Tenant {
 	return tenant
 }
 
-// invite makes an operator with the password.
+// invite creates an operator with the password.
 func (w *world) invite(tenant domain.Tenant, email, role string) domain.Operator {
 	w.t.Helper()
 	o, token, err := w.app.InviteOperator(w.t.Context(), by, app.Invitation{Tenant: tenant.ID, Email: email, Name: "Dana", Role: role})
@@ -171,7 +171,7 @@ func (w *world) newApp(tenant domain.Tenant, edit func(p *app.Registration)) dom
 	return a
 }
 
-// request is an authorization request of the app; each pair changes a parameter, and an empty value takes it away.
+// request returns an authorization request of the app. Each pair changes a parameter, and an empty value removes it.
 func (w *world) request(pairs ...string) url.Values {
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {w.client.ID.String()}, "redirect_uri": {redirect}, "scope": {"read:bookings write:bookings"},
@@ -203,7 +203,7 @@ func (w *world) browser() *browser {
 	}}
 }
 
-// page is an answer to a browser.
+// page is a response to a browser.
 type page struct {
 	*http.Response
 	body string
@@ -239,7 +239,7 @@ var (
 	action = regexp.MustCompile(`<form method="post" action="([^"]+)"`)
 )
 
-// submit sends the page's form with its hidden fields and those given.
+// submit sends the page's form with its hidden fields and the given ones.
 func (b *browser) submit(p *page, pairs ...string) *page {
 	b.w.t.Helper()
 	form := url.Values{}
@@ -256,7 +256,7 @@ func (b *browser) submit(p *page, pairs ...string) *page {
 	return b.do(http.MethodPost, html.UnescapeString(to[1]), form)
 }
 
-// follow goes where the answer leads.
+// follow follows the redirect of the response.
 func (b *browser) follow(p *page) *page {
 	b.w.t.Helper()
 	if p.StatusCode != http.StatusSeeOther {
@@ -272,7 +272,7 @@ func (b *browser) signIn(q url.Values, email string) *page {
 	return b.follow(b.submit(form, "email", email, "password", password))
 }
 
-// allow signs in and consents, and returns the parameters that the app gets.
+// allow signs in and consents. It returns the parameters that the app gets.
 func (b *browser) allow(q url.Values, email string) url.Values {
 	b.w.t.Helper()
 	return b.w.sent(b.submit(b.signIn(q, email), "tenant", b.w.tenant.ID.String(), "mode", "test", "decision", "allow"))
@@ -291,7 +291,7 @@ func (w *world) sent(p *page) url.Values {
 	return u.Query()
 }
 
-// tokens is an answer of the token endpoint.
+// tokens is a response of the token endpoint.
 type tokens struct {
 	Status      int    `json:"-"`
 	Access      string `json:"access_token"`
@@ -304,7 +304,7 @@ type tokens struct {
 	header      http.Header
 }
 
-// token sends a form to the token endpoint; an empty value takes a parameter away.
+// token sends a form to the token endpoint. An empty value removes a parameter.
 func (w *world) token(pairs ...string) tokens {
 	w.t.Helper()
 	form := url.Values{"client_id": {w.client.ID.String()}}
@@ -343,7 +343,7 @@ func (w *world) post(path string, form url.Values) (out tokens) {
 	return out
 }
 
-// is fails unless the answer has the status and the error, "" for none.
+// is fails unless the response has the status and the error, "" for none.
 func (a tokens) is(t testing.TB, status int, code string) tokens {
 	t.Helper()
 	if a.Status != status || a.Error != code {
@@ -364,13 +364,13 @@ func (w *world) refresh(token string, pairs ...string) tokens {
 	return w.token(append([]string{"grant_type", "refresh_token", "refresh_token", token}, pairs...)...)
 }
 
-// granted goes the whole way as the owner.
+// granted completes the whole flow as the owner.
 func (w *world) granted(pairs ...string) tokens {
 	w.t.Helper()
 	return w.exchange(w.browser().allow(w.request(pairs...), w.operator.Email).Get("code")).is(w.t, 200, "")
 }
 
-// principal is what the gateway would learn of an access token now.
+// principal returns what the gateway would look up for an access token now.
 func (w *world) principal(access string) domain.TokenPrincipal {
 	w.t.Helper()
 	ctx := context.Background()

@@ -6,7 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// serverMetadata answers what there is: RFC 8414.
+// serverMetadata returns the metadata of the server: RFC 8414.
 func (s *Server) serverMetadata(c *gin.Context) error {
 	return s.document(c, map[string]any{
 		"issuer":                                         s.AuthURL,
@@ -27,7 +27,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 	})
 }
 
-// resourceMetadata answers which API the tokens are for, and where they come from: RFC 9728.
+// resourceMetadata returns which API the tokens are for, and which server issues them: RFC 9728.
 func (s *Server) resourceMetadata(c *gin.Context) error {
 	return s.document(c, map[string]any{
 		"resource":                 s.Resource,

@@ -35,7 +35,7 @@ func hold(t *testing.T, rules []rule) {
 	w.t = t
 }
 
-// authorize sends an authorization request of a browser that nobody has signed in with.
+// authorize sends an authorization request from a browser without a session.
 func (w *world) authorize(q url.Values) *page {
 	w.t.Helper()
 	return w.browser().get("/oauth/authorize?" + q.Encode())
@@ -60,8 +60,8 @@ func (w *world) metadata(t *testing.T) (m map[string]any) {
 
 var errorText = regexp.MustCompile(`^[\x20-\x21\x23-\x5B\x5D-\x7E]*$`)
 
-// oauth21 is what draft-ietf-oauth-v2-1-16 demands of an authorization server with MUST and MUST NOT, by section. What it demands of clients and of
-// resource servers is not here: the tests of the gateway have the latter.
+// oauth21 lists the requirements of draft-ietf-oauth-v2-1-16 for an authorization server with MUST and MUST NOT, by section.
+// Requirements for clients and for resource servers are not listed: the tests of the gateway cover the latter.
 var oauth21 = []rule{
 	{"1.4.1", "a scope that differs from the one asked for is named in the answer", func(t *testing.T, w *world) {
 		w.invite(w.tenant, "viewer@example.com", "viewer")

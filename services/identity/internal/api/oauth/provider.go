@@ -23,7 +23,7 @@ const (
 
 var grantTypes = []string{"authorization_code", "refresh_token"}
 
-// newProvider builds fosite's provider with exactly the flows that there are.
+// newProvider builds fosite's provider with exactly the supported flows.
 func newProvider(tokens *tokenStore) fosite.OAuth2Provider {
 	cfg := &fosite.Config{
 		AccessTokenLifespan: accessLifetime, RefreshTokenLifespan: domain.RefreshIdle, AuthorizeCodeLifespan: domain.CodeLifetime,
@@ -49,5 +49,5 @@ func newProvider(tokens *tokenStore) fosite.OAuth2Provider {
 	return fosite.NewOAuth2Provider(tokens, cfg)
 }
 
-// noAudience takes every request: there is one resource, so an audience says nothing.
+// noAudience accepts every request. There is one resource, so an audience has no meaning.
 func noAudience([]string, []string) error { return nil }

@@ -17,15 +17,16 @@ import (
 
 const (
 	pushedURI      = "urn:ietf:params:oauth:request_uri:"
-	pushedLifetime = 10 * time.Minute // an operator signs in and decides within it
+	pushedLifetime = 10 * time.Minute // time for an operator to sign in and decide
 	maxPushed      = 3 << 10          // bytes of the parameters: the request URI holds them, and must fit in a browser's address
 )
 
-// wrongPushed is a request URI that this server has not made for the app, or that is too old: RFC 9126, section 4.
+// wrongPushed is a request URI that this server has not created for the app, or that is too old: RFC 9126, section 4.
 const wrongPushed mistakeError = "invalid_request_uri: the request URI is unknown, of another app, or older than ten minutes"
 
-// push takes an authorization request from the app itself, and gives a URI for it: RFC 9126. The URI is the request, sealed, so nothing is
-// stored; it may be opened several times, because an operator who signs in comes back with it, and a code is bound to its challenge anyhow.
+// push accepts an authorization request from the app itself and returns a URI for it: RFC 9126. The URI is the encrypted request,
+// so nothing is stored. It can be opened several times, because an operator who signs in returns with it, and a code is bound to
+// its challenge in any case.
 func (s *Server) push(c *gin.Context) error {
 	ctx, r, err := s.exchange(c)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *Server) push(c *gin.Context) error {
 	return nil
 }
 
-// seal checks an authorization request and makes a URI of it.
+// seal checks an authorization request and creates a URI from it.
 func (s *Server) seal(ctx context.Context, params url.Values) (string, error) {
 	if params.Get("request_uri") != "" {
 		return "", fosite.ErrInvalidRequest.WithHint("request_uri cannot be pushed.")
@@ -71,7 +72,7 @@ func (s *Server) seal(ctx context.Context, params url.Values) (string, error) {
 	return pushedURI + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// pushed opens a request URI of the app. What else the query says does not count.
+// pushed opens a request URI of the app. The rest of the query is ignored.
 func (s *Server) pushed(uri string, client []string) (url.Values, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(uri, pushedURI))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// push sends an authorization request as the app does, and returns the query with which the browser comes.
+// push sends an authorization request as the app does, and returns the query for the browser.
 func (w *world) push(t *testing.T, q url.Values) (query string) {
 	t.Helper()
 	p := w.browser().do(http.MethodPost, "/oauth/par", q)
@@ -29,7 +29,8 @@ func (w *world) push(t *testing.T, q url.Values) (query string) {
 	return url.Values{"client_id": q["client_id"], "request_uri": {out.URI}}.Encode()
 }
 
-// A pushed request is signed in for and consented to as one in the query is, and nothing else in the query counts: RFC 9126.
+// TestPushedRequests checks that a pushed request has the same sign-in and consent as one in the query, and that the rest of the
+// query is ignored: RFC 9126.
 func TestPushedRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,7 +59,7 @@ func TestPushedRequests(t *testing.T) {
 	}
 }
 
-// A request URI works for its app and for ten minutes, and cannot be made up.
+// TestWrongRequestURIs checks that a request URI works only for its app and for ten minutes, and cannot be forged.
 func TestWrongRequestURIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -102,7 +103,7 @@ func TestWrongRequestURIs(t *testing.T) {
 	}
 }
 
-// An app hears at once what is wrong with the request that it pushes.
+// TestErrorsOfPushedRequests checks that the error of an invalid pushed request is returned to the app immediately.
 func TestErrorsOfPushedRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/ory/fosite/handler/oauth2"
 )
 
-// refresher is fosite's refresh token grant, with two additions: within an app's leeway the previous token gets the tokens that it was
-// exchanged for, and a request that loses the race for a token is judged anew, by what the winner has left.
+// refresher is fosite's refresh token grant, with two additions. Within an app's leeway, the previous token gets the tokens that
+// it was exchanged for. A request that loses the race for a token is evaluated again against the state that the winner has left.
 type refresher struct {
 	*oauth2.RefreshTokenGrantHandler
 }
@@ -25,7 +25,7 @@ func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acce
 	return restrictScopes(r, asked)
 }
 
-// restrictScopes keeps the scopes that the request names. Each must be one of the grant.
+// restrictScopes keeps the scopes that the request names. Each must be in the grant.
 func restrictScopes(r fosite.AccessRequester, asked fosite.Arguments) error {
 	if !r.GetGrantedScopes().Has(asked...) {
 		return fosite.ErrInvalidScope.WithHint("A refresh cannot add scopes that the operator has not granted.")
@@ -39,7 +39,7 @@ func restrictScopes(r fosite.AccessRequester, asked fosite.Arguments) error {
 	return nil
 }
 
-// PopulateTokenEndpointResponse answers the successor again, or makes one.
+// PopulateTokenEndpointResponse returns the successor again, or creates one.
 func (h refresher) PopulateTokenEndpointResponse(ctx context.Context, r fosite.AccessRequester, out fosite.AccessResponder) error {
 	if !h.CanHandleTokenEndpointRequest(ctx, r) {
 		return fosite.ErrUnknownRequest
@@ -51,7 +51,7 @@ func (h refresher) PopulateTokenEndpointResponse(ctx context.Context, r fosite.A
 	if e := exchangeOf(ctx); err == nil || !e.superseded || e.failure != nil {
 		return err
 	}
-	// The token is the previous one now: it is answered within the leeway, or was used twice.
+	// The token is the previous one now: it is accepted within the leeway, or it was used twice.
 	if err := h.HandleTokenEndpointRequest(ctx, r); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (h refresher) PopulateTokenEndpointResponse(ctx context.Context, r fosite.A
 	return nil
 }
 
-// replay answers the tokens that the request's token was exchanged for, if it was.
+// replay returns the tokens that the request's token was exchanged for, if it was.
 func (refresher) replay(r fosite.AccessRequester, out fosite.AccessResponder) bool {
 	s, ok := r.GetSession().(*session)
 	if !ok || s.replay == nil || s.grant.RotatedAt == nil {

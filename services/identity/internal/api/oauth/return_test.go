@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What ends a visit leads back to the sign-in.
+// TestFinishedPagesLeadToTheSignIn checks that pages that end a session lead back to the sign-in.
 func TestFinishedPagesLeadToTheSignIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -30,7 +30,7 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// Server answers what reaches the authorization server through the gateway.
+// Server handles the requests that reach the authorization server through the gateway.
 type Server struct {
 	Options
 
@@ -62,7 +62,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Mount registers the endpoints and pages. The gateway alone may call them.
+// Mount registers the endpoints and pages. Only the gateway may call them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	api := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, gateway)) }
 	page := func(path string, h func(v *visit) error, methods ...string) {
@@ -95,7 +95,7 @@ func style(c *gin.Context) error {
 	return nil
 }
 
-// originOf says who asks and from where, for the audit log.
+// originOf returns the actor and the source of a request, for the audit log.
 func originOf(r *http.Request, actor string) domain.Origin {
 	return domain.Origin{Actor: actor, Source: r.Header.Get("X-Forwarded-For")}
 }

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// signIn asks for address and password. The query is that of the authorization request that the operator comes from.
+// signIn requests address and password. Its query is that of the authorization request from which the operator comes.
 func (s *Server) signIn(v *visit) error {
 	name, hint := "", ""
 	if a := s.comesFrom(v); a != nil {
@@ -41,7 +41,7 @@ func (s *Server) signIn(v *visit) error {
 	return s.enter(v, o)
 }
 
-// half notes that an operator has given its password, and asks for its second factor.
+// half records that an operator has entered their password, and requests their second factor.
 func (s *Server) half(v *visit, o domain.Operator) error {
 	ctx := v.r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
@@ -54,7 +54,7 @@ func (s *Server) half(v *visit, o domain.Operator) error {
 	return v.redirect("/oauth/second-factor" + v.query())
 }
 
-// secondFactor asks for the code of the second factor.
+// secondFactor requests the code of the second factor.
 func (s *Server) secondFactor(v *visit) error {
 	ctx := v.r.Context()
 	id, err := ids.Parse[domain.OperatorPrefix](s.sessions.GetString(ctx, keyPending))
@@ -80,7 +80,7 @@ func (s *Server) secondFactor(v *visit) error {
 	return s.enter(v, o)
 }
 
-// begin gives the session a new public id, and notes the version of the account whose password was given.
+// begin gives the session a new public id, and records the version of the account whose password was entered.
 func (s *Server) begin(v *visit, o domain.Operator) {
 	ctx := v.r.Context()
 	s.sessions.Put(ctx, keyID, domain.NewSessionID().String())
@@ -88,7 +88,7 @@ func (s *Server) begin(v *visit, o domain.Operator) {
 	s.sessions.Put(ctx, keyVersion, o.Version)
 }
 
-// enter signs an operator in: the session gets a new token, so that one that was planted before is of no use.
+// enter signs an operator in. The session gets a new token, so a planted token is useless.
 func (s *Server) enter(v *visit, o domain.Operator) error {
 	ctx := v.r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
@@ -104,14 +104,14 @@ func (s *Server) enter(v *visit, o domain.Operator) error {
 	return v.redirect(v.next())
 }
 
-// Where an operator may go after it has signed in, besides an authorization request.
+// Destinations of an operator after the sign-in, besides an authorization request.
 const (
 	console     = "/admin" // the operators' area
 	accountPage = "/oauth/account"
 )
 
-// next is where an operator goes after it has signed in: to the page of the operators' area that asked for it, to the authorization
-// request that it comes from, else to the operators' area.
+// next returns where an operator goes after the sign-in: to the page of the operators' area that requested it, to the
+// authorization request that they come from, or else to the operators' area.
 func (v *visit) next() string {
 	if v.r.URL.RawQuery == "" {
 		return console
@@ -165,14 +165,14 @@ func (s *Server) link(v *visit) error {
 	return err
 }
 
-// comesFrom is the app that the operator comes from, and what it asks for; nil for none.
+// comesFrom returns the authorization request from which the operator comes; nil for none.
 func (s *Server) comesFrom(v *visit) *authorization {
 	if v.r.URL.RawQuery == "" || v.r.URL.Query().Has("to") {
 		return nil
 	}
 	a, err := s.asksFor(v)
 	if err != nil {
-		return nil // authorize says what is wrong
+		return nil // authorize reports the error
 	}
 	return a
 }

@@ -32,7 +32,7 @@ func (b *browser) plant(name, value string) {
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// owner is a connection of the database's owner, who sees all rows.
+// owner returns a connection of the database's owner, who sees all rows.
 func (w *world) owner() *pgx.Conn {
 	w.t.Helper()
 	if w.conn != nil {
@@ -47,13 +47,13 @@ func (w *world) owner() *pgx.Conn {
 	return conn
 }
 
-// try tries to sign in, and returns the answer.
+// try tries to sign in and returns the response.
 func (b *browser) try(email, with string) *page {
 	b.w.t.Helper()
 	return b.submit(b.get("/oauth/sign-in?"+b.w.request().Encode()), "email", email, "password", with)
 }
 
-// A wrong password, an unknown account and a disabled one get the same answer.
+// TestWrongSignIns checks that a wrong password, an unknown account, and a disabled account get the same response.
 func TestWrongSignIns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,7 +71,8 @@ func TestWrongSignIns(t *testing.T) {
 	}
 }
 
-// Attempts with wrong passwords wait longer and longer, in parallel too, and nobody is locked out: the owner's own browser passes.
+// TestSignInsAreThrottled checks that attempts with wrong passwords wait longer and longer, also in parallel. The account is
+// never locked: the owner's own browser passes.
 func TestSignInsAreThrottled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -100,7 +101,7 @@ func TestSignInsAreThrottled(t *testing.T) {
 		t.Errorf("one attempt after the wait: %d", p.StatusCode)
 	}
 	w.pass(5 * time.Second)
-	if p := w.browser().try(w.operator.Email, password); p.StatusCode != http.StatusSeeOther { // nobody is locked out
+	if p := w.browser().try(w.operator.Email, password); p.StatusCode != http.StatusSeeOther { // the account is never locked
 		t.Errorf("%d", p.StatusCode)
 	}
 	var lines int
@@ -109,7 +110,8 @@ func TestSignInsAreThrottled(t *testing.T) {
 	}
 }
 
-// One address that tries many accounts waits too; the wait of an account that does not exist is the same.
+// TestAnAddressIsThrottled checks that an address that tries many accounts has to wait too. The wait for an account that does not
+// exist is the same.
 func TestAnAddressIsThrottled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,7 +134,7 @@ func TestAnAddressIsThrottled(t *testing.T) {
 	}
 }
 
-// A second factor is asked for where there is one; a code works once, so does a recovery code.
+// TestSecondFactor checks that a second factor is requested if there is one, and that a code and a recovery code each work once.
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,7 +185,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
-// A one-time link sets a password that the policy allows, once, within a day; all sessions end.
+// TestOneTimeLinks checks that a one-time link sets a password that the policy allows, once, within a day, and ends all sessions.
 func TestOneTimeLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -232,7 +234,7 @@ func TestOneTimeLinks(t *testing.T) {
 	}
 }
 
-// An operator sees and ends its sessions, and sets up its second factor, soon after it has signed in.
+// TestAccount checks that an operator sees and ends their sessions, and sets up their second factor, soon after the sign-in.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -302,13 +304,14 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// An operator sees which apps act for it, at whichever tenant, and ends the access of one; those of others are not its own to end.
+// TestGrantsOfAnAccount checks that an operator sees which apps act for them at any tenant, and ends the access of one. They
+// cannot end the grants of others.
 func TestGrantsOfAnAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b, stranger := w.browser(), w.browser()
 	granted := w.exchange(b.allow(w.request("scope", "read:bookings"), w.operator.Email).Get("code")).is(t, 200, "")
-	w.sent(b.submit(b.get("/oauth/authorize?"+w.request().Encode()), "mode", "test", "decision", "allow")) // a code that nobody exchanges
+	w.sent(b.submit(b.get("/oauth/authorize?"+w.request().Encode()), "mode", "test", "decision", "allow")) // a code that is never exchanged
 	w.invite(w.tenant, "other@example.com", "owner")
 	others := stranger.follow(stranger.submit(stranger.get("/oauth/sign-in?to=/oauth/account"), "email", "other@example.com", "password", password))
 	account := b.get("/oauth/account")
@@ -341,15 +344,15 @@ func TestGrantsOfAnAccount(t *testing.T) {
 	w.refresh(granted.Refresh).is(t, 400, "invalid_grant")
 }
 
-// What is held of an operator as a person goes with its erasure: it cannot sign in or be enabled, its grants end, and no table has its
-// address or name.
+// TestAnOperatorIsErased checks that personal data of an operator is deleted with their erasure: they cannot sign in or be
+// enabled, their grants end, and no table has their address or name.
 func TestAnOperatorIsErased(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	granted := w.granted()
 	w.invite(w.tenant, "other@example.com", "owner")
 	w.invite(w.newTenant("Bikes"), w.operator.Email, "staff")
-	for range 2 { // an erasure that died after the first part is done again
+	for range 2 { // an erasure that crashed after the first part is repeated
 		if _, _, err := w.app.DisableOperator(t.Context(), by, w.operator.Email); err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +392,8 @@ func between(s, from, to string) string {
 	return out
 }
 
-// After the sign-in an operator comes to the page of the operators' area that asked for it, and to no other host and no other page.
+// TestWhereASignInLeads checks that an operator gets to the page of the operators' area that requested the sign-in, and to no
+// other host and no other page.
 func TestWhereASignInLeads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -416,7 +420,7 @@ func TestWhereASignInLeads(t *testing.T) {
 		if p := b.submit(b.get("/oauth/sign-in?"+query.Encode()), "email", w.operator.Email, "password", password); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != want {
 			t.Errorf("%q: %d %q, want %q", to, p.StatusCode, p.Header.Get("Location"), want)
 		}
-		// Signed in already, the form is shown again: so the password is asked for anew.
+		// The form is shown again to an operator who has signed in already, so the password is requested again.
 		if p := b.get("/oauth/sign-in?" + query.Encode()); p.StatusCode != http.StatusOK || !strings.Contains(p.body, `name="password"`) {
 			t.Errorf("%q: the form is not shown again: %d", to, p.StatusCode)
 		}

@@ -28,8 +28,9 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// tokenStore is fosite's storage over the app's verbs. A grant is one row, so what fosite writes in several steps is gathered between BeginTX
-// and Commit and becomes one statement, which changes the row only where it is as the request has read it.
+// tokenStore is fosite's storage on top of the app's use cases. A grant is one row, so the writes that fosite makes in several
+// steps are collected between BeginTX and Commit and become one statement. The statement changes the row only if it is as the
+// request has read it.
 type tokenStore struct {
 	App *app.App
 	Box *crypt.Box
@@ -69,7 +70,7 @@ func (*tokenStore) SetClientAssertionJWT(context.Context, string, time.Time) err
 	return fosite.ErrNotFound
 }
 
-// CreateAuthorizeCodeSession writes the grant that the code is for, narrowed to what the operator's role has.
+// CreateAuthorizeCodeSession writes the grant of the code, restricted to the scopes of the operator's role.
 func (t *tokenStore) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	s, okSession := r.GetSession().(*session)
 	c, okClient := r.GetClient().(client)
@@ -84,8 +85,9 @@ func (t *tokenStore) CreateAuthorizeCodeSession(ctx context.Context, signature s
 	return err
 }
 
-// GetAuthorizeCodeSession returns the grant of a code that may be exchanged now. A code that was exchanged before ends its grant, but
-// only when the request proves by client and verifier that the code was meant for it: else a stranger who has seen a code could end it.
+// GetAuthorizeCodeSession returns the grant of a code that can be exchanged now. A code that was exchanged before ends its grant,
+// but only if the request proves by client and verifier that the code was meant for it. Otherwise a stranger who has seen a code
+// could end the grant.
 func (t *tokenStore) GetAuthorizeCodeSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
 	g, err := t.read(ctx, unhex(signature), nil)
 	if err != nil {
@@ -104,9 +106,9 @@ func (t *tokenStore) GetAuthorizeCodeSession(ctx context.Context, signature stri
 	return t.request(ctx, g)
 }
 
-// InvalidateAuthorizeCodeSession remembers, for Commit, that a code is exchanged.
+// InvalidateAuthorizeCodeSession records, for Commit, that a code is exchanged.
 func (t *tokenStore) InvalidateAuthorizeCodeSession(ctx context.Context, _ string) error {
-	return nil // Commit exchanges the code when there is no refresh token that it takes the place of
+	return nil // Commit exchanges the code if no refresh token is exchanged
 }
 
 // GetPKCERequestSession returns the challenge of a code's grant. It stays with the grant, so a wrong verifier does not use it up.
@@ -126,8 +128,8 @@ func (*tokenStore) CreatePKCERequestSession(context.Context, string, fosite.Requ
 // DeletePKCERequestSession does nothing, for a code whose verifier was wrong stays bound to its challenge.
 func (*tokenStore) DeletePKCERequestSession(context.Context, string) error { return nil }
 
-// GetRefreshTokenSession returns the grant of a refresh token that may be exchanged now. One that was exchanged before ends the grant,
-// except for the one before the present within the app's leeway: that one gets what it was exchanged for.
+// GetRefreshTokenSession returns the grant of a refresh token that can be exchanged now. A token that was exchanged before ends
+// the grant, except for the previous token within the app's leeway, which gets the tokens that it was exchanged for.
 func (t *tokenStore) GetRefreshTokenSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
 	family, own := split(signature)
 	if family == nil {
@@ -155,7 +157,8 @@ func (t *tokenStore) GetRefreshTokenSession(ctx context.Context, signature strin
 	return r, nil
 }
 
-// successor opens what the previous refresh token was exchanged for, within the app's leeway; else it ends the grant.
+// successor decrypts the tokens that the previous refresh token was exchanged for, within the app's leeway. Otherwise it ends the
+// grant.
 func (t *tokenStore) successor(ctx context.Context, g domain.Grant, own []byte) (*domain.Tokens, error) {
 	if _, err := t.GetClient(ctx, g.AppID.String()); err != nil {
 		return nil, err
@@ -180,7 +183,7 @@ func sealedFor(g domain.Grant) []byte {
 	return fmt.Appendf(nil, "oauth_grants.successor %s %s %s", g.TenantID, caller.ModeOf(g.Livemode), g.ID)
 }
 
-// end revokes a grant whose code or token came twice, and returns what fosite answers as invalid_grant.
+// end revokes a grant whose code or token was used twice, and returns the error that fosite reports as invalid_grant.
 func (t *tokenStore) end(ctx context.Context, g domain.Grant, why domain.RevokeReason) error {
 	if g.RevokedAt != nil {
 		return fosite.ErrNotFound
@@ -193,8 +196,8 @@ func (t *tokenStore) end(ctx context.Context, g domain.Grant, why domain.RevokeR
 	return fosite.ErrNotFound
 }
 
-// request is a grant as fosite hands it on. Its redirect_uri is there only when the request has one, because OAuth 2.1 does not demand
-// one where the code is bound to a verifier.
+// request returns a grant in fosite's form. It has a redirect_uri only if the request has one, because OAuth 2.1 does not require
+// it if the code is bound to a verifier.
 func (t *tokenStore) request(ctx context.Context, g domain.Grant) (fosite.Requester, error) {
 	c, err := t.GetClient(ctx, g.AppID.String())
 	if err != nil {
@@ -228,21 +231,21 @@ type pending struct {
 
 type pendingKey struct{}
 
-// BeginTX begins to gather an exchange.
+// BeginTX starts to collect an exchange.
 func (*tokenStore) BeginTX(ctx context.Context) (context.Context, error) {
 	return context.WithValue(ctx, pendingKey{}, &pending{}), nil
 }
 
-// Rollback forgets what was gathered: nothing was written.
+// Rollback discards what was collected. Nothing was written.
 func (*tokenStore) Rollback(context.Context) error { return nil }
 
-// RotateRefreshToken gathers which refresh token is exchanged.
+// RotateRefreshToken records which refresh token is exchanged.
 func (*tokenStore) RotateRefreshToken(ctx context.Context, _, signature string) error {
 	_, pendingOf(ctx).exchange.Old = split(signature)
 	return nil
 }
 
-// CreateAccessTokenSession gathers the access token.
+// CreateAccessTokenSession records the access token.
 func (*tokenStore) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	p := pendingOf(ctx)
 	s, ok := r.GetSession().(*session)
@@ -253,14 +256,14 @@ func (*tokenStore) CreateAccessTokenSession(ctx context.Context, signature strin
 	return nil
 }
 
-// CreateRefreshTokenSession gathers the refresh token.
+// CreateRefreshTokenSession records the refresh token.
 func (*tokenStore) CreateRefreshTokenSession(ctx context.Context, signature, _ string, _ fosite.Requester) error {
 	p := pendingOf(ctx)
 	p.exchange.Family, p.exchange.Refresh = split(signature)
 	return nil
 }
 
-// Commit writes what was gathered, in one statement. It notes when another request was first.
+// Commit writes the collected exchange in one statement. It records when another request was first.
 func (t *tokenStore) Commit(ctx context.Context) error {
 	p := pendingOf(ctx)
 	if !slices.Equal(p.scopes, p.grant.Scopes) {
@@ -284,7 +287,7 @@ func (t *tokenStore) Commit(ctx context.Context) error {
 	return e.failed(err, nil)
 }
 
-// GetAccessTokenSession implements oauth2.AccessTokenStorage: the gateway looks access tokens up by itself.
+// GetAccessTokenSession implements oauth2.AccessTokenStorage. It is not used: the gateway looks up access tokens directly.
 func (*tokenStore) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
 	return nil, fosite.ErrNotFound
 }
@@ -323,14 +326,14 @@ func (t *tokenStore) read(ctx context.Context, code, family []byte) (domain.Gran
 	return g, nil
 }
 
-// exchange is what is known of one request to the token endpoint: fosite asks for the app and the grant several times.
+// exchange holds the data of one request to the token endpoint, because fosite requests the app and the grant several times.
 type exchange struct {
 	form       url.Values
 	source     string
 	app        domain.App
 	grant      *domain.Grant
 	superseded bool  // another request has exchanged the token meanwhile
-	failure    error // why no verdict was possible, such as a database that is away
+	failure    error // why no verdict was possible, such as a database that is unavailable
 }
 
 type exchangeKey struct{}
@@ -343,8 +346,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return e
 }
 
-// failed turns an error into one for fosite, which would call any a verdict on the client or the token: missing becomes ErrNotFound, and
-// every other one is kept.
+// failed turns an error into one for fosite, which would treat any error as a verdict on the client or the token. The error
+// missing becomes ErrNotFound, and every other one is kept.
 func (e *exchange) failed(err, missing error) error {
 	if err == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// strategy makes and recognises the codes and tokens. Their signatures, as fosite calls what is stored, are SHA-256 in hexadecimal;
-// that of a refresh token is the hash of its family and its own.
+// strategy creates and recognizes the codes and tokens. Their signatures, fosite's name for the stored values, are SHA-256 in
+// hexadecimal. The signature of a refresh token consists of the hash of its family and its own hash.
 type strategy struct{}
 
 var _ oauth2.CoreStrategy = strategy{}
@@ -74,7 +74,7 @@ func valid(ok bool) error {
 	return nil
 }
 
-// issue is where the tokens of a request are remembered until they are stored.
+// issue returns where the tokens of a request are kept until they are stored.
 func issue(r fosite.Requester) *domain.Tokens {
 	s, ok := r.GetSession().(*session)
 	if !ok {
@@ -86,7 +86,7 @@ func issue(r fosite.Requester) *domain.Tokens {
 	return s.issued
 }
 
-// split parts the signature of a refresh token into the hashes of its family and its own, nil when it is none.
+// split splits the signature of a refresh token into the hashes of its family and its own; nil if it is malformed.
 func split(signature string) (family, own []byte) {
 	raw, err := hex.DecodeString(signature)
 	if err != nil || len(raw) != 64 {

@@ -69,7 +69,7 @@ func (s *Server) revokeReused(ctx context.Context, r *http.Request, err error) e
 	return fosite.ErrInvalidGrant
 }
 
-// exchange reads the form of a request of an app, which says by client_id who it is.
+// exchange reads the form of an app's request, which identifies the app by client_id.
 func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error) {
 	r := c.Request
 	e := &exchange{source: r.Header.Get("X-Forwarded-For"), form: url.Values{}}
@@ -87,7 +87,7 @@ func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error
 	return ctx, r, nil
 }
 
-// client reads the form of a request with the client that it names in one way.
+// client reads the form of a request and checks that it names the client in only one way.
 func (s *Server) client(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	form, err := readForm(w, r)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Server) client(w http.ResponseWriter, r *http.Request) (url.Values, err
 	return form, nil
 }
 
-// allowRegistered lets scripts of an origin that an app has registered read a refusal that names no app.
+// allowRegistered lets scripts of an origin that an app has registered read an error that names no app.
 func (s *Server) allowRegistered(ctx context.Context, h http.Header, origin string) {
 	if origin == "" {
 		return
@@ -120,7 +120,8 @@ func (s *Server) allowRegistered(ctx context.Context, h http.Header, origin stri
 	}
 }
 
-// allowOrigin lets the scripts of an app's own pages read the answer: the CORS protocol of the Fetch standard. No cookie counts here.
+// allowOrigin lets the scripts of an app's own pages read the response: the CORS protocol of the Fetch standard. Cookies are
+// ignored here.
 func (s *Server) allowOrigin(ctx context.Context, h http.Header, origin, clientID string) {
 	if origin == "" {
 		return
@@ -131,8 +132,8 @@ func (s *Server) allowOrigin(ctx context.Context, h http.Header, origin, clientI
 	}
 }
 
-// readForm reads a form out of the body: parameters in the query do not count (RFC 6749, section 3.2), empty ones are absent, and none
-// may come twice.
+// readForm reads a form from the body. Parameters in the query are ignored (RFC 6749, section 3.2), empty ones are absent, and
+// none may appear twice.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
 		return nil, fosite.ErrInvalidRequest.WithHint("The body must be application/x-www-form-urlencoded.")
@@ -148,7 +149,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return once(form)
 }
 
-// formParams are the parameters that count, besides those of an authorization request; others are ignored.
+// formParams are the known parameters, besides those of an authorization request. Others are ignored.
 var formParams = []string{"grant_type", "code", "code_verifier", "refresh_token", "token", "token_type_hint", "client_secret", "client_assertion", "client_assertion_type"}
 
 // once drops empty parameters, and refuses one that appears twice.
@@ -165,7 +166,8 @@ func once(form url.Values) (url.Values, error) {
 	return form, nil
 }
 
-// refuse writes an error of the token endpoint: RFC 6749, section 5.2. One that is no verdict on the request is 503 or 500.
+// refuse writes an error of the token endpoint: RFC 6749, section 5.2. An error that is not a verdict on the request is 503 or
+// 500.
 func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) error {
 	e := exchangeOf(ctx)
 	if e.failure != nil {
@@ -213,7 +215,7 @@ func (s *Server) revoke(c *gin.Context) error {
 	return nil
 }
 
-// revoker ends the grant of any of its tokens. A token of another app, or none at all, changes nothing and is no error.
+// revoker ends a grant by any of its tokens. A token of another app, or an invalid one, changes nothing and is not an error.
 type revoker struct{ *tokenStore }
 
 // RevokeToken implements fosite.RevocationHandler.
@@ -227,7 +229,7 @@ func (v revoker) RevokeToken(ctx context.Context, token string, _ fosite.TokenTy
 	return e.failed(err, nil)
 }
 
-// grantOf returns the grant of an app that a token is of, nil when it is of none.
+// grantOf returns the grant of an app to which a token belongs; nil if it belongs to none.
 func (v revoker) grantOf(ctx context.Context, token, clientID string) (*domain.GrantID, error) {
 	var g domain.Grant
 	var err error
@@ -245,7 +247,7 @@ func (v revoker) grantOf(ctx context.Context, token, clientID string) (*domain.G
 	return &g.ID, err
 }
 
-// introspect says what an access token stands for: RFC 7662, section 2.2. Other processes alone may ask.
+// introspect returns what an access token stands for: RFC 7662, section 2.2. Only other processes may call it.
 func (s *Server) introspect(c *gin.Context) error {
 	form, err := readForm(c.Writer, c.Request)
 	if err != nil {

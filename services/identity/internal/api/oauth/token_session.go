@@ -22,7 +22,7 @@ type session struct {
 	mode     caller.Mode
 	by       domain.Origin
 
-	// Of an exchange: the grant, the tokens that are being made, and those to answer again.
+	// Of an exchange: the grant, the new tokens, and the tokens to return again.
 	grant  domain.Grant
 	issued *domain.Tokens
 	replay *domain.Tokens

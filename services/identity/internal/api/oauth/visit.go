@@ -46,7 +46,7 @@ type visit struct {
 	back    string     // where a form of this page may lead to, besides this site: the origin of an app's redirect URI
 }
 
-// visits runs h with the browser's session, which is written before the answer begins.
+// visits runs h with the browser's session, which is written before the response begins.
 func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 	return func(c *gin.Context) (err error) {
 		r := c.Request
@@ -90,31 +90,31 @@ func (v *visit) query() string {
 	return "?" + v.r.URL.RawQuery
 }
 
-// frame is what every page has around it, with a form token.
+// frame returns the surrounding parts of every page, with a form token.
 func (v *visit) frame() pages.Frame {
 	return pages.Frame{Text: v.Text, Form: v.formKey().Token(v.s.Now().Add(formLifetime)), Query: v.query()}
 }
 
-// formKey binds a form to the browser, its session and the request that it is about.
+// formKey binds a form to the browser, its session, and its request.
 func (v *visit) formKey() web.FormKey {
 	return web.FormKey{Secret: v.browser + " " + v.s.sessions.Token(v.r.Context()), About: v.r.URL.Path + "\x00" + v.r.URL.RawQuery}
 }
 
-// genuine reports whether the form that was sent is one that this browser was shown, for this request.
+// genuine reports whether the form that was sent was shown to this browser for this request.
 func (v *visit) genuine() bool { return v.formKey().Genuine(v.form.Get("form"), v.s.Now()) }
 
-// show answers with a page.
+// show responds with a page.
 func (v *visit) show(status int, page templ.Component) error {
 	return v.s.site.Show(v.w, v.r, web.Page{Status: status, Lang: v.Lang, Policy: web.Policy{Form: v.back}, Body: page})
 }
 
-// redirect sends the browser on.
+// redirect redirects the browser.
 func (v *visit) redirect(to string) error {
 	v.s.site.Redirect(v.w, to)
 	return nil
 }
 
-// broken answers an error that is no verdict on the request.
+// broken responds with an error that is not a verdict on the request.
 func (v *visit) broken(err error) {
 	obs.Add(v.r.Context(), slog.String("error", err.Error()))
 	v.w.Header().Set("Retry-After", "1")
@@ -127,7 +127,7 @@ func (v *visit) requestHash() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// operator returns who has signed in, nil for nobody.
+// operator returns who has signed in; nil without a sign-in.
 func (v *visit) operator() (*domain.Operator, error) {
 	ctx := v.r.Context()
 	id, err := ids.Parse[domain.OperatorPrefix](v.s.sessions.GetString(ctx, keyOperator))
@@ -144,7 +144,7 @@ func (v *visit) operator() (*domain.Operator, error) {
 	return &o, nil
 }
 
-// wrong puts an error of a sign-in into words, with its status; it returns "" for an error that is not one.
+// wrong returns the text and the status for an error of a sign-in. It returns "" for any other error.
 func (v *visit) wrong(err error, otherwise string) (int, string) {
 	var wait *app.WaitError
 	switch {
@@ -158,7 +158,7 @@ func (v *visit) wrong(err error, otherwise string) (int, string) {
 	return 0, ""
 }
 
-// network is the client's network, by which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
+// network returns the client's network, by which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
 func (v *visit) network() string {
 	address := v.r.Header.Get("X-Forwarded-For")
 	ip, err := netip.ParseAddr(address)
