@@ -23,7 +23,7 @@ func rules(t *testing.T, args ...string) map[string]any {
 	return nil
 }
 
-// Each alert fires when it should, and not before.
+// TestAlerts checks that each alert fires when it should, and not before.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	promtool, dir := tool(t, "PROMTOOL"), t.TempDir()
@@ -51,7 +51,8 @@ func TestAlerts(t *testing.T) {
 
 var heading = regexp.MustCompile(`(?m)^#+ (\w+)$`)
 
-// The address of each alert's runbook is a heading of docs/operations.md, wherever the page is published.
+// TestRunbooks checks that the address of each alert's runbook is a heading of docs/operations.md, wherever the page is
+// published.
 func TestRunbooks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/operations.md")
@@ -84,7 +85,8 @@ func TestRunbooks(t *testing.T) {
 
 var aService = regexp.MustCompile(`=~?\\?"[a-z|]*\b(?:identity|customers|bookings|payments|webhooks)\b`)
 
-// Alerts and dashboards name no service except the gateway: a new service is monitored without a change to them.
+// TestAlertsAndDashboardsNameNoService checks that alerts and dashboards name no service except the gateway, so that a new
+// service is monitored without a change to them.
 func TestAlertsAndDashboardsNameNoService(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"alerts.yaml", "dashboards/holdfast.json"} {

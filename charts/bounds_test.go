@@ -12,7 +12,8 @@ import (
 
 var quoted = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 
-// Each setting in the table of bounds belongs to a service, and its default there equals the default in the code.
+// TestBoundsAreTheSettings checks that each setting in the table of bounds belongs to a service, and that its default there
+// equals the default in the code.
 func TestBoundsAreTheSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/operations.md")

@@ -94,7 +94,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Values that cannot work are refused with an error that names them.
+// TestBadValues checks that values that cannot work are refused with an error that names them.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]string{
@@ -117,7 +117,7 @@ func TestBadValues(t *testing.T) {
 		"services.bookings.database=false":                         "database",
 		"defaults.replica=3":                                       "replica",
 		"paymentz.replicas=2":                                      "paymentz",
-		"bookings.replicas=3":                                      "bookings", // the form of the values before there was services
+		"bookings.replicas=3":                                      "bookings", // the form of the values before services existed
 		"global.image.tag=1":                                       "global",
 		"edges[0].from=ingress,edges[0].to={gatweay}":              `edges: "gatweay" is neither a service nor one of networks`,
 		"edges[0].from=outside,edges[0].to={gateway}":              `edges: "outside" is neither a service nor one of networks`,
@@ -139,7 +139,8 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Behind a proxy every client has the proxy's address, unless the gateway knows the number of proxies.
+// TestAWayInNeedsHops checks that an ingress or an HTTPRoute requires the number of proxies. Without it, every client would have
+// the proxy's address.
 func TestAWayInNeedsHops(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"ingress", "httpRoute"} {
@@ -268,8 +269,8 @@ func podOf(o object) any {
 	return at(o.Spec, "template", "spec")
 }
 
-// The upkeep job runs the service's jobs with the owner's secret, which no serving pod has, and has the same network
-// policies as the migration.
+// TestUpkeepRunsAsTheOwner checks that the upkeep job runs the service's jobs with the owner's secret, which no serving pod has,
+// and that it has the same network policies as the migration.
 func TestUpkeepRunsAsTheOwner(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -331,8 +332,8 @@ func TestEveryServiceHasItsParts(t *testing.T) {
 	}
 }
 
-// A tag may be longer than a label allows, and end with a character with which a label may not end; the label is then
-// its beginning.
+// TestLongTagsMakeLabels checks tags that are longer than a label may be, or whose truncation ends with a character that a label
+// must not end with. The label is then the beginning of the tag.
 func TestLongTagsMakeLabels(t *testing.T) {
 	t.Parallel()
 	for tag, label := range map[string]string{
@@ -355,7 +356,7 @@ func TestLongTagsMakeLabels(t *testing.T) {
 	}
 }
 
-// count counts the services for which such is true.
+// count counts the services for which such returns true.
 func count(such func(proto.Service) bool) int {
 	n := 0
 	for _, s := range proto.Services() {
@@ -366,7 +367,7 @@ func count(such func(proto.Service) bool) int {
 	return n
 }
 
-// The hook Jobs need nothing that is missing in a failed or first installation.
+// TestMigrationsNeedOnlyTheirSecret checks that the hook Jobs need nothing that is missing in a failed or first installation.
 func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -419,7 +420,7 @@ func calls(service, upstream string) bool {
 	return ok && slices.Contains(s.Calls, upstream)
 }
 
-// Each variable that the charts set is a setting of the service.
+// TestSettingsAreKnown checks that each variable that the charts set is a setting of the service.
 func TestSettingsAreKnown(t *testing.T) {
 	t.Parallel()
 	known := map[string]map[string][]string{}
@@ -444,7 +445,8 @@ func TestSettingsAreKnown(t *testing.T) {
 	}
 }
 
-// Kubernetes accepts what is rendered. Objects of operators are left out, because their schemas are not built in.
+// TestKubernetesTakesIt checks that Kubernetes accepts the rendered objects. Objects of operators are omitted, because their
+// schemas are not built in.
 func TestKubernetesTakesIt(t *testing.T) {
 	t.Parallel()
 	validate := tool(t, "KUBECTL_VALIDATE")
@@ -469,7 +471,7 @@ func TestKubernetesTakesIt(t *testing.T) {
 	}
 }
 
-// skaffold.yaml builds every service from existing paths, and deploys this chart.
+// TestSkaffold checks that skaffold.yaml builds every service from existing paths, and deploys this chart.
 func TestSkaffold(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../skaffold.yaml")

@@ -65,7 +65,7 @@ func allowed(t *testing.T, rendered string) (in, out []string) {
 	return in, out
 }
 
-// The policies allow the connections of the list, and no others.
+// TestPoliciesAreTheEdges checks that the policies allow exactly the connections of the list.
 func TestPoliciesAreTheEdges(t *testing.T) {
 	t.Parallel()
 	in, out := allowed(t, must(t, variants["dev"]...))
@@ -74,7 +74,7 @@ func TestPoliciesAreTheEdges(t *testing.T) {
 	}
 }
 
-// Edges in the values are added to those of the list; an edge that exists changes nothing.
+// TestEdgesAdd checks that edges in the values are added to those of the list. An edge that exists changes nothing.
 func TestEdgesAdd(t *testing.T) {
 	t.Parallel()
 	added := "edges[0].from=webhooks,edges[0].to={customers,postgres},edges[1].from=bookings,edges[1].to={otlp}"
@@ -100,7 +100,7 @@ func TestEdgesAdd(t *testing.T) {
 	}
 }
 
-// outside returns the ports at which the policy allows connections to public addresses, a list for each rule.
+// outside returns the ports at which the policy allows connections to public addresses, one list per rule.
 func outside(policy object) (rules [][]int) {
 	for _, rule := range list(policy.Spec["egress"]) {
 		if at(rule, "to", 0, "ipBlock", "cidr") != "0.0.0.0/0" {
@@ -117,7 +117,8 @@ func outside(policy object) (rules [][]int) {
 	return rules
 }
 
-// Clients reach the public services and no others; only a service that reaches a network has access to it.
+// TestPublicServicesAndReaches checks that clients reach only the public services, and that only a service that reaches a network
+// has access to it.
 func TestPublicServicesAndReaches(t *testing.T) {
 	t.Parallel()
 	ports := map[string][]int{"receivers": {80, 443, 8080, 8443}, "gateways": {443}}
@@ -150,8 +151,8 @@ func TestPublicServicesAndReaches(t *testing.T) {
 	}
 }
 
-// Of all pods only those of payments reach payment gateways. These have public addresses: no private one is among them, as
-// none is among those of receivers.
+// TestOnlyPaymentsReachesGateways checks that only the pods of payments reach payment gateways. These have public addresses: no
+// private address is allowed for them, or for receivers.
 func TestOnlyPaymentsReachesGateways(t *testing.T) {
 	t.Parallel()
 	for _, s := range proto.Services() {

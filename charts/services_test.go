@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// An entry of the list is a service: an entry without fields has everything that every service has.
+// TestAnEntryIsAService checks that an entry of the list is a service: an entry without fields has everything that every service
+// has.
 func TestAnEntryIsAService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -72,8 +73,8 @@ func find(t *testing.T, rendered, kind, name string) object {
 	return object{}
 }
 
-// A service that calls others gets their addresses by one pattern, and a separate address for each service that the
-// pattern does not fit.
+// TestUpstreams checks that a service that calls others gets their addresses by one pattern, and a separate address for each
+// service that does not match the pattern.
 func TestUpstreams(t *testing.T) {
 	t.Parallel()
 	for _, o := range objects(t, must(t, "--set", "services.identity.port=8090")) {
@@ -101,7 +102,8 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// The block of a service overrides the defaults, also with false and empty values, and keeps the other keys of a map.
+// TestServicesOverrideDefaults checks that the block of a service overrides the defaults, also with false and empty values, and
+// keeps the other keys of a map.
 func TestServicesOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	out := must(t, "--set", "defaults.replicas=5,defaults.pdb.maxUnavailable=2,defaults.nodeSelector.pool=api,"+
@@ -139,7 +141,7 @@ var clusterValues = []string{"--set", strings.Join([]string{
 	"defaults.priorityClassName=serving", "defaults.serviceMonitor.enabled=true", "defaults.serviceMonitor.labels.release=prometheus",
 }, ",")}
 
-// The values of a platform team reach the objects.
+// TestClusterValues checks that the values of a platform team are applied to the objects.
 func TestClusterValues(t *testing.T) {
 	t.Parallel()
 	out := must(t, clusterValues...)
@@ -168,7 +170,8 @@ func TestClusterValues(t *testing.T) {
 	}
 }
 
-// The scheduling settings hold for all pods of a service: its own, and those of its migration and jobs.
+// TestSchedulingReachesAllPods checks that the scheduling settings apply to all pods of a service: its own, and those of its
+// migration and jobs.
 func TestSchedulingReachesAllPods(t *testing.T) {
 	t.Parallel()
 	const pool = "webhooks"
@@ -186,7 +189,8 @@ func TestSchedulingReachesAllPods(t *testing.T) {
 	}
 }
 
-// KEDA gets the same broker, group, topics, TLS and SASL as the service; only its login is its own.
+// TestKedaFollowsTheService checks that KEDA gets the same broker, group, topics, TLS, and SASL as the service. Only its login is
+// its own.
 func TestKedaFollowsTheService(t *testing.T) {
 	t.Parallel()
 	out := must(t, append(variants["production"], "--set", "services.bookings.autoscaling.keda.enabled=true,"+

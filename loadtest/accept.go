@@ -27,7 +27,7 @@ func acceptUnit(number string) string {
 	return fmt.Sprintf(`('%s' || lpad(to_hex(%s), 12, '0'))::uuid`, acceptUnits, number)
 }
 
-// What pgbench writes has ids of these prefixes, before its number.
+// pgbench writes ids with these prefixes, followed by its number.
 const (
 	bareInvoice = "ffffffff-0003-7000-8000-"
 	bareEvent   = "ffffffff-0004-7000-8000-" // and 0002, of the quote
@@ -48,8 +48,8 @@ type acceptance struct {
 	app      string    // URL of that database with the service's own role
 }
 
-// accept compares POST /quotes/{id}/accept with what it sends to both databases, in pgbench. pgbench runs the statements of one
-// database after those of the other: an accept's time is the sum of both.
+// accept compares POST /quotes/{id}/accept with the statements that it sends to both databases, in pgbench. pgbench runs the
+// statements of one database after those of the other, so an accept's time is the sum of both.
 func (b *bench) accept(ctx context.Context, c *chain) error {
 	pgbench, err := sqlbench.Find()
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *acceptance) request(quote, key string) []byte {
 	return a.operator.request(http.MethodPost, "/quotes/"+quote+"/accept", "accept-"+key)
 }
 
-// newQuote makes a sent quote for the first unit on a day and returns its id.
+// newQuote creates a sent quote for the first unit on a day and returns its id.
 func (a *acceptance) newQuote(ctx context.Context, day time.Time) (string, error) {
 	unit, err := ids.Parse[unitPrefix](ids.FromUUID[unitPrefix](acceptUnitUUID).String())
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *acceptance) newQuote(ctx context.Context, day time.Time) (string, error
 	return id, a.call(ctx, send, http.StatusOK, &struct{}{})
 }
 
-// sentQuotes makes the quotes that the service accepts, each of a slot of its own, and as many for pgbench.
+// sentQuotes creates the quotes that the service accepts, each with its own slot, and as many for pgbench.
 func (b *bench) sentQuotes(ctx context.Context, a *acceptance) error {
 	template, err := a.newQuote(ctx, recordedDay.AddDate(-1, 0, 0))
 	if err != nil {
@@ -164,8 +164,8 @@ func (b *bench) sentQuotes(ctx context.Context, a *acceptance) error {
 	return bulk.Settle(ctx, a.db, "quotes")
 }
 
-// acceptScripts records one accept in both services and makes two scripts from each part: one whose events stay in the outbox, and
-// one whose events the relays publish. An attempt whose recording holds something else besides is repeated.
+// acceptScripts records one accept in both services and creates two scripts from each part: one whose events stay in the outbox,
+// and one whose events the relays publish. An attempt whose recording contains anything else is repeated.
 func (b *bench) acceptScripts(ctx context.Context, a *acceptance) (kept, sent sides, err error) {
 	for try := range 5 {
 		kept, sent, err = b.recordAccept(ctx, a, try)
@@ -230,8 +230,8 @@ func (a *acceptance) free(db *pgx.Conn, table, prefix string) func(ctx context.C
 // variations says what differs between two accepts.
 type variations struct{ quotes, bookings sqlbench.Vary }
 
-// vary returns what differs in the recorded statements: ids, numbers, key, slot, and the time until which the accept has its
-// quote, which no completer may find past. pgbench's quotes follow behind the first `spare`.
+// vary returns what differs in the recorded statements: ids, numbers, key, slot, and the time until which the accept reserves its
+// quote. A completer must never find that this time has passed. pgbench's quotes follow after the first `spare`.
 func (a *acceptance) vary(ctx context.Context, quote, key string, body []byte, spare int, hash string) (v variations, err error) {
 	var accepted struct {
 		Booking  ids.ID[bookingPrefix]       `json:"booking_id"`
@@ -298,7 +298,7 @@ func event(st sqlbench.Statement, i int, hash string) string {
 	return ""
 }
 
-// beginsAcceptTrip is beginsTrip for what customers sends for an accept.
+// beginsAcceptTrip is beginsTrip for the statements that customers sends for an accept.
 func beginsAcceptTrip(before, s sqlbench.Statement) bool {
 	after := func(start string) bool { return strings.HasPrefix(before.SQL, start) }
 	is := func(start string) bool { return strings.HasPrefix(s.SQL, start) }

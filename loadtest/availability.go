@@ -20,10 +20,10 @@ import (
 const (
 	calendarUnits = 20 // of the requested calendar, each with eight slots a day
 	calendarDays  = "from=2040-01-01&to=2040-03-02"
-	shownBookings = 1000 // on these days, however many are stored
+	shownBookings = 1000 // on these days, regardless of how many are stored
 )
 
-// storedBookings are the table sizes for which the answer's time is compared.
+// storedBookings are the table sizes for which the response time is compared.
 var storedBookings = []int{shownBookings, 50_000, 500_000}
 
 // calendarRow returns what differs in the n-th booking of the calendar: the first bookings are on the requested days,
@@ -90,7 +90,7 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// calendar makes a service with its units, and a booking that is copied to fill them.
+// calendar creates a service with its units, and a booking that is copied to fill them.
 func (s *shop) calendar(ctx context.Context) (service string, template [16]byte, err error) {
 	var made struct {
 		ID string `json:"id"`
@@ -191,7 +191,7 @@ func (b *bench) race(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// attempt returns the status of one create, 0 without an answer.
+// attempt returns the status of one create, 0 without a response.
 func (s *shop) attempt(ctx context.Context, client *http.Client, body string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/api/v1/bookings", strings.NewReader(body))
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *shop) attempt(ctx context.Context, client *http.Client, body string) in
 	return res.StatusCode
 }
 
-// The largest catalogue of one answer: every price on every day.
+// The largest catalogue of one response: every price on every day.
 const (
 	pricedPackages = 500
 	pricedRules    = 200 // all of them apply together
@@ -217,7 +217,7 @@ const (
 	pricedDays     = "from=2040-02-01&to=2040-04-02" // 62 days, with other rules on each
 )
 
-// pricing measures the processor time of an answer with the largest number of prices and rules that the caps allow.
+// pricing measures the processor time of a response with the largest number of prices and rules that the caps allow.
 func (b *bench) pricing(ctx context.Context, s *shop) error {
 	service := ids.New[servicePrefix]()
 	if err := s.price(ctx, service.UUID()); err != nil {

@@ -15,21 +15,21 @@ import (
 	"holdfast.dev/loadtest/internal/load"
 )
 
-// The days of the bookings that are made through the API run from firstDay to the template's. recordedDay is the day of
-// the booking whose SQL is recorded, near the last day that the contract allows. pgbench is not limited by the contract
-// and books later days.
+// The days of the bookings that are created through the API range from firstDay to the template's day. recordedDay is the day of
+// the booking whose SQL is recorded, near the last day that the contract allows. The contract does not limit pgbench, which books
+// later days.
 var (
 	firstDay    = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	recordedDay = time.Date(2199, 3, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// units are booked in turn, so that parallel requests never want the same one. raceUnit is one more.
+// units are booked in turn, so that parallel requests never compete for the same one. raceUnit is one more.
 const (
 	units    = 64
 	raceUnit = units
 )
 
-// shop is the tenant whose bookings are made and listed.
+// shop is the tenant whose bookings are created and listed.
 type shop struct {
 	addr, key, live string // the gateway's address, and the keys of test and live mode
 	tenant          [16]byte
@@ -169,7 +169,7 @@ func (s *shop) bookingBody(unit int, day time.Time) string {
 		s.customer, s.pack, s.units[unit], day.Format(time.DateOnly))
 }
 
-// book makes one booking of the first unit and returns its id.
+// book creates one booking of the first unit and returns its id.
 func (s *shop) book(ctx context.Context, key string, day time.Time) (string, error) {
 	var made struct {
 		ID string `json:"id"`

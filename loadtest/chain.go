@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// chain is what the figures of leads, quotes and invoices need.
+// chain holds the data for the figures of leads, quotes, and invoices.
 type chain struct {
 	shop                    // the tenant demo, through the gateway
 	db       *pgx.Conn      // in the customers database, not subject to row-level security
@@ -98,7 +98,7 @@ func (c *chain) made(ctx context.Context, key, path, body string) (string, error
 	return made.ID, err
 }
 
-// as returns the tenant of a key as it calls the customers service.
+// as returns the operator with which the tenant of a key calls the customers service.
 func (c *chain) as(ctx context.Context, key string) (*operator, error) {
 	var me struct {
 		Tenant ids.Tenant `json:"tenant_id"`
@@ -128,26 +128,26 @@ func (o *operator) request(method, path, key string) []byte {
 	return load.Request(method, path, headers, "")
 }
 
-// target is the customers service, with the n-th request.
+// target returns the customers service as a target, with the n-th request.
 func (c *chain) target(nth func(n int) []byte) load.Target {
 	return load.Target{Addr: c.addr, Nth: nth, Status: http.StatusOK}
 }
 
-// manyTenants is how many tenants open invoices at once, beside one.
+// manyTenants is how many tenants open invoices at the same time, in the comparison with one tenant.
 const manyTenants = 16
 
 // invoiceLine is one line of an invoice or a quote.
 const invoiceLine = `{"description":"A day on the water, with skipper","quantity":1,"unit_amount":{"amount":100000,"currency":"USD"},"tax_rate_bps":1900}`
 
-// invoice is the body of POST /invoices with as many lines.
+// invoice returns the body of POST /invoices with that many lines.
 func invoice(customer string, lines int) string {
 	return fmt.Sprintf(`{"customer_id":%q,"line_items":[%s]}`, customer, strings.TrimSuffix(strings.Repeat(invoiceLine+",", lines), ","))
 }
 
-// rowOf is the id of the n-th copy, of a kind.
+// rowOf returns the id of the n-th copy of a kind.
 func rowOf[P ids.Prefix](n int) string { return ids.FromUUID[P](rowUUID(n)).String() }
 
-// copied is what differs in the n-th copy of a resource.
+// copied returns what differs in the n-th copy of a resource.
 func copied(more map[string]string) map[string]string {
 	own := map[string]string{"id": listed["id"]}
 	for column, sql := range more {
@@ -197,7 +197,7 @@ func (b *bench) opens(ctx context.Context, c *chain) error {
 	return nil
 }
 
-// drafts makes a tenant with invoices that are not open.
+// drafts creates a tenant with invoices that are not open.
 func (b *bench) drafts(ctx context.Context, c *chain, slug string) (*operator, error) {
 	key, err := b.tenant(ctx, slug)
 	if err != nil {
@@ -224,7 +224,7 @@ func (b *bench) drafts(ctx context.Context, c *chain, slug string) (*operator, e
 	return c.as(ctx, key)
 }
 
-// pdf measures the PDFs of a usual invoice and of a long one.
+// pdf measures the PDFs of a typical invoice and of a long one.
 func (b *bench) pdf(ctx context.Context, c *chain) error {
 	o, err := c.as(ctx, c.key)
 	if err != nil {
@@ -264,7 +264,7 @@ func (b *bench) pdf(ctx context.Context, c *chain) error {
 	return nil
 }
 
-// openInvoice makes an open invoice with as many lines, which may be more than the contract allows.
+// openInvoice creates an open invoice with that many lines, which may be more than the contract allows.
 func (c *chain) openInvoice(ctx context.Context, lines int) (string, error) {
 	id, err := c.made(ctx, c.key, "/invoices", invoice(c.customer, 1))
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// The operators' area: how many operators are signed in, each in a browser, how many pages each opens in a second, and how many of them follow the live pages.
+// The operators' area: how many operators are signed in, each in a browser, how many pages each opens per second, and how many of
+// them have a live page open.
 const (
 	browsers        = 50
 	pace            = 2
@@ -69,8 +70,8 @@ func (b *bench) console(ctx context.Context) error {
 	return nil
 }
 
-// operator invites the n-th operator of the seeded tenant, who chooses a password, signs in as a browser does and opens a first page. It returns
-// the cookies that its browser sends with the next one.
+// operator invites the n-th operator of the seeded tenant, who sets a password, signs in as a browser does, and opens a first
+// page. It returns the cookies that the browser sends with the next one.
 func (b *bench) operator(ctx context.Context, d *desk, n int) (string, error) {
 	var invited struct {
 		Email, Link string
@@ -83,7 +84,7 @@ func (b *bench) operator(ctx context.Context, d *desk, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	jar, _ := cookiejar.New(nil) // it has no error
+	jar, _ := cookiejar.New(nil) // it never returns an error
 	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	page := ""
 	for _, step := range []struct {
@@ -111,7 +112,7 @@ func (b *bench) operator(ctx context.Context, d *desk, n int) (string, error) {
 	return strings.Join(cookies, "; "), nil
 }
 
-// send sends a browser's request through the gateway, and returns the page that answers it.
+// send sends a browser's request through the gateway, and returns the page in the response.
 func (d *desk) send(ctx context.Context, client *http.Client, method, path string, form url.Values, status int) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+d.addr+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -130,17 +131,17 @@ func (d *desk) send(ctx context.Context, client *http.Client, method, path strin
 	return string(text), err
 }
 
-// page is the request of a page of the seeded tenant's test data.
+// page returns the request for a page of the seeded tenant's test data.
 func (d *desk) page(session int, path string) []byte {
 	return load.Request(http.MethodGet, pagesPath+path, []string{"Cookie: " + d.sessions[session], "Accept-Encoding: gzip"}, "")
 }
 
-// plain is the request of a page that is not compressed.
+// plain returns the request for a page without compression.
 func (d *desk) plain(path string) []byte {
 	return load.Request(http.MethodGet, pagesPath+path, []string{"Cookie: " + d.sessions[0]}, "")
 }
 
-// clicks has all browsers open pages at their pace, whether or not the pages before have come.
+// clicks makes all browsers open pages at their pace, whether or not the previous pages have loaded.
 func (b *bench) clicks(ctx context.Context, d *desk) error {
 	id, err := d.book(ctx, "console", recordedDay.AddDate(-2, 0, 0))
 	if err != nil {
@@ -219,7 +220,7 @@ func (b *bench) month(ctx context.Context, d *desk) error {
 	return nil
 }
 
-// leftOut is what a calendar says of the bookings that it has no room for.
+// leftOut matches the number of bookings that a calendar has no room for.
 var leftOut = regexp.MustCompile(`data-more="(\d+)"`)
 
 // monthRow returns what differs in the n-th booking: the first fill the month, all others the days before it.
@@ -234,7 +235,7 @@ var monthRow = func() map[string]string {
 	}
 }()
 
-// monthOf makes a service with its units, and a booking that is copied to fill them.
+// monthOf creates a service with its units, and a booking that is copied to fill them.
 func (d *desk) monthOf(ctx context.Context) (service string, template [16]byte, err error) {
 	var made struct {
 		ID string `json:"id"`
@@ -257,7 +258,7 @@ func (d *desk) monthOf(ctx context.Context) (service string, template [16]byte, 
 	return service, id.UUID(), err
 }
 
-// live measures what the console holds for each page that follows what happens.
+// live measures the memory that the console uses for each live page.
 func (b *bench) live(ctx context.Context, d *desk) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -290,8 +291,8 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 	return nil
 }
 
-// held is how many bytes a process holds in its heap and its stacks after a collection of garbage, by its own metrics. What it has of the
-// system besides is room that it keeps for later.
+// held returns how many bytes a process uses in its heap and its stacks after a garbage collection, by its own metrics. The rest
+// of its memory is reserved for later use.
 func held(ctx context.Context, addr string) (int64, error) {
 	if _, err := get(ctx, "http://"+addr+"/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err

@@ -92,8 +92,8 @@ func rateRow(figure string, ours, bare, least float64) report.Row {
 	return r
 }
 
-// create compares POST /bookings with the same transaction in pgbench: each books another unit or day, with price,
-// deposit, customer, claim, idempotency record, stored answer and event.
+// create compares POST /bookings with the same transaction in pgbench. Each books another unit or day, with price, deposit,
+// customer, claim, idempotency record, stored response, and event.
 func (b *bench) create(ctx context.Context, s *shop) error {
 	pgbench, err := sqlbench.Find()
 	if err != nil {
@@ -133,13 +133,13 @@ func nthBooking(s *shop, n int) string {
 	return s.bookingBody(n%units, firstDay.AddDate(0, 0, n/units))
 }
 
-// The ids of pgbench's bookings begin with bareBooking. bareSQL makes an id of :n.
+// The ids of pgbench's bookings begin with bareBooking. bareSQL is the SQL of an id from :n.
 const (
 	bareBooking = "ffffffff-0001-7000-8000-"
 	bareSQL     = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
 )
 
-// freeSlots returns a start of :i for which :n is larger than in every earlier booking of pgbench, at any rate.
+// freeSlots returns a start of :i for which :n is larger than in every earlier booking of pgbench.
 func (s *shop) freeSlots(ctx context.Context) (int, error) {
 	return nextBare(ctx, s.admin, "bookings", s.tenant, bareBooking)
 }
@@ -163,8 +163,8 @@ const unpublished = "1000"
 // anyPartition is the SQL of an outbox partition that a relay reads.
 const anyPartition = "(:n)::int % 8"
 
-// createScripts records one POST and makes two scripts from it: one whose events stay in the outbox, and one whose
-// events the service's relay publishes while pgbench runs.
+// createScripts records one POST and creates two scripts from it: one whose events stay in the outbox, and one whose events the
+// service's relay publishes while pgbench runs.
 func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published string, err error) {
 	const key = "bench-recorded"
 	for try := 0; ; try++ {
@@ -257,7 +257,7 @@ func laterDay(text string) string {
 
 var errTrips = errors.New("the recorded statements make another number of round trips than the service has counted: update beginsTrip")
 
-// script writes a pgbench script beside the platform's data and checks its number of round trips.
+// script writes a pgbench script to the folder of the platform's data and checks its number of round trips.
 func (b *bench) script(name string, r *record.Recording, v sqlbench.Vary, begins func(before, s sqlbench.Statement) bool) (string, error) {
 	text, n := sqlbench.Script(r.Statements, v, begins)
 	path := filepath.Join(b.platform.Dir, name+".pgbench")

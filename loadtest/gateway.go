@@ -12,13 +12,13 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// connections is how many requests run at a time in the closed model.
+// connections is how many requests run at the same time in the closed model.
 const connections = 16
 
 // rates of the open model, in requests per second.
 var rates = []int{250, 500, 1000}
 
-// route is one way to the fixed answer.
+// route is one path to the fixed response.
 type route struct {
 	name     string
 	target   load.Target
@@ -87,7 +87,7 @@ func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 	return d, nil
 }
 
-// traefik returns the route through Traefik. Without a binary in TRAEFIK there is none, and a note says so.
+// traefik returns the route through Traefik. Without a binary in TRAEFIK there is none, and a note reports this.
 func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*route, error) {
 	if b.Traefik == "" {
 		b.table.Note("Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary")

@@ -25,8 +25,8 @@ import (
 // smallList is the number of rows of the small list, with which the large one is compared.
 const smallList = 10_000
 
-// list holds the measurements of the small list. The cursor of the deep page was made when the list had half of its
-// rows: every later row is newer, so the same page becomes deeper.
+// list holds the measurements of the small list. The cursor of the deep page was created when the list had half of its rows.
+// Every later row is newer, so the same page becomes deeper.
 type list struct {
 	template            bulk.Template // the booking that its rows copy
 	deep                string
@@ -46,7 +46,7 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// smallList fills the live mode of the tenant with copies of a booking, and measures when it is selected.
+// smallList fills the live mode of the tenant with copies of a booking, and measures if it is selected.
 func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list, error) {
 	id, err := ids.Parse[bookingPrefix](template)
 	if err != nil {
@@ -101,11 +101,11 @@ func (b *bench) pages(ctx context.Context, s *shop, l *list) (first, deep timing
 	return first, deep, err
 }
 
-// timing is the median time of a page, and that of a plain read which took turns with it: the small list and the large one are
-// measured minutes apart, in which the machine's pace changes.
+// timing is the median time of a page, and that of a plain read in alternation with it. The small list and the large one are
+// measured minutes apart, and the machine's speed changes in between.
 type timing struct{ page, plain time.Duration }
 
-// plainRead is a list of what no measurement adds to.
+// plainRead is a list that no measurement adds rows to.
 const plainRead = "/api/v1/services?limit=1"
 
 // median returns the median times of a GET in live mode and of the plain read, one request at a time.
@@ -150,7 +150,8 @@ func (b *bench) addPage(what string, large, small timing) {
 	b.addRatio(fmt.Sprintf("`GET /bookings?limit=25`, %s of %d rows, p50", what, b.Rows), "list", large, small)
 }
 
-// addRatio adds the time of a page of the large list beside that of the small one, both measured by the plain read beside them.
+// addRatio adds the time of a page of the large list compared with that of the small one, both relative to the plain read
+// measured with them.
 func (b *bench) addRatio(figure, show string, large, small timing) {
 	times := func(t timing) string {
 		return fmt.Sprintf("%s (plain read %s)", report.Millis(t.page), report.Millis(t.plain))
@@ -163,10 +164,10 @@ func (b *bench) addRatio(figure, show string, large, small timing) {
 	})
 }
 
-// csvRows is the most that a list as CSV may have.
+// csvRows is the maximum number of rows of a list as CSV.
 const csvRows = 100_000
 
-// resources are the further lists, with the body that makes a row of them and what differs in the copies besides.
+// resources are the further lists, with the body that creates a row and what else differs in the copies.
 var resources = map[string]struct {
 	body func(customer string) string
 	own  map[string]string
@@ -180,7 +181,7 @@ var resources = map[string]struct {
 	"invoices": {func(customer string) string { return invoice(customer, 1) }, nil},
 }
 
-// rareCustomer is whom one row in a hundred belongs to.
+// rareCustomer is the customer of one row in a hundred.
 var rareCustomer = ids.FromUUID[ids.CustomerPrefix]([16]byte{0: 0xfc, 6: 0x70, 8: 0x80})
 
 // resource compares pages of a list of the live mode, with BENCH_ROWS and with few rows, and reads it as CSV in between.
@@ -246,10 +247,10 @@ func (b *bench) each(ctx context.Context, c *chain, name string, pages map[strin
 	return times, nil
 }
 
-// asCSV is a list of csvRows rows: the service that has it, its path with a filter, and the figure that shows it.
+// asCSV is a list of csvRows rows: the service that has it, its path with a filter, and the name of its figure.
 type asCSV struct{ service, list, show string }
 
-// csv reads a list as CSV, one request at a time, and measures how much memory the first one takes.
+// csv reads a list as CSV, one request at a time, and measures the memory that the first request uses.
 func (b *bench) csv(ctx context.Context, s *shop, l asCSV) error {
 	name, _, _ := strings.Cut(l.list, "?")
 	pid, err := b.platform.PID(l.service)

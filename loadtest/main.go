@@ -45,7 +45,7 @@ var figures = []string{
 	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
 }
 
-// maxSeconds keeps the bookings that are made through the API before the template's day: at 64 a day there are slots for
+// maxSeconds keeps the bookings that are created through the API before the template's day: at 64 a day there are slots for
 // 17,000 a second.
 const maxSeconds = 300
 
@@ -111,7 +111,7 @@ type bench struct {
 
 func (b *bench) wants(figure string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, figure) }
 
-// rounds is how often the compared programs take turns, so that other work on the machine affects both sides.
+// rounds is how often the compared programs alternate, so that other work on the machine affects both sides.
 const rounds = 3
 
 // slice is the time of one round of one program, in whole seconds, as pgbench needs it.
@@ -175,8 +175,8 @@ func (b *bench) result(out io.Writer) error {
 	return nil
 }
 
-// try measures one figure, or several that depend on each other. A failed one is named in the table with its error, and
-// the others are still measured. show is its BENCH_ONLY.
+// try measures one figure, or several that depend on each other. The table names a failed figure with its error, and the others
+// are still measured. show is its BENCH_ONLY.
 func (b *bench) try(ctx context.Context, show, figure string, measure func() error) {
 	if ctx.Err() != nil {
 		return
@@ -220,7 +220,7 @@ func (b *bench) print(out io.Writer) {
 	b.say("done")
 }
 
-// loadAverage is the average number of processes that wanted a processor in the last minute.
+// loadAverage returns the average number of processes that were ready to run in the last minute.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -68,7 +68,8 @@ func TestSidesTakeTurns(t *testing.T) {
 	}
 }
 
-// A figure that fails is named with its error, the others are measured and printed, and the run ends with an error.
+// TestAFigureThatFailsIsNamed checks that a figure that fails is named with its error, that the others are measured and printed,
+// and that the run ends with an error.
 func TestAFigureThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, began: time.Now()}

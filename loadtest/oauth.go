@@ -23,16 +23,16 @@ import (
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
 
-// refreshAim is how many refreshes a second two cores should do.
+// refreshAim is the target for the number of refreshes per second on two cores.
 const refreshAim = 1000
 
-// The grants that are refreshed: those of the service have ids of the first prefix, those of pgbench of the second.
+// The grants to refresh: those of the service have ids of the first prefix, those of pgbench of the second.
 const (
 	servedGrant = "fe000000-0000-7000-8000-"
 	bareGrant   = "ffffffff-0007-7000-8000-"
 )
 
-// apps holds what the figures of OAuth need.
+// apps holds the data for the figures of OAuth.
 type apps struct {
 	db        *pgx.Conn // in the identity database, not subject to row-level security
 	app, addr string    // URL of that database with the service's own role, and the service's address
@@ -47,7 +47,8 @@ type apps struct {
 	transport *http.Transport
 }
 
-// oauth measures refreshes beside the same SQL in pgbench, and requests with an access token beside those with an API key.
+// oauth measures refreshes compared with the same SQL in pgbench, and requests with an access token compared with those with an
+// API key.
 func (b *bench) oauth(ctx context.Context) error {
 	a, err := b.openApps(ctx)
 	if err != nil {
@@ -107,13 +108,13 @@ func (b *bench) openApps(ctx context.Context) (*apps, error) {
 	return a, err
 }
 
-// refreshToken is the refresh token of the n-th grant of the service.
+// refreshToken returns the refresh token of the n-th grant of the service.
 func refreshToken(n int) string {
 	digits := fmt.Sprintf("%026d", n)
 	return apikey.Sum("svc_rt_" + digits + digits)
 }
 
-// grants makes as many grants as there are refreshes, for the service and for pgbench, and one more, whose refresh is recorded.
+// grants creates as many grants as there are refreshes, for the service and for pgbench, and one more, whose refresh is recorded.
 func (a *apps) grants(ctx context.Context, n int) error {
 	_, err := a.db.Exec(ctx, `create temp table made (n integer, family bytea, refresh bytea)`)
 	if err != nil {
@@ -143,19 +144,19 @@ func (a *apps) grants(ctx context.Context, n int) error {
 	return err
 }
 
-// sum is the SHA-256 of a secret.
+// sum returns the SHA-256 of a secret.
 func sum(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
 
-// bytea is the SHA-256 of a secret as PostgreSQL logs it.
+// bytea returns the SHA-256 of a secret as PostgreSQL logs it.
 func bytea(secret string) string { return `\x` + hex.EncodeToString(sum(secret)) }
 
-// bareHash is the SQL of a hash of pgbench's n-th grant.
+// bareHash returns the SQL of a hash of pgbench's n-th grant.
 func bareHash(of, n string) string { return `sha256(('` + of + `' || ` + n + `)::bytea)` }
 
-// request is the refresh of the n-th grant, as the gateway sends it.
+// request returns the refresh of the n-th grant, as the gateway sends it.
 func (a *apps) request(n int) []byte {
 	const path = "/oauth/token"
 	signed, err := a.signer.SignEncoded(a.who, caller.Call{Target: "identity", Method: http.MethodPost, Path: path, RequestID: "req_bench"}, time.Now())
@@ -171,7 +172,7 @@ func (a *apps) target(first int) load.Target {
 	return load.Target{Addr: a.addr, Nth: func(n int) []byte { return a.request(first + n) }, Status: http.StatusOK}
 }
 
-// refresh compares POST /oauth/token with what it sends to the database, in pgbench.
+// refresh compares POST /oauth/token with the statements that it sends to the database, in pgbench.
 func (b *bench) refresh(ctx context.Context, a *apps) error {
 	pgbench, err := sqlbench.Find()
 	if err != nil {
@@ -206,7 +207,7 @@ func (b *bench) refresh(ctx context.Context, a *apps) error {
 	return nil
 }
 
-// refreshScript records one refresh, and makes a script that refreshes pgbench's grants.
+// refreshScript records one refresh, and creates a script that refreshes pgbench's grants.
 func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 	const recorded = 0
 	var answer struct {
@@ -242,7 +243,7 @@ func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 	}}, nil
 }
 
-// beginsRefreshTrip is beginsTrip for what identity sends for a refresh.
+// beginsRefreshTrip is beginsTrip for the statements that identity sends for a refresh.
 func beginsRefreshTrip(before, s sqlbench.Statement) bool {
 	sql, prior := strings.TrimSpace(s.SQL), strings.TrimSpace(before.SQL)
 	switch {

@@ -24,38 +24,39 @@ import (
 )
 
 const (
-	gatewayLatency = "300ms" // of each answer of Stripe's stand-in
-	cardTenants    = 50      // beside one
-	oneInFlight    = 64      // calls of one account at once at the stand-in, which is what payments allows
+	gatewayLatency = "300ms" // of each response of the simulated Stripe
+	cardTenants    = 50      // compared with one
+	oneInFlight    = 64      // parallel calls of one account at the simulated Stripe, which is the limit in payments
 	manyInFlight   = 128     // of all accounts
-	oneClients     = 96      // requests of one tenant at once at the platform: some are before their call, and some behind it
+	oneClients     = 96      // parallel requests of one tenant at the platform: some are before their call, and some after it
 	manyClients    = 192     // of all tenants
 	paidTenants    = 20      // whose payments are measured at one rate
 )
 
-// paidPerSecond are the rates of payments by card at which their way to the booking is measured: one that two cores sustain, and the one
-// of the aim.
+// paidPerSecond are the rates of card payments at which the time from payment to booking is measured: one that two cores sustain,
+// and the target rate.
 var paidPerSecond = []int{25, 100}
 
-// errGateway says that the stand-in for Stripe did not do what it was asked for.
+// errGateway says that the simulated Stripe did not do what was requested.
 var errGateway = errors.New("the stand-in for Stripe")
 
-// standIn is the stand-in for Stripe of the platform.
+// standIn is the platform's simulation of Stripe.
 type standIn struct {
 	url   string
-	token string // of its control API
+	token string // for its control API
 	env   []string
 }
 
-// cardTenant is a tenant with a booking, and an account of its own at the stand-in.
+// cardTenant is a tenant with a booking, and an account of its own at the simulated Stripe.
 type cardTenant struct {
 	shop
 	booking string
-	secret  string // key at the stand-in
+	secret  string // key at the simulated Stripe
 	public  string
 }
 
-// payments measures the creation of payment intents beside the stand-in alone, and the way from a payment to the booking.
+// payments measures the creation of payment intents compared with the simulated Stripe alone, and the time from a payment to its
+// booking.
 func (b *bench) payments(ctx context.Context) error {
 	settings, err := b.platform.Settings("payments")
 	if err != nil {
@@ -92,7 +93,7 @@ func (b *bench) payments(ctx context.Context) error {
 	return nil
 }
 
-// intents compares creations with what the stand-in does for the same number of connections.
+// intents compares the creation of payment intents with the simulated Stripe alone, for the same number of connections.
 func (b *bench) intents(ctx context.Context, s *standIn, all []*cardTenant) error {
 	if err := s.control(ctx, "latency", map[string]string{"latency": gatewayLatency}, nil); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (b *bench) intents(ctx context.Context, s *standIn, all []*cardTenant) erro
 	return nil
 }
 
-// intentTarget is the platform, with the n-th creation of the tenants in turn.
+// intentTarget returns the platform as a target, with the n-th creation of the tenants in turn.
 func (t *cardTenant) intentTarget(run string, tenants []*cardTenant) load.Target {
 	return load.Target{Addr: t.addr, Status: http.StatusCreated, Nth: func(n int) []byte {
 		one := tenants[n%len(tenants)]
@@ -142,7 +143,7 @@ func intentOf(booking string) string {
 	return fmt.Sprintf(`{"booking_id":%q,"amount_minor":2500,"currency":"USD"}`, booking)
 }
 
-// intentTarget is the stand-in, with what payments sends for the n-th creation.
+// intentTarget returns the simulated Stripe as a target, with the request that payments sends for the n-th creation.
 func (s *standIn) intentTarget(run string, tenants []*cardTenant) load.Target {
 	form := url.Values{
 		"amount": {"2500"}, "currency": {"usd"}, "capture_method": {"automatic"}, "automatic_payment_methods[enabled]": {"true"},
@@ -154,7 +155,7 @@ func (s *standIn) intentTarget(run string, tenants []*cardTenant) load.Target {
 	}}
 }
 
-// formRequest is one HTTP/1.1 POST of a form.
+// formRequest returns one HTTP/1.1 POST of a form.
 func formRequest(path, form string, headers ...string) []byte {
 	headers = append(headers, "Content-Type: application/x-www-form-urlencoded", fmt.Sprintf("Content-Length: %d", len(form)))
 	return append(load.Request(http.MethodPost, path, headers, ""), form...)
@@ -209,8 +210,8 @@ func (b *bench) paid(ctx context.Context, s *standIn, tenants []*cardTenant, per
 // reconcilerRate is what the benchmark of the reconciler prints.
 var reconcilerRate = regexp.MustCompile(`([0-9.]+) intents/s`)
 
-// reconciler runs payments' own benchmark: an account of 100,000 intents, all of which are the same on both sides, beside a gateway that
-// lists them as fast as it can.
+// reconciler runs payments' own benchmark: an account of 100,000 intents, all of which are the same on both sides, and a gateway
+// that lists them as fast as it can.
 func (b *bench) reconciler(ctx context.Context) error {
 	checkout, err := os.Getwd()
 	if err != nil {
@@ -238,14 +239,14 @@ func (b *bench) reconciler(ctx context.Context) error {
 	return nil
 }
 
-// unpaid are bookings with a payment intent each, that wait for a card.
+// unpaid holds bookings with one payment intent each, which wait for a card.
 type unpaid struct {
 	intents, secrets, keys []string // by number
 	numbers                map[string]int
 	sent                   []atomic.Int64 // by number: when it was confirmed, in nanoseconds
 }
 
-// unpaid makes n bookings of the tenants in turn, each with an intent.
+// unpaid creates n bookings of the tenants in turn, each with an intent.
 func (s *standIn) unpaid(ctx context.Context, run string, tenants []*cardTenant, n int) (*unpaid, error) {
 	out := &unpaid{
 		intents: make([]string, n), secrets: make([]string, n), keys: make([]string, n), numbers: map[string]int{}, sent: make([]atomic.Int64, n),
@@ -268,7 +269,7 @@ func (s *standIn) unpaid(ctx context.Context, run string, tenants []*cardTenant,
 	return out, nil
 }
 
-// confirm is the n-th confirmation, as a browser sends it.
+// confirm returns the n-th confirmation, as a browser sends it.
 func (u *unpaid) confirm(n int) []byte {
 	form := url.Values{"key": {u.keys[n]}, "client_secret": {u.secrets[n]}, "payment_method": {"pm_card_visa"}}.Encode()
 	u.sent[n].Store(time.Now().UnixNano())
@@ -306,7 +307,7 @@ func (u *unpaid) began(event string) func(body []byte) (time.Time, bool) {
 	}
 }
 
-// cardTenant makes a tenant with an account and a booking.
+// cardTenant creates a tenant with an account and a booking.
 func (b *bench) cardTenant(ctx context.Context, s *standIn, n int) (*cardTenant, error) {
 	slug := fmt.Sprintf("cards-%d", n)
 	key, err := b.tenant(ctx, slug)
@@ -328,7 +329,7 @@ func (b *bench) cardTenant(ctx context.Context, s *standIn, n int) (*cardTenant,
 	return t, err
 }
 
-// connect makes an account at the stand-in, connects it to the tenant, and has its events sent to the platform.
+// connect creates an account at the simulated Stripe, connects it to the tenant, and makes it send its events to the platform.
 func (b *bench) connect(ctx context.Context, s *standIn, t *cardTenant, of ...string) error {
 	var account struct {
 		Keys struct {
@@ -366,7 +367,7 @@ func (b *bench) connect(ctx context.Context, s *standIn, t *cardTenant, of ...st
 	return b.gatewayCommand(ctx, s, "STRIPE_WEBHOOK_SECRET="+endpoint.Secret, nil, append([]string{"rotate"}, of...)...)
 }
 
-// unpriced makes a booking that takes any payment.
+// unpriced creates a booking that accepts any payment.
 func (t *cardTenant) unpriced(ctx context.Context, key string) (id string, err error) {
 	var made struct {
 		ID string `json:"id"`
@@ -375,7 +376,7 @@ func (t *cardTenant) unpriced(ctx context.Context, key string) (id string, err e
 	return made.ID, err
 }
 
-// gatewayCommand runs `payments gateway` with the service's settings and a secret, and reads what it prints.
+// gatewayCommand runs `payments gateway` with the service's settings and a secret, and reads its output.
 func (b *bench) gatewayCommand(ctx context.Context, s *standIn, secret string, out any, args ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "payments"), append([]string{"gateway"}, args...)...) //nolint:gosec // our own program
 	cmd.Dir, cmd.Env = b.platform.Dir, append(s.env[:len(s.env):len(s.env)], secret)
@@ -391,7 +392,7 @@ func (b *bench) gatewayCommand(ctx context.Context, s *standIn, secret string, o
 	return json.Unmarshal(text, out)
 }
 
-// control calls the stand-in's control API.
+// control calls the control API of the simulated Stripe.
 func (s *standIn) control(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

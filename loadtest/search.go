@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// searches are the searches among BENCH_ROWS customers: a letter with which a word of half of them begins, a domain that
-// all have, two common words, a rare word, a word of the oldest tenth only, and a word that no customer has.
+// searches are the searches among BENCH_ROWS customers: a letter with which a word of half of them begins, a domain that all
+// have, two common words, a rare word, a word of only the oldest tenth, and a word that no customer has.
 var searches = []struct {
 	what, q string
 	aim     time.Duration // 0: no aim
@@ -85,7 +85,7 @@ func (b *bench) search(ctx context.Context) error {
 	return b.csv(ctx, s, asCSV{service: "customers", list: oldest, show: "search"})
 }
 
-// deepClients search at once for a word of the oldest tenth.
+// deepClients is how many clients search at the same time for a word of the oldest tenth.
 const deepClients = 32
 
 // besideDeep measures a list while more clients than the service has connections send searches that must collect all
@@ -117,7 +117,7 @@ func (b *bench) besideDeep(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// searchOn sends a search in live mode until ctx ends. When it is refused, it waits for the time in the answer.
+// searchOn repeats a search in live mode until ctx ends. If it is refused, it waits for the time in the response.
 func (s *shop) searchOn(ctx context.Context, path string) error {
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, nil)

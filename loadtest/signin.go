@@ -36,7 +36,7 @@ const (
 	operators     = perConnection * connections
 )
 
-// passwordMemory is what one password takes while it is hashed, in KiB.
+// passwordMemory is the memory for hashing one password, in KiB.
 const passwordMemory = 64 << 10
 
 var errPage = errors.New("a page is not as it should be")
@@ -50,16 +50,16 @@ type person struct {
 	network string // address that it comes from
 }
 
-// operator makes the browser of the n-th operator, which nobody has used.
+// operator creates the browser of the n-th operator, which is unused.
 func (a *apps) operator(n int) *person {
-	jar, _ := cookiejar.New(nil) // it has no error
+	jar, _ := cookiejar.New(nil) // it never returns an error
 	return &person{
 		apps: a, email: fmt.Sprintf("bench%d@example.com", n%operators), network: fmt.Sprintf("198.18.%d.%d", n>>8&255, n&255),
 		client: &http.Client{Jar: jar, Transport: a.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 }
 
-// send sends a request as the gateway sends it, and returns where the answer leads and its body.
+// send sends a request as the gateway sends it, and returns the redirect address and the body of the response.
 func (p *person) send(ctx context.Context, method, path, query string, form url.Values, status int) (to *url.URL, body string, err error) {
 	signed, err := p.signer.SignEncoded(p.who, caller.Call{Target: "identity", Method: method, Path: path, RequestID: "req_bench"}, time.Now())
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *person) exchange(ctx context.Context, code string) (body string, err er
 	return body, err
 }
 
-// flow goes from the authorization request to the tokens.
+// flow runs the flow from the authorization request to the tokens.
 func (p *person) flow(ctx context.Context) error {
 	page, err := p.ask(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (p *person) flow(ctx context.Context) error {
 	return err
 }
 
-// operators makes operators, members of demo, for the service and for pgbench; the latter have sessions too.
+// operators creates operators, members of demo, for the service and for pgbench. The latter have sessions too.
 func (a *apps) operators(ctx context.Context) error {
 	var sql []string
 	for prefix, name := range map[string]string{servedOperator: "bench", bareOperator: "bare"} {
@@ -185,7 +185,7 @@ func (a *apps) operators(ctx context.Context) error {
 	return err
 }
 
-// flows compares whole flows of signed-in operators with the SQL of one, in pgbench.
+// flows compares complete flows of signed-in operators with the SQL of one, in pgbench.
 func (b *bench) flows(ctx context.Context, a *apps) error {
 	pgbench, err := sqlbench.Find()
 	if err != nil {
@@ -236,7 +236,7 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 	return nil
 }
 
-// flowScript records one flow, request by request, and makes a script that does the same for pgbench's operators.
+// flowScript records one flow, request by request, and creates a script that does the same for pgbench's operators.
 func (b *bench) flowScript(ctx context.Context, a *apps, p *person) (*replayed, error) {
 	var page, code, answer string
 	whole := &record.Recording{Service: "identity"}
@@ -266,11 +266,11 @@ func (b *bench) flowScript(ctx context.Context, a *apps, p *person) (*replayed, 
 	}}, err
 }
 
-// flowGrant begins the ids of the grants that pgbench's flows make.
+// flowGrant is the prefix of the ids of the grants that pgbench's flows create.
 const flowGrant = "ffffffff-0009-7000-8000-"
 
-// varyFlow returns what differs between two flows: the operator with its session, the grant, its code and tokens, and the number of its
-// record in the audit log.
+// varyFlow returns what differs between two flows: the operator with their session, the grant, its code and tokens, and the
+// number of its record in the audit log.
 func (a *apps) varyFlow(ctx context.Context, code, answer string) (v sqlbench.Vary, err error) {
 	var tokens struct {
 		Access  string `json:"access_token"`
@@ -306,20 +306,20 @@ func (a *apps) varyFlow(ctx context.Context, code, answer string) (v sqlbench.Va
 	}, nil
 }
 
-// beginsFlowTrip is beginsTrip for what identity sends for a flow.
+// beginsFlowTrip is beginsTrip for the statements that identity sends for a flow.
 func beginsFlowTrip(before, s sqlbench.Statement) bool {
 	sql, prior := strings.TrimSpace(s.SQL), strings.TrimSpace(before.SQL)
 	switch {
 	case strings.HasPrefix(sql, "select set_config"):
 		return prior != "begin"
 	case strings.HasPrefix(prior, "select set_config") && strings.HasPrefix(sql, "select"):
-		return strings.Contains(sql, "where tenant_id") // a read outside a transaction goes with its settings
+		return strings.Contains(sql, "where tenant_id") // a read outside a transaction is sent with its settings
 	default:
 		return sql != "commit" && !strings.HasPrefix(sql, "update audit_heads") // sent with the record
 	}
 }
 
-// signIns measures sign-ins with a password beside argon2id alone, and what memory the service takes for them.
+// signIns measures sign-ins with a password compared with argon2id alone, and the memory that the service uses for them.
 func (b *bench) signIns(ctx context.Context, a *apps) error {
 	pid, err := b.platform.PID("identity")
 	if err != nil {
@@ -332,7 +332,7 @@ func (b *bench) signIns(ctx context.Context, a *apps) error {
 	if err != nil {
 		return err
 	}
-	for i := range connections { // also makes the hash that unknown accounts are compared with
+	for i := range connections { // also creates the hash with which unknown accounts are compared
 		if err := a.operator(i).signIn(ctx); err != nil {
 			return err
 		}

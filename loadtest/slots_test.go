@@ -23,8 +23,8 @@ const slotTable = `create extension btree_gist;
 	create table bookings (tenant_id uuid, livemode bool, id uuid primary key, number text unique, unit_id uuid, day date, during tstzrange,
 		exclude using gist (unit_id with =, during with &&))`
 
-// The recorded booking may take several attempts, and each leaves a booking. Then pgbench runs both scripts in turns,
-// and never books a taken slot, whatever it has booked before.
+// TestPgbenchNeverRunsOutOfSlots checks that pgbench never books a taken slot, regardless of earlier bookings. The recorded
+// booking may take several attempts, each of which leaves a booking. Then pgbench runs both scripts in turns.
 func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	t.Parallel()
 	pgbench, err := sqlbench.Find()

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// served is what the platform has answered so far.
+// served counts the responses of the platform so far.
 type served struct {
 	load.Sample
 	name   string
@@ -30,7 +30,7 @@ type served struct {
 	used   usage
 }
 
-// replayed is what pgbench has run so far.
+// replayed counts the transactions of pgbench so far.
 type replayed struct {
 	script       string
 	start        func(ctx context.Context) (int, error) // where :i starts; nil when nothing is written
@@ -40,7 +40,7 @@ type replayed struct {
 	used         usage
 }
 
-// Rate is the transactions per second.
+// Rate returns the transactions per second.
 func (r *replayed) Rate() float64 { return report.Ratio(r.transactions, r.elapsed.Seconds()) }
 
 // serve returns one round of the platform. Requests never repeat: each round continues where the last one ended.
@@ -95,7 +95,8 @@ func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) fu
 	}
 }
 
-// dropUnsent deletes the events that pgbench has left in the outbox: the relay of the next turn would read past them.
+// dropUnsent deletes the events that pgbench has left in the outbox. Otherwise the relay of the next turn would have to skip
+// them.
 func dropUnsent(ctx context.Context, db *pgx.Conn) error {
 	if db == nil {
 		return nil
@@ -175,7 +176,7 @@ func (b *bench) processors() usage {
 		}
 		measure := stack.CPU // with its children: PostgreSQL's backends
 		if name == "local" {
-			measure = stack.Own // its children are counted by themselves
+			measure = stack.Own // its children are counted separately
 		}
 		if used, err := measure(pid); err == nil {
 			all[name] = used
@@ -218,8 +219,8 @@ func scanMetric(text io.Reader, name string) (sum, count float64, err error) {
 	return sum, count, lines.Err()
 }
 
-// profile takes a CPU profile of a process while a figure is measured, when BENCH_PROFILE is set. The returned function
-// waits for it. An error is printed and ends nothing. The profile costs a few percent.
+// profile records a CPU profile of a process while a figure is measured, if BENCH_PROFILE is set. The returned function waits for
+// it. An error is printed and stops nothing. The profile costs a few percent.
 func (b *bench) profile(ctx context.Context, name, addr string) (done func()) {
 	if b.Profile == "" || addr == "" {
 		return func() {}
@@ -246,7 +247,7 @@ func fetch(ctx context.Context, url, file string) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// get returns what an address answers.
+// get returns the response of an address.
 func get(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -262,13 +263,13 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// perSecond is how many rows are prepared for each second in which they are used up, far above what two cores do.
+// perSecond is how many rows are prepared for each second in which they are used up, far more than two cores can use.
 const perSecond = 3000
 
-// spare is how many rows are prepared for a figure of b.Seconds, its warm-up and the ends of its rounds.
+// spare returns how many rows are prepared for a figure of b.Seconds, its warm-up, and the ends of its rounds.
 func (b *bench) spare() int { return perSecond * (rounds*int(b.slice().Seconds()) + 2) }
 
-// enough fails when more rows were used than were prepared: what follows would be no work.
+// enough fails if more rows were used than were prepared, because the requests without a row do no work.
 func (b *bench) enough(s *served, warm int) error {
 	if used := s.Requests + warm + (rounds+1)*connections; used > b.spare() {
 		return fmt.Errorf("%s: %d rows were used of %d: raise perSecond", s.name, used, b.spare())

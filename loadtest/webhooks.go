@@ -92,7 +92,7 @@ func (b *bench) deliveries(ctx context.Context, h *endpointSet) error {
 	return nil
 }
 
-// gather makes tenants with fan endpoints each.
+// gather creates tenants with fan endpoints each.
 func (b *bench) gather(ctx context.Context, h *endpointSet, tenants, inFlight int) error {
 	var err error
 	if h.sink, err = load.Listen(ctx); err != nil {
@@ -136,7 +136,7 @@ func (b *bench) adminOf(url string) string {
 	return strings.Replace(b.platform.Env["POSTGRES_URL"], "/postgres?", url[at:strings.IndexByte(url+"?", '?')]+"?", 1)
 }
 
-// tenant makes a tenant with the command-line tool and returns one of its test keys.
+// tenant creates a tenant with the command-line tool and returns one of its test keys.
 func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 	for _, args := range [][]string{
 		{"tenant", "create", "--slug", slug, "--name", slug, "--timezone", "UTC", "--currency", "USD", "--json"},
@@ -155,7 +155,7 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 	return "", fmt.Errorf("%w: no key was made", errResult)
 }
 
-// identity runs the command line of identity, and reads the JSON that it prints.
+// identity runs the command line of identity, and reads the JSON in its output.
 func (b *bench) identity(ctx context.Context, out any, args ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "identity"), args...) //nolint:gosec // our own program
 	cmd.Dir = b.platform.Dir
@@ -191,7 +191,7 @@ func (h *endpointSet) publish(ctx context.Context, first, n int) error {
 	return err
 }
 
-// burst commits the events of that many deliveries at once, and waits for all of them.
+// burst commits the events of that many deliveries in one transaction, and waits for all of them.
 func (b *bench) burst(ctx context.Context, h *endpointSet, deliveries int) (load.Sample, error) {
 	if err := h.publish(ctx, 0, deliveries/h.fan); err != nil {
 		return load.Sample{}, err
@@ -280,7 +280,7 @@ func (b *bench) claimTime(ctx context.Context, h *endpointSet, metrics string) (
 	return means[len(means)/2], nil
 }
 
-// claimed reads the service's own figures.
+// claimed reads the service's own metrics.
 func claimed(ctx context.Context, addr string) (sum, count float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {

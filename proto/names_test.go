@@ -33,8 +33,8 @@ var mayName = map[string]string{
 // most is how many files may name one service, without the chart.
 const most = 5
 
-// named matches a service's name where it means the process: as a text of its own, in a path or an image, in a list. A
-// resource such as /customers, an identifier and a comment do not count.
+// named returns expressions for a service's name where it means the process: as a separate text, in a path or an image, in a
+// list. A resource such as /customers, an identifier, and a comment do not count.
 func named(service string) (code, list *regexp.Regexp) {
 	const inPath = `(?:services/|bin/|holdfast[-/])%[1]s\b|UPSTREAM_%[2]s_URL`
 	name, upper := service, strings.ToUpper(service)
@@ -42,7 +42,7 @@ func named(service string) (code, list *regexp.Regexp) {
 		regexp.MustCompile(fmt.Sprintf(inPath+`|(?:^|[^\w/.$:-])%[1]s(?:$|[^\w/.-])`, name, upper))
 }
 
-// The Makefile and its scripts read the same list in the same order.
+// TestTheMakefileReadsTheList checks that the Makefile and its scripts read the same list in the same order.
 func TestTheMakefileReadsTheList(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
@@ -60,7 +60,8 @@ func TestTheMakefileReadsTheList(t *testing.T) {
 	}
 }
 
-// A new service edits services.yaml and adds a folder: no other file has a list of its own.
+// TestFewFilesNameAService checks that a new service requires only a change of services.yaml and a new folder: no other file has
+// a list of its own.
 func TestFewFilesNameAService(t *testing.T) {
 	t.Parallel()
 	found := map[string][]string{} // files by service
@@ -120,8 +121,7 @@ func names(path, text, service string) bool {
 	return false
 }
 
-// sources returns the files of the checkout by path, without documentation, tests of a service's behaviour, and this
-// folder.
+// sources returns the files of the checkout by path, without documentation, tests of a service's behavior, and this folder.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	here, err := os.Getwd()
@@ -143,7 +143,7 @@ func sources(t *testing.T) map[string]string {
 			}
 			return nil
 		}
-		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behaviour of one service
+		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behavior of one service
 		if strings.HasSuffix(name, "_test.go") || measures || slices.Contains([]string{"k8s/values-test.yaml", "LICENSE"}, inside) || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
 			return nil
 		}

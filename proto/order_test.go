@@ -85,7 +85,7 @@ func TestMisplacedIsFound(t *testing.T) {
 	}
 }
 
-// misplaced returns which property of a resource is not where it is in all of them, nil when there is none.
+// misplaced returns the property of a resource that is not in its common position, nil if there is none.
 func misplaced(names []string) error {
 	var front, end []string
 	for _, name := range first {

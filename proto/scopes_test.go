@@ -43,7 +43,8 @@ func TestCatalogueHas18Scopes(t *testing.T) {
 
 var operation = regexp.MustCompile(`(?ms)^    (post|put|patch|delete):\n      operationId: (\w+)\n.*?^      x-required-scopes: \[(.*?)\]`)
 
-// A credential that only reads changes nothing: each operation that writes needs a scope that writes.
+// TestWritesNeedAWriteScope checks that a read-only credential changes nothing: each operation that writes requires a scope that
+// writes.
 func TestWritesNeedAWriteScope(t *testing.T) {
 	t.Parallel()
 	writes := operation.FindAllStringSubmatch(string(proto.OpenAPI), -1)

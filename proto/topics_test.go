@@ -13,7 +13,7 @@ import (
 
 var topicConstant = regexp.MustCompile(`(?m)^const topic = "(.*)"$`)
 
-// Each service writes the topic that the list gives it: the constant topic of its events.
+// TestEachServiceWritesItsTopic checks that each service writes the topic in the list: the constant topic of its events.
 func TestEachServiceWritesItsTopic(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()

@@ -98,7 +98,7 @@ func (a *app) discover(ctx context.Context) error {
 	return nil
 }
 
-// ask sends the operator to the consent page, waits for the response, and exchanges its code for tokens.
+// ask opens the consent page for the operator, waits for the response, and exchanges its code for tokens.
 func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	redirect, err := url.Parse(a.RedirectURL)
@@ -112,14 +112,14 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 	answers := make(chan url.Values, 1)
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := r.URL.Query()
-		if r.URL.Path != redirect.Path || got.Get("state") != state || got.Get("iss") != a.issuer { // not the answer to our question
+		if r.URL.Path != redirect.Path || got.Get("state") != state || got.Get("iss") != a.issuer { // not the response to this request
 			http.Error(w, "This is not the answer that the app waits for.", http.StatusBadRequest)
 			return
 		}
 		fmt.Fprintln(w, "You can close this window and return to the app.")
 		select {
 		case answers <- got:
-		default: // the answer came twice
+		default: // the response came twice
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()

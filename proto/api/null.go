@@ -11,8 +11,9 @@ import (
 // nulls are the values of Null by their type.
 var nulls sync.Map
 
-// Null returns a nullable field's null. All nulls of a type are one map, because a map for each null has room for eight values, which is
-// most of the memory of a body: replace the field to change it, as the methods of nullable.Nullable do, and never its map.
+// Null returns a nullable field's null. All nulls of a type share one map, because a map for each null has room for eight values,
+// which is most of the memory of a body. To change the field, replace it, as the methods of nullable.Nullable do. Never change
+// its map.
 func Null[T any]() nullable.Nullable[T] {
 	t := reflect.TypeFor[T]()
 	shared, ok := nulls.Load(t)

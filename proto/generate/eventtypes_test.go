@@ -20,7 +20,8 @@ components:
     Names: { type: array, items: { type: string } }
 `
 
-// A list of event types holds as many as there are; other lists have no bound of theirs.
+// TestListsOfEventTypesHoldAllOfThem checks that the maximum size of a list of event types is the number of types. Other lists
+// get no maximum from this.
 func TestListsOfEventTypesHoldAllOfThem(t *testing.T) {
 	t.Parallel()
 	whole, err := expand([]byte(typesOnly), nil)

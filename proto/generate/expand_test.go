@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestTheWholeContractIsFresh fails when make gen was not run.
+// TestTheWholeContractIsFresh fails if make gen was not run.
 func TestTheWholeContractIsFresh(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../openapi.yaml")
@@ -123,7 +123,8 @@ func expanded(t *testing.T, source string, examples map[string]example) tree {
 	return doc
 }
 
-// The generator refuses an id in a path that has no code: its operations would lack the 404.
+// TestAnIDWithoutACode checks that the generator refuses an id in a path that has no code, because its operations would lack the
+// 404.
 func TestAnIDWithoutACode(t *testing.T) {
 	t.Parallel()
 	source := strings.ReplaceAll(small, "UnitId", "ThingId") + "  parameters:\n    ThingId: { name: id, in: path, required: true }\n"
@@ -221,7 +222,8 @@ func TestWhatCannotBeExpandedIsRefused(t *testing.T) {
 	}
 }
 
-// An operation without a credential has no code, header or scope of one; its 304 has the headers of its answer.
+// TestAPublicOperation checks that an operation without a credential has no code, header, or scope of a credential, and that its
+// 304 has the headers of its response.
 func TestAPublicOperation(t *testing.T) {
 	t.Parallel()
 	const public = `# A comment.

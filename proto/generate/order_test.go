@@ -50,7 +50,8 @@ func TestBodiesFollowTheContract(t *testing.T) {
 	}
 }
 
-// An allOf has the properties of its parts one after the other, wherever the parts are in the document.
+// TestOrderIsThatOfTheDocument checks that an allOf has the properties of its parts one after the other, regardless of the
+// position of the parts in the document.
 func TestOrderIsThatOfTheDocument(t *testing.T) {
 	t.Parallel()
 	const document = `

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A resource has all of its properties except those that are marked; other schemas say themselves what they require.
+// TestAnAnswerHasItsProperties checks that a resource requires all of its properties except those that are marked. Other schemas
+// state themselves what they require.
 func TestAnAnswerHasItsProperties(t *testing.T) {
 	t.Parallel()
 	const source = `openapi: 3.1.0

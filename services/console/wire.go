@@ -29,7 +29,7 @@ const (
 	gatewayTimeout = 28 * time.Second
 )
 
-// wire builds the object graph and registers what runs.
+// wire builds the object graph and registers the processes that run.
 func wire(rt *service.Runtime, cfg Config) error {
 	engine, server, err := build(cfg, rt.Common.PublicURL)
 	if err != nil {

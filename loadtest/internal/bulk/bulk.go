@@ -1,4 +1,4 @@
-// Package bulk fills a table with copies of one row, many at a time, and gets it ready for a measurement.
+// Package bulk fills a table with copies of one row, many at a time, and prepares it for a measurement.
 package bulk
 
 import (
@@ -50,7 +50,7 @@ func Copy(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own ma
 	return tx.Commit(ctx)
 }
 
-// Grow copies n = from…to in several transactions, without the indexes that no constraint needs, which are built afterwards.
+// Grow copies n = from…to in several transactions. It drops the indexes that no constraint needs and builds them afterwards.
 func Grow(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own map[string]string, say func(string, ...any)) error {
 	const step = 250_000
 	err := WithoutIndexes(ctx, admin, t.Table, func() error {

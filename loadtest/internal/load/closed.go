@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Closed keeps conns requests running for d: a connection sends its next request when it has its answer. It measures how
-// much a system can do, not how long a client waits. The first error ends it.
+// Closed keeps conns requests running for d: a connection sends its next request when it has its response. It measures the
+// throughput of a system, not how long a client waits. The first error ends it.
 func Closed(ctx context.Context, t Target, conns int, d time.Duration) (Sample, error) {
 	open := make([]*conn, conns)
 	defer func() {
@@ -29,8 +29,8 @@ func Closed(ctx context.Context, t Target, conns int, d time.Duration) (Sample, 
 	})
 }
 
-// Each keeps conns calls of do running for d, as Closed does with requests: n counts the calls of all, and conn is the number of the one
-// that calls. The first error ends it.
+// Each keeps conns calls of do running for d, as Closed does with requests. n counts the calls of all connections, and conn is
+// the number of the calling connection. The first error ends it.
 func Each(ctx context.Context, conns int, d time.Duration, do func(ctx context.Context, conn, n int) error) (Sample, error) {
 	var next atomic.Int64
 	times := make([][]time.Duration, conns)

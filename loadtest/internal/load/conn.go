@@ -11,17 +11,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Target says what is requested, and where.
+// Target is the server and the requests to send to it.
 type Target struct {
 	Addr   string             // host:port
 	Nth    func(n int) []byte // the n-th request as it is sent; called from several goroutines
-	Status int                // the status that each answer must have
+	Status int                // the status that each response must have
 }
 
-// answerTimeout ends a run when the target hangs.
+// answerTimeout ends a run if the target hangs.
 const answerTimeout = 20 * time.Second
 
-// Request returns one HTTP/1.1 request as it is sent. An empty body is none.
+// Request returns one HTTP/1.1 request as it is sent. An empty body means no body.
 func Request(method, path string, headers []string, body string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", method, path)
@@ -51,7 +51,7 @@ func dial(ctx context.Context, t *Target) (*conn, error) {
 	return &conn{Conn: c, in: bufio.NewReaderSize(c, 32<<10), target: t}, nil
 }
 
-// send makes the n-th request and reads its answer to the end.
+// send sends the n-th request and reads its response to the end.
 func (c *conn) send(n int) error {
 	if err := c.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *conn) send(n int) error {
 	return nil
 }
 
-// Once sends one request on a connection of its own and returns the answer's body.
+// Once sends one request on a connection of its own and returns the body of the response.
 func Once(ctx context.Context, t Target) ([]byte, error) {
 	c, err := dial(ctx, &t)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestScheduleIsConstantAndDoesNotDrift(t *testing.T) {
 	}
 }
 
-// stalling answers at once, but its fifth answer takes 300 ms.
+// stalling responds immediately, except for its fifth response, which takes 300 ms.
 func stalling(t *testing.T) Target {
 	t.Helper()
 	var seen atomic.Int64

@@ -25,16 +25,15 @@ func (s Schedule) Count(d time.Duration) int {
 // openConns bounds the running requests. A request without a free connection waits, and its time counts.
 const openConns = 64
 
-// Open sends requests on schedule for d, whether or not earlier ones were answered, and measures each from the time when
-// it was due: a slow answer counts for all requests that wait behind it, so there is no coordinated omission. The first
-// error ends it.
+// Open sends requests on schedule for d, whether or not earlier ones have a response, and measures each from the time when it was
+// due. A slow response counts for all requests that wait behind it, so there is no coordinated omission. The first error ends it.
 func Open(ctx context.Context, t Target, s Schedule, d time.Duration) (Sample, error) {
 	return open(ctx, t, s, d, openConns)
 }
 
 func open(ctx context.Context, t Target, s Schedule, d time.Duration, conns int) (Sample, error) {
 	count := s.Count(d)
-	due := make(chan int, count) // never full: pacing does not wait for answers
+	due := make(chan int, count) // never full: pacing does not wait for responses
 	times := make([][]time.Duration, conns)
 	all, ctx := errgroup.WithContext(ctx)
 	ready := make([]*conn, conns)
@@ -66,8 +65,8 @@ func open(ctx context.Context, t Target, s Schedule, d time.Duration, conns int)
 	return newSample(join(times), time.Since(start)), err
 }
 
-// pace sends each number when it is due. It sleeps in the kernel on a thread of its own, because the runtime's timers
-// are as coarse as a millisecond while the process is idle, which is more than what is measured.
+// pace sends each number when it is due. It sleeps in the kernel on a thread of its own, because the runtime's timers have a
+// resolution of only a millisecond while the process is idle, which is longer than the measured times.
 func pace(ctx context.Context, s Schedule, count int, start time.Time, due chan<- int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

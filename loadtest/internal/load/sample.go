@@ -1,4 +1,4 @@
-// Package load sends HTTP requests, as fast as they are answered or on a fixed schedule, and records the time of each.
+// Package load sends HTTP requests, as fast as the responses arrive or on a fixed schedule, and records the time of each.
 package load
 
 import (
@@ -29,7 +29,7 @@ func Join(runs ...Sample) Sample {
 	return newSample(times, elapsed)
 }
 
-// Rate is the requests answered per second.
+// Rate returns the number of completed requests per second.
 func (s Sample) Rate() float64 {
 	if s.Elapsed <= 0 {
 		return 0
@@ -37,8 +37,8 @@ func (s Sample) Rate() float64 {
 	return float64(s.Requests) / s.Elapsed.Seconds()
 }
 
-// Percentile is the time within which p percent of the requests were answered, by nearest rank, so always a measured
-// value. It is 0 without any.
+// Percentile returns the time within which p percent of the requests were completed, by nearest rank, so it is always a measured
+// value. It is 0 without requests.
 func (s Sample) Percentile(p float64) time.Duration {
 	n := len(s.times)
 	if n == 0 {

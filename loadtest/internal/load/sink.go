@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Sink is a receiver of webhooks on loopback: it answers 200 to everything, and records how long after the event's
-// creation each first attempt arrived. An event's time is that of the transaction that made it, in milliseconds.
+// Sink is a receiver of webhooks on loopback. It responds with 200 to everything, and records how long after the event's creation
+// each first attempt arrived. An event's time is that of the transaction that created it, in milliseconds.
 type Sink struct {
 	URL string
 	// Began returns the time from which an event counts, and false for one that does not count; nil: its creation. It is set before
@@ -62,7 +62,7 @@ func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	s.times, s.last = append(s.times, now.Sub(at)), now
 }
 
-// created is the event's own time, which stands at its beginning.
+// created returns the event's own time, which is at its beginning.
 func created(body []byte) (time.Time, bool) {
 	_, rest, _ := bytes.Cut(body[:min(len(body), 128)], createdAt)
 	text, _, _ := bytes.Cut(rest, []byte{'"'})

@@ -11,7 +11,7 @@ const fixedAnswer = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:3
 	`"first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka","metadata":{"source":"walk-in"},"mode":"test",` +
 	`"name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105","updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
 
-// Serve answers every request with the fixed answer, as cheaply as possible, in place of the customers service.
+// Serve responds to every request with the fixed response, as cheaply as possible, in place of the customers service.
 func Serve(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package record keeps what a service sends to PostgreSQL while it answers one request.
+// Package record captures what a service sends to PostgreSQL while it processes one request.
 package record
 
 import (
@@ -16,17 +16,17 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// ErrRecord is the error of each recording that did not come about.
+// ErrRecord is the error of each failed recording.
 var ErrRecord = errors.New("recording the service's SQL")
 
-// Recording is what a service has sent to PostgreSQL while it answered one request of a route.
+// Recording is what a service has sent to PostgreSQL while it processed one request of a route.
 type Recording struct {
 	Service, Route string
 	Statements     []sqlbench.Statement
 	Trips          int // by the service's own log line
 }
 
-// All fills the recordings while do runs, which makes exactly one request of each route.
+// All fills the recordings while do runs. do sends exactly one request of each route.
 func All(ctx context.Context, p *stack.Platform, admin *pgx.Conn, do func() error, all ...*Recording) error {
 	if err := logStatements(ctx, admin, "all"); err != nil {
 		return err
@@ -56,7 +56,7 @@ func All(ctx context.Context, p *stack.Platform, admin *pgx.Conn, do func() erro
 	return nil
 }
 
-// read takes a recording from PostgreSQL's log and the service's.
+// read extracts a recording from PostgreSQL's log and the service's log.
 func (r *Recording) read(p *stack.Platform, log, lines string) error {
 	settings, err := p.Settings(r.Service)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sqlbench makes a pgbench script from the SQL that a service has sent, and runs it: the comparison is always
-// the service's own statements, in its own round trips.
+// Package sqlbench creates a pgbench script from the SQL that a service has sent, and runs it. The comparison is always the
+// service's own statements, in its own round trips.
 package sqlbench
 
 import (
@@ -67,8 +67,8 @@ func entries(log string) []logEntry {
 	return all
 }
 
-// Requests leaves out what a service does beside its requests: the transactions that consume a message, those that had begun
-// before the log, and the pings of a connection that was idle.
+// Requests omits what a service does in addition to its requests: the transactions that consume a message, those that had begun
+// before the log, and the pings of an idle connection.
 func Requests(all []Statement) []Statement {
 	transaction := make([]int, len(all)) // the number of each statement's transaction, 0: none
 	open, left := map[string]int{}, map[int]bool{}

@@ -19,7 +19,7 @@ var (
 
 var errPgbench = errors.New("pgbench")
 
-// Find returns pgbench's path: beside the newest server, as Debian installs it, or in PATH.
+// Find returns pgbench's path: next to the newest server, as Debian installs it, or in PATH.
 func Find() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if len(found) > 0 {
@@ -48,7 +48,7 @@ func Run(ctx context.Context, pgbench, url, script string, d time.Duration, base
 	return rate(out)
 }
 
-// rate reads the transactions per second in pgbench's report, which has no such line when none was committed in time.
+// rate reads the transactions per second in pgbench's report, which has no such line if none was committed in time.
 func rate(out []byte) (float64, error) {
 	if none.Match(out) {
 		return 0, nil

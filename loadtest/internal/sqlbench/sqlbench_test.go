@@ -40,7 +40,8 @@ func TestParseReadsOneUsersStatementsWithTheirValues(t *testing.T) {
 	}
 }
 
-// A message that is consumed while a request is recorded, on the same connection or on another, is not a part of the request.
+// TestRequestsLeaveOutConsumersAndPings checks that a message that is consumed while a request is recorded, on the same
+// connection or on another, is not part of the request.
 func TestRequestsLeaveOutConsumersAndPings(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -112,7 +113,8 @@ func TestLiteralsAreNoVariablesOfPgbench(t *testing.T) {
 	}
 }
 
-// pgbench reports no rate for a time in which nothing was committed, as on a machine that is very busy: that is no failure.
+// TestRate checks that a report of pgbench without a rate is not a failure. This happens if nothing was committed in the time, as
+// on a very busy machine.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	for report, want := range map[string]float64{

@@ -15,7 +15,7 @@ import (
 // tick is the unit of /proc's processor times: USER_HZ, 100 per second on every Linux.
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time, user and system, of a process and its children, including those that have ended.
+// CPU returns the processor time, user and system, of a process and its children, including those that have ended.
 func CPU(pid int) (time.Duration, error) {
 	for {
 		used, err := tree(pid)
@@ -61,7 +61,7 @@ func tree(pid int) (time.Duration, error) {
 	return used, nil
 }
 
-// Own is the processor time, user and system, of a process without its children.
+// Own returns the processor time, user and system, of a process without its children.
 func Own(pid int) (time.Duration, error) {
 	t, err := read(pid)
 	return t.own, err
@@ -80,8 +80,7 @@ func read(pid int) (times, error) {
 
 var errStat = errors.New("malformed /proc stat")
 
-// parseStat reads utime, stime, cutime and cstime, fields 14 to 17. The name, field 2, may hold spaces and
-// parentheses.
+// parseStat reads utime, stime, cutime, and cstime, fields 14 to 17. The name, field 2, may contain spaces and parentheses.
 func parseStat(text string) (times, error) {
 	end := strings.LastIndexByte(text, ')')
 	fields := strings.Fields(text[end+1:])

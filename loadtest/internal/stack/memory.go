@@ -10,7 +10,7 @@ import (
 
 var errStatus = errors.New("malformed /proc status")
 
-// Resident is the memory of a process in bytes, and the most that it has had since ResetPeak.
+// Resident returns the memory of a process in bytes, and its peak since ResetPeak.
 func Resident(pid int) (now, peak int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -24,7 +24,7 @@ func Resident(pid int) (now, peak int64, err error) {
 	return now, peak, err
 }
 
-// ResetPeak makes the peak of a process what it has now.
+// ResetPeak resets the peak of a process to its present value.
 func ResetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0o200)
 }

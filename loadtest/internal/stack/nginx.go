@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// quietInstall installs nginx without starting the system's own instance: Debian asks policy-rc.d before it starts a
-// service. The script always restores that file.
+// quietInstall installs nginx without starting the system's own instance: Debian runs policy-rc.d before it starts a service. The
+// script always restores that file.
 const quietInstall = `set -eu
 policy=/usr/sbin/policy-rc.d
 made=

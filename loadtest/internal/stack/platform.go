@@ -77,7 +77,7 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 	return p, err
 }
 
-// Stop ends every process and removes the data.
+// Stop stops every process and removes the data.
 func (p *Platform) Stop() {
 	for i := len(p.others) - 1; i >= 0; i-- {
 		p.others[i].Stop()
@@ -132,8 +132,8 @@ func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]
 	return g, addr, profiles, err
 }
 
-// Run starts a program, which Stop ends, and returns when the address answers. Its output goes to a file of that name.
-// extra is added to our environment.
+// Run starts a program, which Stop stops, and returns when the address responds. Its output goes to a file of that name. extra is
+// added to the environment of this process.
 func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, path string, args ...string) (*Process, error) {
 	log, err := p.Log(name)
 	if err != nil {
@@ -223,7 +223,7 @@ func link(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// sweep ends and removes what killed runs have left.
+// sweep stops and removes what killed runs have left.
 func sweep() {
 	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*"))
 	for _, dir := range folders {
@@ -235,7 +235,7 @@ func sweep() {
 	}
 }
 
-// discard makes bin/local end the running processes of a folder and remove its data, which as root is in another place.
+// discard makes bin/local stop the running processes of a folder and remove its data, which is in another place for root.
 func discard(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

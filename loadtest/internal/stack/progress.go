@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// progress keeps everything that bin/local prints, and shows its lines of progress only, because bin/local also prints
-// keys.
+// progress stores everything that bin/local prints, and shows only its progress lines, because bin/local also prints keys.
 type progress struct {
 	log  io.Writer
 	say  func(string, ...any)

@@ -35,7 +35,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-// start runs a program that is stopped when this process dies. env is its whole environment.
+// start runs a program that is stopped when this process ends. env is its entire environment.
 func start(name string, env []string, log io.Writer, path string, args ...string) (*Process, error) {
 	cmd := exec.Command(path, args...) //nolint:gosec // our own programs; stopped in order by Stop
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
@@ -56,7 +56,7 @@ func start(name string, env []string, log io.Writer, path string, args ...string
 // PID returns the program's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the program to end, and kills its group after two minutes. It accepts a nil or ended process.
+// Stop requests the program to end, and kills its group after two minutes. It accepts a nil or ended process.
 func (p *Process) Stop() {
 	if p == nil {
 		return
@@ -91,5 +91,5 @@ func (p *Process) await(ctx context.Context, limit time.Duration, ready func(con
 	}
 }
 
-// inherited returns our environment with some added settings.
+// inherited returns the environment of this process with some added settings.
 func inherited(settings ...string) []string { return append(os.Environ(), settings...) }

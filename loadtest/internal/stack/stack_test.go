@@ -53,7 +53,7 @@ func TestCPUGrowsWithWorkAndCountsChildren(t *testing.T) {
 	}
 }
 
-// Children that end while they are read are no error.
+// TestCPUOfAProcessWhoseChildrenEnd checks that children that end while they are read are not an error.
 func TestCPUOfAProcessWhoseChildrenEnd(t *testing.T) {
 	t.Parallel()
 	parent, err := start("children", nil, nil, "/bin/sh", "-c", "while :; do /bin/true & /bin/true; done")
@@ -116,7 +116,8 @@ func TestLinkCopiesOrLinks(t *testing.T) {
 	}
 }
 
-// The limiter uses the platform's Redis for each Authorization header, and no run reaches its limit.
+// TestTraefikConfig checks that the limiter uses the platform's Redis for each Authorization header, and that no run reaches its
+// limit.
 func TestTraefikConfig(t *testing.T) {
 	t.Parallel()
 	static, dynamic, err := traefikConfig("/data/traefik", "127.0.0.1:4000", "127.0.0.1:5000", "redis://user:p%22w@127.0.0.1:6379/3")
@@ -165,7 +166,7 @@ func TestTraefikConfig(t *testing.T) {
 	}
 }
 
-// The peak stays after the memory was given back, until it is reset.
+// TestResidentKeepsThePeak checks that the peak stays after the memory was returned, until it is reset.
 func TestResidentKeepsThePeak(t *testing.T) {
 	t.Parallel()
 	const status = "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n"

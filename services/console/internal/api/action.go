@@ -31,7 +31,7 @@ var facts = map[string][]string{
 	"members":      {"name", "email", "role"},
 }
 
-// actionForm is the form that asks before an action is done, and says what it will do.
+// actionForm is the form that requests confirmation of an action and describes its effect.
 func (f *form) actionForm(r *domain.Resource, a *domain.Action, o domain.Object) (pages.FormView, []forms.Field) {
 	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
 	out := pages.FormView{
@@ -72,7 +72,7 @@ func actionPage(r *domain.Resource, a *domain.Action) handler {
 	}
 }
 
-// initialValues are the values with which the form of an action begins: the whole amount due of a payment.
+// initialValues returns the initial values of an action's form, such as the whole amount due of a payment.
 func (f *form) initialValues(a *domain.Action, o domain.Object) url.Values {
 	form := url.Values{}
 	switch a.Operation {
@@ -87,7 +87,7 @@ func (f *form) initialValues(a *domain.Action, o domain.Object) url.Values {
 	return form
 }
 
-// act does an action with the version of the resource that the form showed.
+// act runs an action with the version of the resource that the form showed.
 func act(r *domain.Resource, a *domain.Action) handler {
 	return func(p *page) error {
 		ctx, id := p.r.Context(), p.c.Param("id")
@@ -124,7 +124,7 @@ func act(r *domain.Resource, a *domain.Action) handler {
 	}
 }
 
-// postedVersion is the version of a resource that the form showed; 0 for a resource without versions.
+// postedVersion returns the version of a resource that the form showed; 0 for a resource without versions.
 func (f *form) postedVersion(o domain.Object) (int64, error) {
 	version, err := strconv.ParseInt(f.posted.Get("version"), 10, 64)
 	if err != nil && o.Version() != 0 {
@@ -163,7 +163,7 @@ func (f *form) actionRequest(r *domain.Resource, a *domain.Action, fields []form
 	return in, nil
 }
 
-// showSecret shows what is shown only once.
+// showSecret shows a secret that is displayed only once.
 func (p *page) showSecret(r *domain.Resource, o domain.Object) error {
 	secret := o.First("secret", "url")
 	if member := o.Object("member"); member != nil {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A month of 50 units with four bookings each day: what the console does of it, with the answer of bookings ready.
+// BenchmarkMonth measures the console's work for a month of 50 units with four bookings each day, with the response of bookings
+// prepared.
 func BenchmarkMonth(b *testing.B) {
 	p := newPlatform(&testing.T{}, options{})
 	units, bookings := []any{}, []any{}

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// request is what a browser sends, by way of the gateway.
+// request is a browser's request, sent through the gateway.
 type request struct {
 	Method, Path string
 	Token        string // of the session's cookie; "": none
@@ -24,7 +24,7 @@ type request struct {
 	Header       map[string]string
 }
 
-// send has the console answer a request that the gateway has signed.
+// send passes a request, signed by the gateway, to the console and returns its response.
 func (p *platform) send(in request) *httptest.ResponseRecorder {
 	p.t.Helper()
 	r := p.signed(in)
@@ -68,7 +68,7 @@ func (p *platform) signed(in request) *http.Request {
 	return r
 }
 
-// get asks for a page with a session.
+// get requests a page with a session.
 func (p *platform) get(token, path string) *httptest.ResponseRecorder {
 	p.t.Helper()
 	return p.send(request{Method: http.MethodGet, Path: path, Token: token})
@@ -84,7 +84,7 @@ func (p *platform) post(token, path string, form url.Values) *httptest.ResponseR
 	return p.send(request{Method: http.MethodPost, Path: path, Token: token, Body: out.Encode(), Header: map[string]string{"Sec-Fetch-Site": "same-origin"}})
 }
 
-// formToken is the token of the forms of a session, read from a page that asks no service.
+// formToken returns the token of the forms of a session, read from a page that calls no service.
 func (p *platform) formToken(token string) string {
 	p.t.Helper()
 	p.mu.Lock()
@@ -141,7 +141,7 @@ func attrOf(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// textOf is the text of a node with single spaces.
+// textOf returns the text of a node with single spaces.
 func textOf(n *html.Node) string {
 	var out strings.Builder
 	for d := range n.Descendants() {
@@ -152,7 +152,7 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// alerts are the messages of a page that tell of a problem.
+// alerts returns the messages of a page that report a problem.
 func alerts(doc *html.Node) string {
 	var out []string
 	for _, n := range all(doc, "p", "div") {
@@ -163,7 +163,7 @@ func alerts(doc *html.Node) string {
 	return strings.Join(out, " ")
 }
 
-// formOf is the form of a page that is sent to its address, with what a browser would send.
+// formOf returns the form of a page that is sent to its address, with the values that a browser would send.
 func formOf(t *testing.T, doc *html.Node, action string) url.Values {
 	t.Helper()
 	for _, f := range all(doc, "form") {
@@ -175,7 +175,7 @@ func formOf(t *testing.T, doc *html.Node, action string) url.Values {
 	return nil
 }
 
-// sent is what a browser sends of a form that nobody has touched.
+// sent returns the values that a browser sends for an unchanged form.
 func sent(form *html.Node) url.Values {
 	out := url.Values{}
 	for _, n := range all(form, "input", "textarea", "select") {
@@ -202,7 +202,7 @@ func sent(form *html.Node) url.Values {
 	return out
 }
 
-// chosen is the value of the option that is selected, else of the first.
+// chosen returns the value of the selected option, else of the first.
 func chosen(n *html.Node) string {
 	options := all(n, "option")
 	for _, o := range options {

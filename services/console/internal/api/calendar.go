@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// calendar shows what the units have on a day, in a week or in a month.
+// calendar shows the bookings of the units on a day, in a week, or in a month.
 func calendar(p *page) error {
 	if !p.can("listBookings") || !p.can("listUnits") {
 		return domain.ErrForbidden
@@ -68,7 +68,8 @@ func (s *session) rangeTitle(span domain.Span, from, to time.Time) string {
 	}
 }
 
-// move puts a booking where it was dropped: on another unit, day or time, with its length; or it moves its end alone. A clash shows the form with whose slot it is.
+// move moves a booking to the unit, day, or time where it was dropped and keeps its length, or it moves only its end. After a
+// clash, the form shows which booking has the slot.
 func move(p *page) error {
 	r := domain.ResourceNamed("bookings")
 	ctx, id := p.r.Context(), p.c.Param("id")
@@ -88,7 +89,7 @@ func move(p *page) error {
 	if date != "" && date != o.Text("event_local_date") {
 		body["event_date"] = date
 	}
-	if p.posted.Get("grip") == "end" { // its end was dragged, and nothing else
+	if p.posted.Get("grip") == "end" { // only its end was dragged
 		body = map[string]any{}
 		if start != "" && start != o.Text("event_end_time") {
 			body["event_end_time"] = start
@@ -120,7 +121,7 @@ func move(p *page) error {
 	return p.refused(err, out, fields)
 }
 
-// clash says whose slot it is, when a booking could not get its unit.
+// clash describes the booking that has the slot when a booking could not get its unit.
 func (f *form) clash() string {
 	unit, day := f.posted.Get("unit_id"), f.posted.Get("event_date")
 	if domain.ResourceOf(unit) == nil || len(day) < len(time.DateOnly) {

@@ -15,15 +15,15 @@ import (
 // chartDays are the ranges of the charts; the first is the default.
 var chartDays = []int{30, 90}
 
-// figures are the charts of the first page.
+// figures holds the charts of the first page.
 type figures struct {
 	list     []pages.ChartView
 	days     int
 	bookings int
-	away     bool // the service does not answer
+	away     bool // the service does not respond
 }
 
-// charts are revenue and occupancy of the days up to now.
+// charts returns revenue and occupancy of the days up to now.
 func (s *session) charts(now time.Time) (out figures, err error) {
 	if !s.can("listBookings") {
 		return out, nil

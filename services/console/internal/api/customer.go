@@ -11,20 +11,21 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// customerOfLead fills in the customer of a lead: by its id when the lead has one, else by the lead's e-mail address.
+// customerOfLead sets the customer of a lead: by its id if the lead has one, else by the lead's e-mail address.
 func (f *form) customerOfLead(form url.Values) error {
 	if form.Get("lead_id") == "" || form.Get("customer_id") != "" || !f.can("getLead") {
 		return nil
 	}
 	lead, err := f.app.Do(f.r.Context(), domain.Request{Operation: "getLead", Params: []string{form.Get("lead_id")}})
 	if app.Refused(err) {
-		return nil // the form says what is wrong with the lead
+		return nil // the form shows the error of the lead
 	}
 	form.Set("customer_id", lead.First("customer_id", "email"))
 	return err
 }
 
-// createCustomerOfLead makes the customer of a lead for a form that names the lead by its e-mail address, which no customer has. It is "" for any other.
+// createCustomerOfLead creates the customer of a lead for a form that names the lead by its e-mail address, which no customer
+// has. It returns "" for any other form.
 func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, given string) (string, error) {
 	id, ok := body["lead_id"].(string)
 	if !ok || !f.can("createCustomer") {
@@ -44,7 +45,7 @@ func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, gi
 	return made.Text("id"), err
 }
 
-// resolveCustomer puts the id of a customer in place of an e-mail address or a name that only one customer has.
+// resolveCustomer replaces an e-mail address, or a name that only one customer has, with the customer's id.
 func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
 	given, ok := body["customer_id"].(string)
 	if !ok || domain.ResourceOf(given) != nil {

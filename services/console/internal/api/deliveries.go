@@ -16,10 +16,10 @@ import (
 
 const (
 	shownDeliveries = 25
-	judged          = 100 // deliveries by which the health of an endpoint is told
+	judged          = 100 // deliveries that determine the health of an endpoint
 )
 
-// deliveries are the newest deliveries of an endpoint, with its health.
+// deliveries returns the newest deliveries of an endpoint, with its health.
 func (p *page) deliveries(endpoint string) (templ.Component, error) {
 	status, base := p.r.URL.Query().Get("deliveries"), p.workspace.Path("endpoints/"+endpoint)
 	out := pages.DeliveriesView{Base: base, Status: status}
@@ -58,7 +58,7 @@ func (p *page) deliveries(endpoint string) (templ.Component, error) {
 	return pages.Deliveries(p.frame(""), out), nil
 }
 
-// health says how many of the newest deliveries have failed, or failed so far.
+// health returns how many of the newest deliveries have failed or are failing.
 func (s *session) health(endpoint string) (string, error) {
 	list, err := s.app.List(s.r.Context(), "listDeliveries", url.Values{"limit": {strconv.Itoa(judged)}}, endpoint)
 	if err != nil || len(list.Data) == 0 {
@@ -73,7 +73,7 @@ func (s *session) health(endpoint string) (string, error) {
 	return s.T("health", "Failed", failed, "Count", len(list.Data)), nil
 }
 
-// answer is what a receiver has answered to an attempt, in words.
+// answer returns a receiver's response to an attempt as text.
 func (s *session) answer(attempt domain.Object) string {
 	if code, ok := attempt.Int("status_code"); ok {
 		return "HTTP " + strconv.FormatInt(code, 10)
@@ -84,12 +84,12 @@ func (s *session) answer(attempt domain.Object) string {
 	return s.T("no_answer")
 }
 
-// deliveryAddress is that of the page of a delivery.
+// deliveryAddress returns the address of the page of a delivery.
 func (s *session) deliveryAddress(d domain.Object) string {
 	return s.workspace.Path("endpoints/" + d.Text("endpoint_id") + "/deliveries/" + d.Text("id"))
 }
 
-// delivery shows one delivery with its attempts, and what was sent.
+// delivery shows one delivery with its attempts and its content.
 func delivery(p *page) error {
 	ctx, id := p.r.Context(), p.c.Param("id")
 	var endpoint, sent domain.Object
@@ -120,7 +120,7 @@ func delivery(p *page) error {
 			out.Event = p.workspace.Path("events/" + d.Text("event_id"))
 		}
 	}
-	switch status := d.Text("status"); { // as retryDelivery of the contract says
+	switch status := d.Text("status"); { // as the contract specifies for retryDelivery
 	case !p.can("retryDelivery"):
 	case endpoint.Text("status") != "enabled":
 		out.Why = p.T("only_when", "Status", p.Word("enabled"))
@@ -132,7 +132,7 @@ func delivery(p *page) error {
 	return p.show(http.StatusOK, pages.Delivery(p.frame(""), out))
 }
 
-// attempts are the attempts of a delivery: what each has sent, and what came back.
+// attempts returns the attempts of a delivery, each with the request and the response.
 func (s *session) attempts(sent domain.Object) []pages.AttemptView {
 	headers := map[int64]string{}
 	for _, request := range sent.Objects("requests") {
@@ -154,7 +154,7 @@ func (s *session) attempts(sent domain.Object) []pages.AttemptView {
 	return out
 }
 
-// sendAgain sends a delivery again.
+// sendAgain resends a delivery.
 func sendAgain(p *page) error {
 	id, one := p.c.Param("id"), p.c.Param("delivery")
 	_, err := p.submit(domain.Request{Operation: "retryDelivery", Params: []string{id, one}})
@@ -164,7 +164,7 @@ func sendAgain(p *page) error {
 	return p.done("endpoints/"+id+"/deliveries/"+one, "sent_again")
 }
 
-// reversalForm is the form that asks before a payment that was recorded by hand is reversed.
+// reversalForm is the form that requests confirmation before a manually recorded payment is reversed.
 func (f *form) reversalForm() (pages.FormView, error) {
 	id := f.c.Param("id")
 	r := domain.ResourceNamed("invoices")

@@ -17,7 +17,7 @@ import (
 // relatedRows is how many rows of another list the page of a resource shows.
 const relatedRows = 10
 
-// detailPage shows one resource with what can be done with it, what belongs to it and what has happened to it.
+// detailPage shows one resource with its actions, its related resources, and its history.
 func detailPage(r *domain.Resource) handler {
 	return func(p *page) error {
 		id := p.c.Param("id")
@@ -54,7 +54,7 @@ func detailPage(r *domain.Resource) handler {
 	}
 }
 
-// addDetails adds what belongs to a resource, its deliveries and what has happened to it.
+// addDetails adds the related resources, the deliveries, and the history of a resource.
 func (p *page) addDetails(out *pages.DetailView, o domain.Object) error {
 	return app.Together(
 		func() (err error) { out.Related, err = p.related(out.Resource, out.ID); return err },
@@ -68,7 +68,7 @@ func (p *page) addDetails(out *pages.DetailView, o domain.Object) error {
 	)
 }
 
-// section is a group of values; one without any value is left out.
+// section returns a group of values. A group without any value is omitted.
 func (s *session) section(values view.Values, o domain.Object, section domain.Section) []pages.SectionView {
 	out := pages.SectionView{Name: section.Name}
 	any := false
@@ -88,7 +88,8 @@ func (s *session) section(values view.Values, o domain.Object, section domain.Se
 	return []pages.SectionView{out}
 }
 
-// actions are what the role may do with a resource: what its state allows, and why it does not allow the rest.
+// actions returns the actions that the role may run on a resource: those that its state allows, and the reason for each that it
+// does not allow.
 func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionView {
 	var out []pages.ActionView
 	for _, a := range r.Actions {
@@ -107,16 +108,17 @@ func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionVie
 	return out
 }
 
-// timelineRows is how many lines the timeline of a resource has, the newest.
+// timelineRows is how many lines the timeline of a resource has, newest first.
 const timelineRows = 20
 
-// timelineChain is how many other resources of its chain are in it.
+// timelineChain is how many other resources of its chain the timeline includes.
 const timelineChain = 5
 
-// chained are the fields with the resources that belong to the same business as another: the lead of a quote, the invoices of a booking.
+// chained are the fields with the resources that belong to the same transaction: the lead of a quote, the invoices of a booking.
 var chained = []string{"lead_id", "quote_id", "quote_ids", "booking_id", "converted_booking_id", "invoice_id", "invoice_ids"}
 
-// timeline is what has happened to a resource and its chain: its events with the fields that they changed, and who did it by the audit log.
+// timeline returns the history of a resource and its chain: its events with the fields that they changed, and the actors from the
+// audit log.
 func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.TimelineItem, error) {
 	if !r.Events {
 		return nil, nil
@@ -156,7 +158,8 @@ func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.Timelin
 	return out, nil
 }
 
-// actionAddress is that of the action's form; of one that makes another resource it is that resource's.
+// actionAddress returns the address of the action's form. For an action that creates another resource, it is the form of that
+// resource.
 func (s *session) actionAddress(r *domain.Resource, a domain.Action, id string) string {
 	if !a.Page {
 		return s.workspace.Path(r.Name + "/" + id + "/" + a.Name)
@@ -173,7 +176,7 @@ func (s *session) actionAddress(r *domain.Resource, a domain.Action, id string) 
 	return ""
 }
 
-// related are the lists of what belongs to a resource. One that the role may not see is left out.
+// related returns the lists of the resources related to a resource. Lists that the role may not see are omitted.
 func (s *session) related(r *domain.Resource, id string) ([]pages.RelatedView, error) {
 	lists, asks := make([]pages.RelatedView, len(r.Related)), make([]func() error, len(r.Related))
 	for i, rel := range r.Related {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// entered is the form of a page with text in each input that takes some, as an operator leaves it.
+// entered returns the form of a page as an operator leaves it, with text in each text input.
 func (p *platform) entered(t *testing.T, at string) url.Values {
 	t.Helper()
 	form := p.changedForm(at)
@@ -31,7 +31,7 @@ func (p *platform) expire() {
 	clear(p.sessions)
 }
 
-// back is where the sign-in leads.
+// back returns the address to which the sign-in leads.
 func back(t *testing.T, location string) string {
 	t.Helper()
 	u, err := url.Parse(location)
@@ -41,7 +41,7 @@ func back(t *testing.T, location string) string {
 	return u.Query().Get("to")
 }
 
-// same reports which values of two forms differ: all but tokens, secrets and buttons are compared.
+// same reports the values that differ between two forms. It compares all values except tokens, secrets, and buttons.
 func same(t *testing.T, path string, was, is url.Values) {
 	t.Helper()
 	for name, values := range was {
@@ -54,8 +54,8 @@ func same(t *testing.T, path string, was, is url.Values) {
 	}
 }
 
-// ways in which a form comes too late: the session is over, with its cookie or without; the password was given too long ago; the browser has
-// signed in again.
+// late holds the ways in which a form is sent too late: the session has ended, with its cookie or without; the password was
+// entered too long ago; the browser has signed in again.
 var late = map[string]func(p *platform, at string, form url.Values) (to, token string){
 	"an expired session": func(p *platform, at string, form url.Values) (to, token string) {
 		p.expire()
@@ -83,7 +83,7 @@ var late = map[string]func(p *platform, at string, form url.Values) (to, token s
 		p.signIn("owner", tenant(alpha, "alpha", "owner")).SignedInAt = noon.Add(-time.Hour)
 		w := p.post("owner", at, form)
 		p.signIn("owner", tenant(alpha, "alpha", "owner"))
-		if !strings.HasPrefix(w.Header().Get("Location"), "/oauth/") { // what is not dangerous is done
+		if !strings.HasPrefix(w.Header().Get("Location"), "/oauth/") { // an action that is not dangerous is carried out
 			return "", ""
 		}
 		return back(p.t, w.Header().Get("Location")), "owner"
@@ -98,7 +98,8 @@ func cloned(form url.Values) map[string][]string {
 	return out
 }
 
-// After signing in again each form is there as it was entered, with its key, and is submitted by the operator alone.
+// TestFormsAreKept checks that after signing in again each form is there as it was entered, with its key, and that only the
+// operator can submit it.
 func TestFormsAreKept(t *testing.T) {
 	t.Parallel()
 	for how, send := range late {
@@ -133,7 +134,7 @@ func TestFormsAreKept(t *testing.T) {
 			if strings.Contains(w.Body.String(), "sk_hush") {
 				t.Errorf("%s, %s: a secret is kept", how, path)
 			}
-			for name := range form { // what a browser does not send of the page that it was shown
+			for name := range form { // what a browser does not send from the page that it was shown
 				if !again.Has(name) {
 					again[name] = form[name]
 				}
@@ -153,7 +154,7 @@ func TestFormsAreKept(t *testing.T) {
 	}
 }
 
-// No secret leaves the console to be kept.
+// TestSecretsAreNotKept checks that the console sends no secret to be stored.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -182,7 +183,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
-// What an operator has entered is shown to no other, on no other page, and in no other workspace.
+// TestDraftsAreOfOneOperator checks that an operator's form input is shown to no other operator, on no other page, and in no
+// other workspace.
 func TestDraftsAreOfOneOperator(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -216,7 +218,8 @@ func TestDraftsAreOfOneOperator(t *testing.T) {
 	}
 }
 
-// A form that did not come from a page of the console is not kept, so that an attacker cannot have it filled in for an operator.
+// TestPlantedFormsAreNotKept checks that a form that did not come from a page of the console is not stored, so that an attacker
+// cannot prefill a form for an operator.
 func TestPlantedFormsAreNotKept(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -245,7 +248,7 @@ func TestPlantedFormsAreNotKept(t *testing.T) {
 			t.Errorf("%s: %d to %s, %d drafts", name, w.Code, w.Header().Get("Location"), len(p.drafts))
 		}
 	}
-	// A form of another operator is kept for that one.
+	// A form of another operator is stored for that operator.
 	p.signIn("owner", tenant(alpha, "alpha", "owner"))
 	form.Set("form", foreign)
 	to := p.send(request{Method: http.MethodPost, Path: path, Token: "owner", Body: form.Encode()}).Header().Get("Location")
@@ -254,7 +257,8 @@ func TestPlantedFormsAreNotKept(t *testing.T) {
 	}
 }
 
-// A form that cannot be kept says so on its page; without identity's answer the operator comes to an empty form.
+// TestFormsThatAreNotKept checks that a page reports a form that cannot be stored. Without identity's response, the operator gets
+// an empty form.
 func TestFormsThatAreNotKept(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -274,7 +278,7 @@ func TestFormsThatAreNotKept(t *testing.T) {
 	}
 }
 
-// The name of a view that was entered on the page of a list is there again, with the filters.
+// TestTheNameOfAViewIsKept checks that the name of a view that was entered on the page of a list is restored, with the filters.
 func TestTheNameOfAViewIsKept(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

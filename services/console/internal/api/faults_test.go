@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// depths are the paths of fields and of what they have inside, down to the last, and of one that no form has.
+// depths returns the paths of fields and of their nested fields, down to the last, and of one field that no form has.
 func depths(fields []forms.Field) []string {
 	out := []string{"nowhere", "nowhere.0.inner"}
 	var walk func(f forms.Field, at string)
@@ -41,7 +41,7 @@ func depths(fields []forms.Field) []string {
 	return out
 }
 
-// shower is the innermost input of a page whose name is a path or begins it, "" when there is none.
+// shower returns the innermost input of a page whose name is a path or a prefix of it; "" if there is none.
 func shower(doc *html.Node, path string) string {
 	names := map[string]bool{}
 	for _, n := range all(doc, "input", "textarea", "select") {
@@ -60,7 +60,7 @@ func shower(doc *html.Node, path string) string {
 	return ""
 }
 
-// beside is what a page says beside an input.
+// beside returns the message next to an input of a page.
 func beside(doc *html.Node, name string) string {
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && attr(n, "id") == "wrong-"+name {
@@ -70,7 +70,8 @@ func beside(doc *html.Node, name string) string {
 	return ""
 }
 
-// Each form says what is wrong with each of its fields, at every depth: beside the input at or above it, else above the form.
+// TestEachFaultIsShown checks that each form shows the error of each of its fields, at every depth: next to the input at or above
+// it, else above the form.
 func TestEachFaultIsShown(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
@@ -113,7 +114,8 @@ func TestEachFaultIsShown(t *testing.T) {
 	}
 }
 
-// A field shows its first fault, and the others are above the form: none is lost. There is a bound of how many.
+// TestFurtherFaultsAreAboveTheForm checks that a field shows its first error and that the others are above the form, up to a
+// maximum number. None is lost.
 func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -135,7 +137,8 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	}
 }
 
-// A fault of a line is beside the line that was sent, although the form has an empty row before it.
+// TestFaultsOfLinesBehindAnEmptyRow checks that the error of a line is next to the line that was sent, even if the form has an
+// empty row before it.
 func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -159,7 +162,8 @@ func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	}
 }
 
-// A list whose filters are refused says so in place of its rows, and has the filters as they were entered.
+// TestFaultsOfFilters checks that a list whose filters are refused shows the error in place of its rows and keeps the filters as
+// they were entered.
 func TestFaultsOfFilters(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -168,7 +172,7 @@ func TestFaultsOfFilters(t *testing.T) {
 		r := &domain.Resources[i]
 		for _, name := range r.Filters {
 			p.answer(r.List, func(c call) reply {
-				if c.Query.Has(name) && c.Query.Get(name) != "true" { // that of the list, not of the choices
+				if c.Query.Has(name) && c.Query.Get(name) != "true" { // the call of the list, not that of the choices
 					return refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{name: {"It is wrong."}})(c)
 				}
 				return reply{http.StatusOK, map[string]any{"data": []any{}, "has_more": false}}

@@ -19,12 +19,12 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// mostChoices is how many resources of a kind a form offers: as many as a tenant may have.
+// mostChoices is how many resources of a kind a form offers, which is the maximum number for a tenant.
 const mostChoices = 2_000
 
-const optionBytes = 60 // of a name that a form offers
+const optionBytes = 60 // of a name in the choices of a form
 
-// form is the form that a request sends, and the one that its page shows.
+// form is the form that a request sends and the one that its page shows.
 type form struct {
 	*session
 
@@ -33,12 +33,13 @@ type form struct {
 	once   string     // the Idempotency-Key of the page's forms; "": each rendering has a new one
 }
 
-// formKey binds forms to the session. Their tokens last as long: people fill in a form over hours.
+// formKey binds forms to the session. Their tokens are valid as long as the session, because people may take hours to fill in a
+// form.
 func (f *form) formKey() web.FormKey {
 	return web.FormKey{Secret: f.token, About: "holdfast console form"}
 }
 
-// readForm refuses a form that another site has sent, and one without this session's token.
+// readForm refuses a form from another site, and one without this session's token.
 func (f *form) readForm() (err error) {
 	f.posted, err = f.server.site.ReadForm(f.c.Writer, f.r, httpx.MaxBody)
 	switch {
@@ -52,18 +53,18 @@ func (f *form) readForm() (err error) {
 	if form := f.posted.Get("form"); !f.formKey().Genuine(form[strings.LastIndexByte(form, '.')+1:], f.server.Now()) {
 		return domain.ErrStaleForm
 	}
-	if lang := f.posted.Get("lang"); lang != "" { // numbers are read, and shown again, in the language in which they were entered
+	if lang := f.posted.Get("lang"); lang != "" { // numbers are read and shown again in the language in which they were entered
 		f.Text = f.server.Words.For(lang, f.Lang)
 	}
 	return nil
 }
 
-// reader turns forms into bodies in the tenant's time zone and currency, and in the language of the page.
+// reader returns a reader that converts forms to bodies in the tenant's time zone and currency, and in the language of the page.
 func (f *form) reader() domain.Reader {
 	return domain.Reader{Zone: f.Zone, Currency: f.workspace.Tenant.Currency, Notation: domain.Notation{Point: f.T("decimal_point"), Group: f.T("digit_group")}}
 }
 
-// fields are those of an operation's body, in the order of names.
+// fields returns the fields of an operation's body, in the order of names.
 func (f *form) fields(operation string, names []string) []forms.Field {
 	form := f.server.Operations[operation]
 	out := make([]forms.Field, 0, len(names))
@@ -78,7 +79,7 @@ func (f *form) fields(operation string, names []string) []forms.Field {
 // choosable are the resources that forms offer, by the kind in a field's name.
 var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages"}
 
-// choices are what the fields may name: resources, types of events, scopes. A kind that the role may not see is left out.
+// choices returns the choices for the fields: resources, types of events, scopes. Kinds that the role may not see are omitted.
 func (f *form) choices(fields []forms.Field) (view.Choices, error) {
 	out := view.Choices{}
 	for _, field := range fields {
@@ -111,7 +112,7 @@ func (f *form) choices(fields []forms.Field) (view.Choices, error) {
 	return out, nil
 }
 
-// resourceOptions are the active resources of a kind, by name.
+// resourceOptions returns the active resources of a kind, by name.
 func (f *form) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	rows, err := f.app.All(f.r.Context(), r.List, url.Values{"active": {"true"}}, mostChoices)
 	if err != nil {
@@ -125,7 +126,8 @@ func (f *form) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	return out, nil
 }
 
-// addChosen adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
+// addChosen adds the present values of a form to the choices, such as a unit that is not active. Otherwise sending the form would
+// remove them.
 func (f *form) addChosen(choices view.Choices, fields []forms.Field, form url.Values) {
 	for _, field := range fields {
 		names := []string{field.Name}
@@ -146,7 +148,7 @@ func (f *form) addChosen(choices view.Choices, fields []forms.Field, form url.Va
 	}
 }
 
-// scopeOptions are the scopes of the operator's role, those of a resource next to each other.
+// scopeOptions returns the scopes of the operator's role, grouped by resource.
 func (f *form) scopeOptions() []view.Option {
 	out := make([]view.Option, 0, len(f.workspace.Tenant.Scopes))
 	for _, s := range f.workspace.Tenant.Scopes {
@@ -156,7 +158,7 @@ func (f *form) scopeOptions() []view.Option {
 	return out
 }
 
-// scopeOf is the resource of a scope: bookings of read:bookings, payments of payments:read.
+// scopeOf returns the resource of a scope: bookings for read:bookings, payments for payments:read.
 func scopeOf(scope string) string {
 	a, b, _ := strings.Cut(scope, ":")
 	if a == "read" || a == "write" {
@@ -165,7 +167,7 @@ func scopeOf(scope string) string {
 	return a
 }
 
-// eventTypes are the types of events that a field may name; one that takes every type at once offers that too.
+// eventTypes returns the types of events that a field may name. If the field accepts a value for all types, it is included.
 func (f *form) eventTypes(field forms.Field) []view.Option {
 	enum := field.Enum
 	if field.Items != nil {
@@ -182,13 +184,13 @@ func (f *form) eventTypes(field forms.Field) []view.Option {
 	return out
 }
 
-// mostFaults is how many faults a page shows that no input shows.
+// mostFaults is how many errors without an input a page shows.
 const mostFaults = 20
 
-// faults are what an error says of fields, in the operator's language.
+// faults returns the field errors of an error, in the operator's language.
 func (f *form) faults(err error) []view.Fault {
 	e := apperr.As(err)
-	if err == nil || e.Code == apperr.ErrMismatch.Code { // verdict says what a mismatch means
+	if err == nil || e.Code == apperr.ErrMismatch.Code { // verdict describes a mismatch
 		return nil
 	}
 	out := make([]view.Fault, 0, len(e.Fields))
@@ -198,7 +200,7 @@ func (f *form) faults(err error) []view.Fault {
 	return out
 }
 
-// summary says what is wrong with fields that no input shows, each with its field's name.
+// summary describes the errors of fields that no input shows, each with its field's name.
 func (f *form) summary(faults []view.Fault) []string {
 	var out []string
 	for i, fault := range faults {
@@ -211,7 +213,7 @@ func (f *form) summary(faults []view.Fault) []string {
 	return out
 }
 
-// splitFaults is what an error says of a field that was entered, and of everything else; both are "" for another error.
+// splitFaults returns the error of a field that was entered, and the errors of all other fields. Both are "" for another error.
 func (f *form) splitFaults(err error, field string) (wrong, others string) {
 	if !app.Refused(err) {
 		return "", ""
@@ -224,7 +226,7 @@ func (f *form) splitFaults(err error, field string) (wrong, others string) {
 	return in[0].Wrong, others
 }
 
-// verdict says what the error of a submitted form means, for the top of the form.
+// verdict describes the error of a submitted form, for the top of the form.
 func (f *form) verdict(err error) string {
 	e := apperr.As(err)
 	switch {

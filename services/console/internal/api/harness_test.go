@@ -36,7 +36,7 @@ import (
 	"holdfast.dev/services/console/internal/peers"
 )
 
-// roleScopes are the scopes of each role as services/identity/internal/domain/role.go gives them.
+// roleScopes holds the scopes of each role, as in services/identity/internal/domain/role.go.
 var roleScopes = map[string][]string{
 	"owner": proto.Scopes,
 	"admin": proto.Scopes,
@@ -47,13 +47,13 @@ var roleScopes = map[string][]string{
 	"viewer": {"read:bookings", "read:customers", "read:leads", "read:quotes", "read:invoices", "read:services", "read:units", "payments:read"},
 }
 
-// rolePermissions are what each role may do besides, from the same file.
+// rolePermissions holds the other permissions of each role, from the same file.
 var rolePermissions = map[string][]string{
 	"owner": {"manage owners", "manage operators", "manage apps", "manage keys", "manage settings", "read audit", "revoke grants"},
 	"admin": {"manage operators", "manage apps", "manage keys", "manage settings", "read audit", "revoke grants"},
 }
 
-// roles are the names of all roles, the mightiest first.
+// roles are the names of all roles, in descending order of permissions.
 var roles = []string{"owner", "admin", "staff", "viewer"}
 
 // The tenants of all tests.
@@ -62,16 +62,16 @@ var (
 	beta  = ids.New[ids.TenantPrefix]()
 )
 
-// noon is the time of the console in all tests; the contract's examples are of the same year.
+// noon is the console's time in all tests. The contract's examples are from the same year.
 var noon = time.Date(2027, 3, 1, 17, 0, 0, 0, time.UTC)
 
-// sum is the hash by which identity knows a token.
+// sum returns the hash by which identity knows a token.
 func sum(token string) string {
 	s := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(s[:])
 }
 
-// secretOf is a key that the console shares with a service; gateway is the key with which it is called.
+// secretOf returns the key that the console shares with a service. The key of gateway is the one with which it calls the console.
 func secretOf(service string) []byte { return []byte(sum(service)) }
 
 // call is a request that reached a service.
@@ -85,10 +85,10 @@ type call struct {
 	Params       []string
 }
 
-// writes reports whether the call may change something.
+// writes reports whether the call can change something.
 func (c call) writes() bool { return c.Method != http.MethodGet && !slices.Contains(ofSessions, c.ID) }
 
-// ofSessions are the calls about who has signed in, and what they had entered before.
+// ofSessions are the calls about sessions and about stored form input.
 var ofSessions = []string{"lookupSession", "saveDraft", "lookupDraft"}
 
 // body is the request's body as an object.
@@ -103,13 +103,13 @@ func (c call) body(t *testing.T) map[string]any {
 	return out
 }
 
-// reply is what a service answers: a status with an object, or with an error of the API.
+// reply is a service's response: a status with an object, or with an error of the API.
 type reply struct {
 	Status int
 	Body   any
 }
 
-// platform plays all services that the console calls, and is the console in front of them.
+// platform simulates all services that the console calls, and holds the console in front of them.
 type platform struct {
 	t        *testing.T
 	contract *contract.Contract
@@ -126,7 +126,7 @@ type platform struct {
 	drafts   map[string]internalapi.NewDraft // by operator and key; guarded by mu
 }
 
-// parts are what is the same for all platforms.
+// parts holds the values that are the same for all platforms.
 var parts = sync.OnceValue(func() (p struct {
 	contract   *contract.Contract
 	operations domain.Operations
@@ -148,7 +148,7 @@ type options struct {
 	beat      time.Duration
 }
 
-// newPlatform builds the console as wire.go does, with services that answer the contract's examples.
+// newPlatform builds the console as wire.go does, with services that return the contract's examples.
 func newPlatform(t *testing.T, o options) *platform {
 	t.Helper()
 	common := parts()
@@ -192,7 +192,7 @@ func newPlatform(t *testing.T, o options) *platform {
 	return p
 }
 
-// tenant is a tenant of which an operator is a member.
+// tenant returns a tenant of which an operator is a member.
 func tenant(id ids.Tenant, slug, role string) internalapi.SessionTenant {
 	return internalapi.SessionTenant{
 		ID: id.String(), Slug: slug, Name: strings.ToUpper(slug), Role: role, Scopes: roleScopes[role], Permissions: rolePermissions[role],
@@ -200,10 +200,10 @@ func tenant(id ids.Tenant, slug, role string) internalapi.SessionTenant {
 	}
 }
 
-// proofOf is what proves that a form was on a page of an operator.
+// proofOf returns the proof that a form was on a page of an operator.
 func proofOf(operator string) string { return "proof-" + operator }
 
-// signIn makes a session whose token is name.
+// signIn creates a session whose token is name.
 func (p *platform) signIn(name string, tenants ...internalapi.SessionTenant) *internalapi.Session {
 	s := &internalapi.Session{
 		SessionID: "ses_" + name, SignedInAt: noon.Add(-time.Minute), Tenants: tenants, FormProof: proofOf("op_01k00000000000000000000001"),
@@ -215,19 +215,19 @@ func (p *platform) signIn(name string, tenants ...internalapi.SessionTenant) *in
 	return s
 }
 
-// answer replaces what a service answers to an operation.
+// answer replaces a service's response to an operation.
 func (p *platform) answer(id string, f func(call) reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answers[id] = f
 }
 
-// object is an answer of 200.
+// object returns a response with status 200.
 func object(o map[string]any) func(call) reply {
 	return func(call) reply { return reply{http.StatusOK, o} }
 }
 
-// refusal is an answer that is an error of the API.
+// refusal returns a response that is an error of the API.
 func refusal(status int, code string, fields map[string][]string) func(call) reply {
 	body := map[string]any{"error": map[string]any{"code": code, "message": "It is refused: " + code}}
 	if fields != nil {
@@ -243,7 +243,7 @@ func (p *platform) made() []call {
 	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return slices.Contains(ofSessions, c.ID) })
 }
 
-// written returns the calls since the last forget that may change something.
+// written returns the calls since the last forget that can change something.
 func (p *platform) written() []call {
 	return slices.DeleteFunc(p.made(), func(c call) bool { return !c.writes() })
 }
@@ -254,7 +254,7 @@ func (p *platform) forget() {
 	p.calls = nil
 }
 
-// service answers as the service of that name; it takes only calls that the console has signed for it.
+// service responds as the service of that name. It accepts only calls that the console has signed for it.
 func (p *platform) service(name string) http.Handler {
 	verifier := &caller.Verifier{Self: name, Keys: caller.Keys{"console": {{ID: "k1", Secret: secretOf(name)}}}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -294,7 +294,7 @@ func writeReply(w http.ResponseWriter, out reply) {
 	}
 }
 
-// reply records a call and answers what the test has set, else what other says.
+// reply records a call and returns the response that the test has set, else that of other.
 func (p *platform) reply(c call, other func() reply) reply {
 	p.mu.Lock()
 	p.calls = append(p.calls, c)
@@ -306,7 +306,7 @@ func (p *platform) reply(c call, other func() reply) reply {
 	return other()
 }
 
-// public answers an operation of the contract. A request that the contract does not allow fails the test.
+// public responds to an operation of the contract. A request that the contract does not allow fails the test.
 func (p *platform) public(c *call, path, query string) reply {
 	op, values, _ := contracttest.Match(p.contract, c.Method, strings.TrimPrefix(path, "/api/v1"))
 	if op == nil || op.Service != c.Service {
@@ -338,7 +338,7 @@ func (p *platform) public(c *call, path, query string) reply {
 	})
 }
 
-// example answers the contract's example of an operation, for the id that was asked for.
+// example returns the contract's example of an operation, for the requested id.
 func (p *platform) example(op *contract.Operation, c call) reply {
 	if op.Stream {
 		return reply{http.StatusNoContent, nil}
@@ -359,7 +359,7 @@ func (p *platform) example(op *contract.Operation, c call) reply {
 	return reply{status, body}
 }
 
-// exampleOf is the answer of the contract's example of an operation. Each call returns its own copy.
+// exampleOf returns the response of the contract's example of an operation. Each call returns its own copy.
 func exampleOf(t *testing.T, operation string) (body any, status int) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../../../proto/examples", operation+".json"))
@@ -381,7 +381,7 @@ func exampleOf(t *testing.T, operation string) (body any, status int) {
 	return e.Response.Body, e.Response.Status
 }
 
-// exampleObject is an example's answer with some values changed.
+// exampleObject returns an example's response with some values changed.
 func exampleObject(t *testing.T, operation string, changed map[string]any) map[string]any {
 	t.Helper()
 	body, _ := exampleOf(t, operation)
@@ -393,7 +393,7 @@ func exampleObject(t *testing.T, operation string, changed map[string]any) map[s
 	return o
 }
 
-// name finds the operation of an internal call. One that the operator may not make fails the test.
+// name finds the operation of an internal call. A call that the operator may not make fails the test.
 func (p *platform) name(c *call) {
 	for id, op := range parts().operations {
 		params, ok := matches(op.Path, c.Path)
@@ -429,7 +429,7 @@ func matches(template, path string) (params []string, ok bool) {
 	return params, true
 }
 
-// internal answers the calls that are not in the public contract.
+// internal responds to the calls that are not in the public contract.
 func (p *platform) internal(c call) reply {
 	if c.ID == "lookupSession" {
 		var in internalapi.SessionLookup
@@ -467,7 +467,7 @@ func (p *platform) internal(c call) reply {
 	return reply{status, body}
 }
 
-// draft keeps what was entered into a form, or answers it.
+// draft stores or returns the input of a form.
 func (p *platform) draft(c call) reply {
 	p.mu.Lock()
 	defer p.mu.Unlock()

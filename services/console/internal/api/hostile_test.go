@@ -15,13 +15,13 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// hostile is a text that becomes a script wherever a page does not escape it, and that turns the direction of what follows.
+// hostile is a text that becomes a script if a page does not escape it, and that reverses the direction of the following text.
 var hostile = `"><img src=x onerror=alert(1)><script>alert(1)</script>{{.}}` + "\u202e\u2066'` onmouseover=alert(1) " + strings.Repeat("x", 5000)
 
 // link is a hostile address.
 const link = "javascript:alert(document.cookie)//"
 
-// poison returns v with its texts replaced: all of them, or only those that a person may have written.
+// poison returns v with its texts replaced: all of them, or only those that a person can have written.
 func poison(v any, field, with string, everything bool) any {
 	switch value := v.(type) {
 	case map[string]any:
@@ -44,7 +44,7 @@ func poison(v any, field, with string, everything bool) any {
 	return v
 }
 
-// free reports whether a field holds what somebody has written: no id, instant, status, type or number.
+// free reports whether a field holds text written by a person, and not an id, instant, status, type, or number.
 func free(field string) bool {
 	for _, ending := range []string{"id", "ids", "_at", "_date", "date_from", "date_to", "status", "currency", "object", "mode", "_type", "_time", "_bps", "types", "type", "count", "amount", "_value", "timezone", "active"} {
 		if strings.HasSuffix(field, ending) {
@@ -54,7 +54,7 @@ func free(field string) bool {
 	return true
 }
 
-// poisoned makes every service answer with the text.
+// poisoned makes every service respond with the text.
 func (p *platform) poisoned(with string, everything bool) {
 	p.lax = true
 	for _, op := range p.contract.Operations() {
@@ -80,7 +80,7 @@ func (p *platform) poisoned(with string, everything bool) {
 			p.answer(id, func(call) reply {
 				body, _ := internalExample(id)
 				out := poison(body, "", with, everything)
-				if list, ok := out.(map[string]any)["data"].([]any); ok && strings.HasPrefix(id, "list") { // each page finds what it is about
+				if list, ok := out.(map[string]any)["data"].([]any); ok && strings.HasPrefix(id, "list") { // each page finds its object
 					original, _ := internalExample(id)
 					for i, one := range list {
 						if known, ok := original.(map[string]any)["data"].([]any)[i].(map[string]any)["id"]; ok {
@@ -98,7 +98,7 @@ func (p *platform) poisoned(with string, everything bool) {
 	s.Operator.Name, s.Operator.Email = with, with
 }
 
-// pagesOf are all addresses whose pages show something, with what a reader may add to them.
+// pagesOf returns all addresses whose pages show something, with the query parameters that a reader may add.
 func (p *platform) pagesOf() []string {
 	out := []string{
 		"/admin/alpha/test/calendar?view=day&date=2027-03-01", "/admin/alpha/test/calendar?view=month&date=2027-03-01", "/admin/alpha/test/calendar?view=week&date=2027-03-01",
@@ -116,7 +116,7 @@ func (p *platform) pagesOf() []string {
 	return out
 }
 
-// unsafeParts are the parts of a page that run what came from data.
+// unsafeParts returns the parts of a page that execute data.
 func unsafeParts(doc *html.Node) []string {
 	var out []string
 	for n := range doc.Descendants() {
@@ -138,7 +138,7 @@ func unsafeParts(doc *html.Node) []string {
 	return out
 }
 
-// sourceOf is how a content security policy allows the text of an element.
+// sourceOf returns the source by which a content security policy allows the text of an element.
 func sourceOf(n *html.Node) string {
 	var text strings.Builder
 	for c := range n.ChildNodes() {
@@ -157,7 +157,7 @@ func own(n *html.Node, address string) bool {
 	return err == nil && u.Scheme == "" && u.Host == "" && (strings.HasPrefix(u.Path, "/admin") || strings.HasPrefix(u.Path, "/oauth/") || u.Path == "/docs") && !strings.Contains(u.Path, "/../")
 }
 
-// Whatever stands in the fields of the services' answers, or in an address, is shown as text.
+// TestHostileContent checks that any content in the services' responses, or in an address, is shown as text.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -193,7 +193,7 @@ func TestHostileContent(t *testing.T) {
 	}
 }
 
-// What was typed into a form comes back as text, too.
+// TestHostileForms checks that form input is also returned as text.
 func TestHostileForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -233,7 +233,7 @@ func TestHostileForms(t *testing.T) {
 	}
 }
 
-// Suggestions are the values of options, as text.
+// TestHostileSuggestions checks that suggestions are the values of options, as text.
 func TestHostileSuggestions(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// An operator of one tenant is told nothing of another, of one that does not exist, or of a mode that does not: no service is called.
+// TestOtherTenantsAreNotFound checks that an operator of one tenant gets no information about another tenant, one that does not
+// exist, or an invalid mode. No service is called.
 func TestOtherTenantsAreNotFound(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -40,7 +41,7 @@ func TestOtherTenantsAreNotFound(t *testing.T) {
 	}
 }
 
-// What was not found looks the same whether the tenant exists or not.
+// TestOtherTenantsLookLikeNone checks that a "not found" page is the same whether the tenant exists or not.
 func TestOtherTenantsLookLikeNone(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -54,7 +55,8 @@ func TestOtherTenantsLookLikeNone(t *testing.T) {
 	}
 }
 
-// Each call for a page is signed for the tenant and the mode of its address, for the operator, with the scopes of its role there.
+// TestCallsAreOfTheWorkspace checks that each call for a page is signed for the tenant and the mode of its address, for the
+// operator, with the scopes of their role there.
 func TestCallsAreOfTheWorkspace(t *testing.T) {
 	t.Parallel()
 	clock := noon.AddDate(0, 1, 0)
@@ -101,7 +103,7 @@ func TestCallsAreOfTheWorkspace(t *testing.T) {
 	}
 }
 
-// A name that one tenant and mode has shown is looked up again by every other.
+// TestNamesAreOfOneTenantAndMode checks that a name that one tenant and mode has shown is looked up again by every other.
 func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -131,7 +133,8 @@ func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 	}
 }
 
-// A role that may not read a resource is not shown its name because another role of the tenant was.
+// TestNamesNeedTheScope checks that a role that may not read a resource does not see its name, even if another role of the tenant
+// has seen it.
 func TestNamesNeedTheScope(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -150,7 +153,7 @@ func TestNamesNeedTheScope(t *testing.T) {
 	}
 }
 
-// A resource that was changed here is called by its new name at once.
+// TestNamesAreForgottenWithAChange checks that a resource that was changed here is shown by its new name immediately.
 func TestNamesAreForgottenWithAChange(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -173,7 +176,7 @@ func TestNamesAreForgottenWithAChange(t *testing.T) {
 	}
 }
 
-// A page that is open live reads the events of its own tenant and mode.
+// TestLivePage checks that a live page reads the events of its own tenant and mode.
 func TestLivePage(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"test", "live"} {
@@ -214,7 +217,7 @@ func TestLivePage(t *testing.T) {
 	}
 }
 
-// readUntil reads until the text has come; "" reads to the end.
+// readUntil reads until the text appears; "" reads to the end.
 func readUntil(t *testing.T, body io.Reader, text string) string {
 	t.Helper()
 	var got []byte

@@ -69,7 +69,7 @@ func listPage(r *domain.Resource) handler {
 	}
 }
 
-// listLinks lead from a list to what shows the same in another way.
+// listLinks returns links from a list to other views of the same data.
 func (s *session) listLinks(r *domain.Resource) []pages.LinkView {
 	switch r.Name {
 	case "leads":
@@ -82,7 +82,7 @@ func (s *session) listLinks(r *domain.Resource) []pages.LinkView {
 	return nil
 }
 
-// savedViews are the views of a list that the operator has saved. Without an answer there are none.
+// savedViews returns the operator's saved views of a list. If identity does not respond, there are none.
 func (s *session) savedViews(r *domain.Resource) []pages.SavedView {
 	if len(r.Filters) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func (s *session) savedViews(r *domain.Resource) []pages.SavedView {
 	return out
 }
 
-// saveView keeps the filters of a list under a name.
+// saveView saves the filters of a list under a name.
 func saveView(p *page) error {
 	r := domain.ResourceNamed(p.posted.Get("list"))
 	if r == nil {
@@ -127,12 +127,12 @@ func deleteView(p *page) error {
 	return p.done(r.Name, "view_deleted")
 }
 
-// filters are the query parameters that a list is filtered by.
+// filters returns the query parameters by which a list can be filtered.
 func (s *session) filters(r *domain.Resource) []forms.Field {
 	return s.queryFields(r.List, r.Filters...)
 }
 
-// queryFields are the query parameters of an operation, in the order of names.
+// queryFields returns the query parameters of an operation, in the order of names.
 func (s *session) queryFields(operation string, names ...string) []forms.Field {
 	out := make([]forms.Field, 0, len(names))
 	for _, name := range names {
@@ -141,7 +141,7 @@ func (s *session) queryFields(operation string, names ...string) []forms.Field {
 	return out
 }
 
-// filterValues are the filters of this page that have a value.
+// filterValues returns the filters of this page that have a value.
 func (s *session) filterValues(filters []forms.Field) url.Values {
 	out := url.Values{}
 	for _, f := range filters {
@@ -152,7 +152,7 @@ func (s *session) filterValues(filters []forms.Field) url.Values {
 	return out
 }
 
-// listQuery is the query of the API for this page.
+// listQuery returns the query of the API for this page.
 func (s *session) listQuery(r *domain.Resource, filters []forms.Field) (url.Values, error) {
 	out := s.filterValues(filters)
 	for _, f := range filters {
@@ -165,7 +165,7 @@ func (s *session) listQuery(r *domain.Resource, filters []forms.Field) (url.Valu
 			out.Set(f.Name, at.Format(time.RFC3339))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.r.URL.Query())) { // links of other pages filter by what a form does not show
+	for _, name := range slices.Sorted(maps.Keys(s.r.URL.Query())) { // links of other pages use filters that a form does not show
 		if !out.Has(name) && s.server.Operations[r.List].Param(name).Name != "" && name != "limit" && name != "expand" {
 			if text := s.r.URL.Query().Get(name); text != "" {
 				out.Set(name, text)
@@ -180,10 +180,10 @@ func (s *session) listQuery(r *domain.Resource, filters []forms.Field) (url.Valu
 	return out, nil
 }
 
-// canExpand reports whether the role may see what a list is expanded with.
+// canExpand reports whether the role may see the expanded resources of a list.
 func (s *session) canExpand(what string) bool { return s.workspace.Has([]string{"read:" + what + "s"}) }
 
-// filterInputs are the inputs of filters: each may be left open.
+// filterInputs returns the inputs of filters. Each may be left empty.
 func (s *session) filterInputs(filters []forms.Field, given url.Values, choices view.Choices) []view.Input {
 	out := s.Inputs(filters, given, choices)
 	for i, in := range out {
@@ -194,7 +194,7 @@ func (s *session) filterInputs(filters []forms.Field, given url.Values, choices 
 	return out
 }
 
-// filterOptions are the choices of a filter that takes one of several values.
+// filterOptions returns the choices of a filter that accepts one of several values.
 func (s *session) filterOptions(in view.Input) []view.Option {
 	any := view.Option{Value: "", Text: s.T("any")}
 	if in.Kind == domain.CheckInput {
@@ -209,7 +209,7 @@ func (s *session) filterOptions(in view.Input) []view.Option {
 // byteOrderMark marks a file as UTF-8. Without it spreadsheet programs assume a legacy code page.
 const byteOrderMark = "\ufeff"
 
-// exportCSV hands a list on as CSV, while it arrives.
+// exportCSV streams a list as CSV.
 func exportCSV(r *domain.Resource) handler {
 	return func(p *page) error {
 		query, err := p.listQuery(r, p.filters(r))
@@ -228,7 +228,7 @@ func exportCSV(r *domain.Resource) handler {
 	}
 }
 
-// pdf hands a document on.
+// pdf forwards a document.
 func pdf(r *domain.Resource) handler {
 	return func(p *page) error {
 		id := p.c.Param("id")
@@ -236,7 +236,7 @@ func pdf(r *domain.Resource) handler {
 	}
 }
 
-// download hands on what a service answers, behind a prefix.
+// download forwards a service's response after a prefix.
 func (p *page) download(r domain.Request, accept, name, disposition, prefix string) error {
 	body, mediaType, err := p.app.Services.Open(p.r.Context(), r, accept)
 	if err != nil {
@@ -250,12 +250,12 @@ func (p *page) download(r domain.Request, accept, name, disposition, prefix stri
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox") // the browser's own viewer shows it
 	p.c.Writer.WriteHeader(http.StatusOK)
 	if _, err := io.Copy(p.c.Writer, io.MultiReader(strings.NewReader(prefix), body)); err != nil {
-		panic(http.ErrAbortHandler) // a list that breaks off must not look whole
+		panic(http.ErrAbortHandler) // an interrupted list must not look complete
 	}
 	return nil
 }
 
-// suggestCustomers answers the customers whose names begin with what is being entered.
+// suggestCustomers returns the customers whose names begin with the entered text.
 func suggestCustomers(p *page) error {
 	q := strings.TrimSpace(p.r.URL.Query().Get("customer_id"))
 	var out []view.Option

@@ -13,23 +13,25 @@ import (
 )
 
 const (
-	// beat is how often a stream sends something, so that a browser that is gone is noticed, and asks whether its session is still there.
+	// beat is how often a stream sends something, to detect disconnected browsers, and checks whether its session still exists.
 	beat = 20 * time.Second
-	// writeTime is for one write to a browser.
+	// writeTime is the time limit of one write to a browser.
 	writeTime = 20 * time.Second
-	// unanswered is how often in a row the question may remain open before the stream ends.
+	// unanswered is how many consecutive session checks may fail without a response before the stream ends.
 	unanswered = 2
 
 	livePath = "/admin/:tenant/:mode/live"
 )
 
-// Places of a session and an operator. STREAMS_PER_CREDENTIAL and DOWNLOADS_PER_CREDENTIAL of the gateway bound those of a cookie before.
+// Limits of streams and downloads for a session and an operator. The gateway's STREAMS_PER_CREDENTIAL and
+// DOWNLOADS_PER_CREDENTIAL limit those of a cookie before.
 const (
 	streamsOfSession, streamsOfOperator     = 10, 20
 	downloadsOfSession, downloadsOfOperator = 2, 4
 )
 
-// live tells a page, as server-sent events, that something has changed. The page then fetches itself again. It ends with its session.
+// live notifies a page, through server-sent events, that something has changed. The page then reloads itself. The stream ends
+// with its session.
 func live(p *page) error {
 	leave, err := p.server.streams.Take(p.auth)
 	if err != nil {
@@ -74,7 +76,7 @@ func live(p *page) error {
 	return nil
 }
 
-// watch returns a function that reports whether the page's session is still there, with the same role at the tenant.
+// watch returns a function that reports whether the page's session still exists, with the same role at the tenant.
 func (s *session) watch() (open func() bool) {
 	failures := 0
 	return func() bool {

@@ -28,7 +28,7 @@ func newOpened(t *testing.T, beat time.Duration) *opened {
 	return &opened{t, p, front}
 }
 
-// live opens a live page with a session and a further cookie; the answer ends with the test.
+// live opens a live page with a session and a further cookie. The response ends with the test.
 func (o *opened) live(token, cookie string) *http.Response {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -47,7 +47,8 @@ func (o *opened) live(token, cookie string) *http.Response {
 	return res
 }
 
-// A session has ten live pages, and its operator twenty, whatever cookies are sent besides; what is closed can be opened again.
+// TestPlacesOfLivePages checks that a session can have ten live pages and its operator twenty, regardless of other cookies. After
+// a page is closed, another one can be opened.
 func TestPlacesOfLivePages(t *testing.T) {
 	t.Parallel()
 	o := newOpened(t, time.Minute)
@@ -81,8 +82,8 @@ func TestPlacesOfLivePages(t *testing.T) {
 	}
 }
 
-// A live page ends soon after its session: by a sign-out or at its end, with the membership, and with a change of the role. It goes on
-// while the session is there, and its looks do not prolong it.
+// TestALivePageEndsWithItsSession checks that a live page ends soon after its session: at a sign-out, at its expiration, with the
+// membership, and after a change of the role. It continues while the session exists, and its checks do not extend the session.
 func TestALivePageEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *platform, s *internalapi.Session){

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// inLanguage is a request of a browser whose pages are in a language.
+// inLanguage sends the request of a browser whose pages are in a language.
 func (p *platform) inLanguage(lang, method, path string, form url.Values) (page string, status int) {
 	p.t.Helper()
 	in := request{Method: method, Path: path, Header: map[string]string{"Cookie": "holdfast_session=owner; holdfast_language=" + lang}}
@@ -28,10 +28,10 @@ func (p *platform) inLanguage(lang, method, path string, form url.Values) (page 
 	return w.Body.String(), w.Code
 }
 
-// german are numbers as a German page takes them, by the input of their field, and what is sent for them.
+// german holds numbers in the notation of a German page, by the input of their field, and the values that are sent for them.
 var german = map[domain.Input][2]string{domain.MoneyInput: {"1.234,5", "123450"}, domain.PercentInput: {"12,5", "1250"}, domain.NumberInput: {"1.250", "1250"}, domain.DepositInput: {"12,5", "1250"}}
 
-// numberFields are the names of the inputs of numbers in a form, with their fields.
+// numberFields returns the names of the number inputs of a form, with their fields.
 func numberFields(fields []forms.Field, form url.Values) map[string]forms.Field {
 	out := map[string]forms.Field{}
 	for _, f := range fields {
@@ -51,7 +51,7 @@ func numberFields(fields []forms.Field, form url.Values) map[string]forms.Field 
 	return out
 }
 
-// at is the value at a dotted path of a body.
+// at returns the value at a dotted path of a body.
 func at(body any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		switch inner := body.(type) {
@@ -64,7 +64,8 @@ func at(body any, path string) any {
 	return body
 }
 
-// Each field of a number, in every form, is read in the language of the page, also when the browser has another language by the time.
+// TestEachNumberIsReadByLanguage checks that each number field, in every form, is read in the language of the page, also if the
+// browser has another language by then.
 func TestEachNumberIsReadByLanguage(t *testing.T) {
 	t.Parallel()
 	checked := map[domain.Input]int{}
@@ -112,7 +113,8 @@ func TestEachNumberIsReadByLanguage(t *testing.T) {
 	}
 }
 
-// A form shows numbers as its page's language writes them, and one that nobody has touched changes nothing.
+// TestFormsShowNumbersByLanguage checks that a form shows numbers in the notation of its page's language, and that an unchanged
+// number changes nothing.
 func TestFormsShowNumbersByLanguage(t *testing.T) {
 	t.Parallel()
 	for lang, price := range map[string]string{"en": "1234.567", "de": "1234,567"} {

@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// A form has an Idempotency-Key: the field once, which is in the address of its page too, so that Back and reload show the form with its
-// key. It stays until a definite refusal; then the form gets the next one: KEY, KEY-2, KEY-3.
+// A form has an Idempotency-Key: the field once. The address of its page contains it too, so that Back and reload show the form
+// with its key. The key stays until a definite refusal. Then the form gets the next one: KEY, KEY-2, KEY-3.
 
 const onceDigits = 20 // that are random
 
@@ -30,25 +30,25 @@ var (
 	onceTurn = regexp.MustCompile(`-([0-9]{1,4})$`)
 )
 
-// newOnce makes a key for an operator.
+// newOnce creates a key for an operator.
 func newOnce(operator string) string {
 	random := apikey.Random(onceDigits)
 	return random + onceCheck(operator, random)
 }
 
-// onceCheck binds a key in an address to an operator: a link that somebody sends has another one's key, and gets a new one.
+// onceCheck binds a key in an address to an operator. A link from another operator has that operator's key, and gets a new one.
 func onceCheck(operator, random string) string {
 	sum := sha256.Sum256([]byte("once\x00" + operator + "\x00" + random))
 	return hex.EncodeToString(sum[:6])
 }
 
-// ownOnce reports whether a key, with or without turns and a version behind it, is one of an operator.
+// ownOnce reports whether a key, with or without a suffix for turns and a version, belongs to an operator.
 func ownOnce(operator, key string) bool {
 	own, _, _ := strings.Cut(key, "-")
 	return len(own) > onceDigits && own[onceDigits:] == onceCheck(operator, own[:onceDigits]) && onceForm.MatchString(key)
 }
 
-// nextOnce is the key of a form after a definite refusal of the one before.
+// nextOnce returns the key of a form after a definite refusal of the previous one.
 func nextOnce(key string) string {
 	turn := 2
 	if found := onceTurn.FindStringSubmatch(key); found != nil {
@@ -58,7 +58,7 @@ func nextOnce(key string) string {
 	return key + "-" + strconv.Itoa(turn)
 }
 
-// withOnce shows a page with forms under an address that has their key.
+// withOnce shows a page with forms at an address that contains their key.
 func withOnce(h handler) handler {
 	return func(p *page) error {
 		q := p.r.URL.Query()
@@ -71,8 +71,8 @@ func withOnce(h handler) handler {
 	}
 }
 
-// saveDraft has identity store what was entered into the form that was sent, for the operator whose page it was on. It returns the address of the page
-// that then has the form, and whether it is kept: a form needs a proof of whose page it was on, and a key.
+// saveDraft stores the input of the sent form at identity, for the operator to whose page it belongs. It returns the address of
+// the page that then shows the form, and whether the input is stored. A form needs a proof of its operator, and a key.
 func (f *form) saveDraft() (to string, kept bool) {
 	path, query := f.formPage()
 	proof, _, proven := strings.Cut(f.posted.Get("form"), ".")
@@ -85,7 +85,7 @@ func (f *form) saveDraft() (to string, kept bool) {
 			query.Set("draft", "1")
 		case apperr.As(err).Kind == apperr.TooLarge:
 			query.Set("done", "not_kept")
-		default: // without what was entered the operator comes to an empty form
+		default: // without the input the operator gets an empty form
 			obs.Add(f.r.Context(), slog.String("draft", err.Error()))
 		}
 	}
@@ -95,7 +95,7 @@ func (f *form) saveDraft() (to string, kept bool) {
 	return path, kept
 }
 
-// formPage is the page that has the form that was sent, and its query.
+// formPage returns the page that has the sent form, and its query.
 func (f *form) formPage() (path string, query url.Values) {
 	path, raw, _ := strings.Cut(f.address(), "?")
 	query, _ = url.ParseQuery(raw)
@@ -106,7 +106,7 @@ func (f *form) formPage() (path string, query url.Values) {
 			query, _ = url.ParseQuery(f.posted.Get("query"))
 			return path + "/" + r.Name, query
 		}
-	case "/bookings/:id/move": // in the calendar, without anything entered
+	case "/bookings/:id/move": // in the calendar, without any input
 		if to := httpx.Local(f.posted.Get("to"), "/admin"); to != "" {
 			return to, url.Values{}
 		}
@@ -114,8 +114,8 @@ func (f *form) formPage() (path string, query url.Values) {
 	return path, query
 }
 
-// restoreDraft fills the form of a page with what its operator has entered before they had to sign in again, and reports whether it did. What
-// belongs to somebody else, or to another page, is not shown.
+// restoreDraft fills the form of a page with the input that its operator entered before they had to sign in again, and reports
+// whether it did. Input of another operator, or for another page, is not shown.
 func (f *form) restoreDraft() bool {
 	key := f.r.URL.Query().Get("once")
 	if f.r.Method != http.MethodGet || !f.r.URL.Query().Has("draft") || !ownOnce(f.auth.Operator.ID, key) {
@@ -133,7 +133,7 @@ func (f *form) restoreDraft() bool {
 	return true
 }
 
-// postedOnce is the key of the form that was sent.
+// postedOnce returns the key of the sent form.
 func (f *form) postedOnce() string {
 	if key := f.posted.Get("once"); onceForm.MatchString(key) {
 		return key
@@ -141,7 +141,7 @@ func (f *form) postedOnce() string {
 	return newOnce(f.auth.Operator.ID)
 }
 
-// submit makes the call of a form with its key. After a definite refusal the form has the next key.
+// submit makes the call of a form with its key. After a definite refusal, the form gets the next key.
 func (f *form) submit(in domain.Request) (domain.Object, error) {
 	in.Key = cmp.Or(in.Key, f.once)
 	o, err := f.app.Submit(f.r.Context(), in)
@@ -151,7 +151,7 @@ func (f *form) submit(in domain.Request) (domain.Object, error) {
 	return o, err
 }
 
-// onceFor is the key of a form that can be sent more than once from the same page: one for each content.
+// onceFor returns the key of a form that can be sent more than once from the same page: one key per content.
 func (f *form) onceFor(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return f.once + "-" + hex.EncodeToString(sum[:6])

@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/libs/contract/contracttest"
 )
 
-// ledger plays the writes of all services: a request with a known key gets the stored answer, and fault says how a call fails.
+// ledger simulates the writes of all services. A request with a known key gets the stored response, and fault determines how a
+// call fails.
 type ledger struct {
 	p       *platform
 	mu      sync.Mutex
@@ -21,10 +22,10 @@ type ledger struct {
 	fault   func(call int) (before, after func() *reply)
 }
 
-// cut ends the connection without an answer.
+// cut closes the connection without a response.
 func cut() *reply { panic(http.ErrAbortHandler) }
 
-// answers returns a fault that answers an error of the API.
+// answers returns a fault that responds with an error of the API.
 func answers(status int, code string) func() *reply {
 	return func() *reply {
 		out := refusal(status, code, nil)(call{})
@@ -32,7 +33,7 @@ func answers(status int, code string) func() *reply {
 	}
 }
 
-// faults are the ways in which a call can fail so that its outcome is unknown: before or after its effect, and on how many calls.
+// faults holds the ways in which a call can fail with an unknown outcome: before or after its effect, and on how many calls.
 var faults = map[string]func(call int) (before, after func() *reply){
 	"cut once after the effect":   func(n int) (before, after func() *reply) { return nil, when(n == 1, cut) },
 	"cut always after the effect": func(int) (before, after func() *reply) { return nil, cut },
@@ -64,7 +65,7 @@ func when(holds bool, f func() *reply) func() *reply {
 	return nil
 }
 
-// reply answers a write.
+// reply responds to a write.
 func (l *ledger) reply(c call) reply {
 	l.mu.Lock()
 	l.calls++
@@ -85,7 +86,7 @@ func (l *ledger) reply(c call) reply {
 	return out
 }
 
-// effect has the effect of a write, once for each key.
+// effect applies the effect of a write, once per key.
 func (l *ledger) effect(c call) reply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +109,7 @@ func (l *ledger) effect(c call) reply {
 	return l.stored[name]
 }
 
-// newLedger lets a ledger answer all writes of a platform.
+// newLedger makes a ledger respond to all writes of a platform.
 func newLedger(p *platform) *ledger {
 	l := &ledger{p: p, stored: map[string]reply{}}
 	for id, op := range parts().operations {
@@ -125,8 +126,8 @@ var reads = []string{"POST /audit/verify"}
 // elsewhere are the forms that return to another page after an unknown outcome.
 var elsewhere = []string{"POST /views", "POST /views/:id/delete", "POST /bookings/:id/move"}
 
-// Each form takes effect once, whatever becomes of the calls that it makes: with an unknown outcome the page says so and has the form with its
-// key, and sending that again shows the result.
+// TestUnknownOutcomes checks that each form takes effect once, regardless of the outcome of its calls. If the outcome is unknown,
+// the page reports it and has the form with its key. Sending that form again shows the result.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	routes := newPlatform(t, options{}).routes()
@@ -184,7 +185,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// Back and reload show a form with the key that it had, so that it does nothing twice; a page that is opened for the first time has a new key.
+// TestBackAndReloadKeepTheKey checks that Back and reload show a form with its previous key, so that it takes effect only once. A
+// page that is opened for the first time has a new key.
 func TestBackAndReloadKeepTheKey(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -213,7 +215,7 @@ func TestBackAndReloadKeepTheKey(t *testing.T) {
 	}
 }
 
-// A key in a link of somebody else is not used.
+// TestAKeyOfSomebodyElse checks that a key in another operator's link is not used.
 func TestAKeyOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -223,7 +225,7 @@ func TestAKeyOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// After a definite refusal a form has the next key, and always the same one.
+// TestADefiniteRefusalHasTheNextKey checks that after a definite refusal a form has the next key, which is always the same.
 func TestADefiniteRefusalHasTheNextKey(t *testing.T) {
 	t.Parallel()
 	for status, code := range map[int]string{
@@ -245,7 +247,8 @@ func TestADefiniteRefusalHasTheNextKey(t *testing.T) {
 	}
 }
 
-// Actions are done for the version that the page showed; when it has changed, the form shows the present state for the next try.
+// TestActionsSendIfMatch checks that actions apply to the version that the page showed. If the version has changed, the form
+// shows the present state for the next attempt.
 func TestActionsSendIfMatch(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -26,21 +26,21 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// policy allows the pages their scripts, and the style that a page may hold itself.
+// policy allows the pages their scripts and an inline style.
 var policy = web.Policy{Scripts: true, Style: pages.StyleSource()}
 
-// page is the page that answers a request.
+// page is the page that responds to a request.
 type page struct {
 	*form
 
 	nav     string // the entry of the navigation that is marked
-	live    bool   // the page is fetched again when something changes
+	live    bool   // the page reloads when something changes
 	notice  string
-	problem string // what did not work, where the page is shown again
-	status  int    // of the page, where it is shown again
+	problem string // the error, if the page is shown again
+	status  int    // of the page, if it is shown again
 }
 
-// withSession runs h for a browser that has signed in; any other is sent to the sign-in, and comes back.
+// withSession runs h for a browser that has signed in. Any other browser is redirected to the sign-in and returns afterwards.
 func (s *Server) withSession(h handler) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request
@@ -71,10 +71,10 @@ func (s *Server) inWorkspace(h handler) httpx.Handler {
 	})
 }
 
-// serve finds the session and checks the form. A form that comes without a session, or from a page of an earlier session, is kept, and the
-// operator comes back to it.
+// serve finds the session and checks the form. A form without a session, or from a page of an earlier session, is stored, and the
+// operator returns to it.
 func (p *page) serve(h handler) (err error) {
-	var wrong error // with the form
+	var wrong error // of the form
 	if p.r.Method == http.MethodPost {
 		wrong = p.readForm()
 	}
@@ -98,7 +98,7 @@ func (p *page) serve(h handler) (err error) {
 	return h(p)
 }
 
-// signIn sends the browser to the sign-in, from which it comes back to the page with what was entered.
+// signIn redirects the browser to the sign-in, from which it returns to the page with the input.
 func (p *page) signIn() error {
 	to := p.address()
 	if p.r.Method == http.MethodPost {
@@ -107,7 +107,8 @@ func (p *page) signIn() error {
 	return p.redirect("/oauth/sign-in?to=" + url.QueryEscape(to))
 }
 
-// requireRecentSignIn reports whether the operator has given its password recently; else it is asked for it, and comes back.
+// requireRecentSignIn reports whether the operator has entered their password recently. Otherwise it redirects them to the
+// sign-in, from which they return.
 func (p *page) requireRecentSignIn() bool {
 	if p.workspace.Recent(p.server.Now()) {
 		return true
@@ -116,7 +117,7 @@ func (p *page) requireRecentSignIn() bool {
 	return false
 }
 
-// frame is what the page has around it.
+// frame returns the surrounding parts of the page.
 func (p *page) frame(problem string) pages.Frame {
 	f := pages.Frame{
 		Format: p.Format, Workspace: p.workspace, Form: p.proof() + "." + p.formKey().Token(time.Time{}), Draft: p.draft, Once: cmp.Or(p.once, newOnce(p.operator())), Page: p.nav, OtherMode: p.otherMode(), Address: p.address(), Theme: p.theme(),
@@ -138,7 +139,8 @@ func (p *page) frame(problem string) pages.Frame {
 	return f
 }
 
-// otherMode is the page to which the switch between test and live leads: the one of the same name, or the first page where the other mode has none.
+// otherMode returns the target of the switch between test and live: the page of the same name, or the first page if the other
+// mode has none.
 func (p *page) otherMode() string {
 	if p.server.shown["/"+p.nav] == nil || slices.Contains(testPages, p.nav) || strings.Contains(p.nav, ".") {
 		return "today"
@@ -146,8 +148,9 @@ func (p *page) otherMode() string {
 	return p.nav
 }
 
-// needsStyle reports whether the browser has not been given the style of the pages yet, and notes that it is now: it fetches the file after the
-// page is shown, and has it for the next one. A form, which may be nearly as large as a page may be, always takes the file.
+// needsStyle reports whether the browser does not have the style of the pages yet, and records that it has it now: it loads the
+// file after the page is shown, and has it for the next one. A form, which may be nearly as large as a page may be, always uses
+// the file.
 func (p *page) needsStyle() bool {
 	if !pages.Styled() || web.Cookie(p.r, "holdfast_style") == pages.Style() || p.r.URL.Query().Has("once") {
 		return false
@@ -158,7 +161,7 @@ func (p *page) needsStyle() bool {
 	return true
 }
 
-// setCookie keeps a value in a cookie of the browser for a year.
+// setCookie stores a value in a cookie of the browser for a year.
 func (p *page) setCookie(name, value string) {
 	p.server.site.Remember(p.c.Writer, "holdfast_"+name, value, "/admin")
 }
@@ -170,7 +173,7 @@ func (p *page) theme() string {
 	return ""
 }
 
-// navigation are the pages that the operator's role may see.
+// navigation returns the pages that the operator's role may see.
 func (p *page) navigation() []pages.NavGroup {
 	if p.workspace.Session == nil {
 		return nil
@@ -200,10 +203,10 @@ func (p *page) navigation() []pages.NavGroup {
 	return groups
 }
 
-// testPages are the pages that only test mode has.
+// testPages are the pages that exist only in test mode.
 var testPages = []string{"clock"}
 
-// extraPages are the pages of a group that show no resource.
+// extraPages returns the pages of a group that do not show a resource.
 func (p *page) extraPages(group string) []string {
 	var out []string
 	add := func(name, operation string) {
@@ -228,7 +231,7 @@ func (p *page) extraPages(group string) []string {
 	return out
 }
 
-// show answers with a page.
+// show responds with a page.
 func (p *page) show(status int, component templ.Component) error {
 	p.server.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := p.server.site.Show(w, r, web.Page{Status: cmp.Or(p.status, status), Lang: p.Lang, Policy: policy, Body: component}); err != nil {
@@ -238,18 +241,18 @@ func (p *page) show(status int, component templ.Component) error {
 	return nil
 }
 
-// redirect sends the browser on.
+// redirect redirects the browser.
 func (p *page) redirect(to string) error {
 	p.server.site.Redirect(p.c.Writer, to)
 	return nil
 }
 
-// done sends the browser to a page that says what has been done.
+// done redirects the browser to a page that reports what has been done.
 func (p *page) done(to, what string) error {
 	return p.redirect(p.workspace.Path(to) + "?done=" + url.QueryEscape(what))
 }
 
-// fail answers an error.
+// fail responds with an error.
 func (p *page) fail(err error) {
 	if errors.Is(err, domain.ErrNoSession) {
 		_ = p.signIn()
@@ -258,7 +261,7 @@ func (p *page) fail(err error) {
 	e := apperr.As(err)
 	obs.Add(p.r.Context(), slog.String("error", err.Error()))
 	status := httpx.StatusOf(e.Kind)
-	if status == http.StatusUnauthorized { // a service has refused the console; to the gateway it would mean that the console refused the gateway
+	if status == http.StatusUnauthorized { // a service has refused the console; the gateway would take it for a refusal by the console
 		status = http.StatusInternalServerError
 	}
 	title, text := p.T("problem"), p.explain(e)
@@ -278,13 +281,13 @@ func (p *page) fail(err error) {
 	_ = p.show(status, pages.Problem(p.frame(""), title, text, httpx.RequestID(p.c)))
 }
 
-// showForm shows a form with the values of form and what is wrong with them. What no input shows is above the form.
+// showForm shows a form with its values and its errors. Errors without an input are above the form.
 func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, form url.Values, faults []view.Fault, problem string) error {
 	choices, err := p.choices(fields)
 	if err != nil && p.posted == nil {
 		return err
 	}
-	if err != nil { // what was typed matters more than what else could be chosen
+	if err != nil { // the input matters more than the missing choices
 		obs.Add(p.r.Context(), slog.String("error", err.Error()))
 	}
 	if p.draft != nil {
@@ -299,7 +302,7 @@ func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, fo
 	return p.show(status, pages.Form(p.frame(problem), out))
 }
 
-// refused shows the form again when err is a verdict on what was entered, or leaves open whether it took effect, with the values that were sent.
+// refused shows the form again, with the sent values, if err is a verdict on the input or leaves the outcome open.
 func (p *page) refused(err error, out pages.FormView, fields []forms.Field) error {
 	e := apperr.As(err)
 	verdicts := []apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadRequest, apperr.TooLarge}
@@ -313,7 +316,7 @@ func (p *page) refused(err error, out pages.FormView, fields []forms.Field) erro
 	return p.showForm(httpx.StatusOf(e.Kind), out, fields, domain.RowsFirst(fields, p.posted), p.faults(err), problem)
 }
 
-// showAgain shows the page of a form that has nothing to fill in, with what became of it. The page is the one of its GET.
+// showAgain shows the page of a form without inputs again, with its outcome. The page is that of its GET.
 func (p *page) showAgain(err error, show handler) error {
 	var e *apperr.Error
 	if !app.Unknown(err) && (!errors.As(err, &e) || e.Kind == apperr.Forbidden) {

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pictures of pages, testdata/pictures/*.png")
 
-// pictured are the pages of which there are pictures: their names and addresses.
+// pictured are the pages with screenshots: their names and addresses.
 var pictured = [][2]string{
 	{"today", "today"},
 	{"calendar", "calendar?view=week&date=2027-03-01"},
@@ -38,13 +38,13 @@ var pictured = [][2]string{
 
 const (
 	pictureHeight = 1000 // pixels
-	sameColour    = 40   // largest difference of a channel that nobody sees
-	samePicture   = 0.5  // per cent of the pixels that may differ
+	sameColour    = 40   // largest difference of a channel that is not visible
+	samePicture   = 0.5  // percent of the pixels that may differ
 	pictureTime   = 60 * time.Second
 )
 
-// Pages look as their pictures: at three widths, light and dark. A quarter of the pictures is compared, of each page at least one; all of
-// them with TEST_SCALE=full. -update takes them anew.
+// TestPictures checks that pages match their screenshots: at three widths, light and dark. It compares a quarter of the
+// screenshots, at least one per page, and all of them with TEST_SCALE=full. -update renews them.
 func TestPictures(t *testing.T) {
 	browser := os.Getenv("CHROMIUM")
 	switch {
@@ -72,8 +72,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// pictureServer answers pages as the gateway does for the owner, in the scheme that the path begins with. Their texts are in one font, and
-// nothing comes later.
+// pictureServer serves pages as the gateway does for the owner, in the color scheme that the path begins with. Their texts are in
+// one font, and nothing loads later.
 func (p *platform) pictureServer() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := r.Header.Get("Referer")
@@ -106,7 +106,7 @@ func (p *platform) pictureServer() http.Handler {
 	})
 }
 
-// photograph takes a picture of a page in a frame of that width: a window may not be as narrow.
+// photograph takes a screenshot of a page in a frame of that width, because a window cannot be that narrow.
 func photograph(t *testing.T, browser, address string, width int) image.Image {
 	t.Helper()
 	frame := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -135,7 +135,7 @@ func photograph(t *testing.T, browser, address string, width int) image.Image {
 	return plain(whole, width)
 }
 
-// plain is the part of a picture that shows the page, with sixteen steps of each colour: it is a small file.
+// plain returns the part of a screenshot that shows the page, with sixteen levels of each color, to keep the file small.
 func plain(whole image.Image, width int) *image.RGBA {
 	out := image.NewRGBA(image.Rect(0, 0, width, pictureHeight))
 	for y := range pictureHeight {
@@ -148,7 +148,7 @@ func plain(whole image.Image, width int) *image.RGBA {
 	return out
 }
 
-// compare fails when a picture differs from the one that is kept, and leaves the new one beside what differs.
+// compare fails if a screenshot differs from the stored one, and writes the new one next to it.
 func compare(t *testing.T, kept string, got image.Image) {
 	t.Helper()
 	if *update {
@@ -183,7 +183,7 @@ func compare(t *testing.T, kept string, got image.Image) {
 	}
 }
 
-// distance is the largest difference of a channel.
+// distance returns the largest difference of a channel.
 func distance(a, b color.Color) int {
 	ar, ag, ab, _ := a.RGBA()
 	br, bg, bb, _ := b.RGBA()
@@ -208,7 +208,7 @@ func write(t *testing.T, path string, picture image.Image) {
 	}
 }
 
-// paletted is a picture with a palette, where its colours fit into one.
+// paletted returns a screenshot with a palette if its colors fit into one.
 func paletted(picture image.Image) image.Image {
 	index := map[color.Color]uint8{}
 	var palette color.Palette

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// clockPage shows the time of the tenant in test mode and moves it.
+// clockPage shows the tenant's time in test mode and moves it.
 func clockPage(p *page) error {
 	if p.workspace.Live() {
 		return domain.ErrNotFound
@@ -38,14 +38,14 @@ func (f *form) clockView(o domain.Object, wrong string) pages.ClockView {
 	return out
 }
 
-// steps are how far the buttons of the test clock move it: an hour that passes, or days of the calendar.
+// steps are the steps of the test clock's buttons: an elapsed hour, or calendar days.
 var steps = map[string]func(time.Time) time.Time{
 	"hour": func(t time.Time) time.Time { return t.Add(time.Hour) },
 	"day":  func(t time.Time) time.Time { return t.AddDate(0, 0, 1) },
 	"week": func(t time.Time) time.Time { return t.AddDate(0, 0, 7) },
 }
 
-// setClock moves the test clock forward, or lets it go.
+// setClock moves the test clock forward, or returns it to real time.
 func setClock(p *page) error {
 	if p.workspace.Live() {
 		return domain.ErrNotFound
@@ -77,7 +77,7 @@ func setClock(p *page) error {
 	return p.done("clock", "clock_moved")
 }
 
-// clockRefused shows the test clock with what is wrong with the time that was entered.
+// clockRefused shows the test clock with the error of the entered time.
 func (p *page) clockRefused(err error, o domain.Object) error {
 	wrong, others := p.splitFaults(err, "now")
 	if wrong == "" && others == "" {
@@ -140,7 +140,7 @@ func (f *form) addSlots(out *pages.AvailabilityView, q url.Values, day string) e
 	return nil
 }
 
-// slot is a time of a unit: a free one leads to the form that books it, any other to why it is not.
+// slot returns a time of a unit. A free slot links to the form that books it, any other to the reason why it is not free.
 func (s *session) slot(slot domain.Object, unit, service, day string) pages.SlotView {
 	at := slot.Time("starts_at")
 	if at == nil {
@@ -160,7 +160,7 @@ func (s *session) slot(slot domain.Object, unit, service, day string) pages.Slot
 	return out
 }
 
-// addExplanation adds whether the unit can be booked at the time that was asked for, and the reason why not.
+// addExplanation adds whether the unit can be booked at the requested time, and the reason if it cannot.
 func (f *form) addExplanation(out *pages.AvailabilityView, q url.Values) error {
 	if q.Get("at") == "" || q.Get("unit_id") == "" {
 		return nil
@@ -185,7 +185,7 @@ func (f *form) addExplanation(out *pages.AvailabilityView, q url.Values) error {
 	return nil
 }
 
-// prices shows what a package costs on each day of a year, and which holiday rule decides.
+// prices shows the price of a package on each day of a year, and the deciding holiday rule.
 func prices(p *page) error {
 	if !p.can("listPackagePrices") {
 		return domain.ErrForbidden

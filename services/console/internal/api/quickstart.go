@@ -10,10 +10,10 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// quickCalls are the operations that the quick start calls.
+// quickCalls are the operations in the quick start.
 var quickCalls = []string{"createCustomer", "listBookings", "streamEvents"}
 
-// quickStart is the first call of a developer, with the address of this platform.
+// quickStart shows a developer's first call, with the address of this platform.
 func quickStart(p *page) error { return p.showQuickStart("") }
 
 func (p *page) showQuickStart(key string) error {
@@ -24,7 +24,7 @@ func (p *page) showQuickStart(key string) error {
 	return p.show(http.StatusOK, pages.QuickStart(p.frame(""), out))
 }
 
-// quickKey makes a key for the calls of the quick start, and shows them with it.
+// quickKey creates a key for the calls of the quick start, and shows them with it.
 func quickKey(p *page) error {
 	if !p.can("createApiKey") {
 		return domain.ErrForbidden

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// newForm is the form that makes a resource.
+// newForm returns the form that creates a resource.
 func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
 	address := f.workspace.Path(r.Name + "/new")
 	if q := f.pageQuery(); len(q) > 0 {
@@ -24,10 +24,10 @@ func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
 	return pages.FormView{Title: f.T("new_" + r.Name), Action: address, Back: f.workspace.Path(r.Name), Button: f.T("save")}, fields
 }
 
-// linked are the fields that a form has only when the page that leads to it fills them in.
+// linked are the fields that a form has only if the linking page sets them.
 var linked = []string{"lead_id", "booking_id"}
 
-// newPage shows the form that makes a resource. The query has values that it begins with.
+// newPage shows the form that creates a resource. The query contains its initial values.
 func newPage(r *domain.Resource) handler {
 	return func(p *page) error {
 		if !p.can(r.Create) {
@@ -53,7 +53,7 @@ func newPage(r *domain.Resource) handler {
 	}
 }
 
-// create makes a resource. The form's key makes a second click harmless.
+// create creates a resource. The form's key makes a second click harmless.
 func create(r *domain.Resource) handler {
 	return func(p *page) error {
 		if r.Fresh && p.can(r.Create) && !p.requireRecentSignIn() {
@@ -66,7 +66,7 @@ func create(r *domain.Resource) handler {
 		}
 		var made domain.Object
 		if err == nil {
-			for name, value := range body { // a create takes no null where nothing is the default
+			for name, value := range body { // a create does not accept null where null is not the default
 				if value == nil {
 					delete(body, name)
 				}
@@ -83,7 +83,7 @@ func create(r *domain.Resource) handler {
 	}
 }
 
-// editForm is the form that changes a resource.
+// editForm returns the form that changes a resource.
 func (f *form) editForm(r *domain.Resource, o domain.Object) (pages.FormView, []forms.Field) {
 	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
 	return pages.FormView{Title: f.T("edit_what", "Name", r.TitleOf(o)), Action: address + "/edit", Back: address, Button: f.T("save"), Version: o.Version()}, f.fields(r.Update, r.Edit)
@@ -102,12 +102,12 @@ func editPage(r *domain.Resource) handler {
 			return err
 		}
 		out, fields := p.editForm(r, o)
-		p.once += fmt.Sprintf("-v%d", o.Version()) // once more for the next version
+		p.once += fmt.Sprintf("-v%d", o.Version()) // a new key for the next version
 		return p.showForm(http.StatusOK, out, fields, p.reader().Form(fields, o), nil, "")
 	}
 }
 
-// update sends what the form has changed, for the version that it showed.
+// update sends the changes of the form, for the version that it showed.
 func update(r *domain.Resource) handler {
 	return func(p *page) error {
 		ctx, id := p.r.Context(), p.c.Param("id")

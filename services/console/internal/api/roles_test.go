@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// least is the least role that may use each route of a workspace: every mightier one may too, and no other.
+// least is the lowest role that may use each route of a workspace. Higher roles may use it too, lower ones may not.
 var least = map[string]string{
 	"GET ": "viewer", "GET /": "viewer",
 	"GET /board":    "viewer",
@@ -84,7 +84,7 @@ var least = map[string]string{
 	"POST /units/new": "admin",
 }
 
-// outside are the routes that belong to no workspace: everybody who has signed in may use them.
+// outside are the routes outside of workspaces. All signed-in operators may use them.
 var outside = map[string]int{"GET /admin": http.StatusSeeOther, "POST /admin/-/preferences": http.StatusSeeOther, "GET /admin/-/assets/:name": http.StatusNotFound}
 
 const workspaces = "/admin/:tenant/:mode"
@@ -113,7 +113,7 @@ func address(slug, mode, path string) string {
 	return "/admin/" + slug + "/" + mode + path
 }
 
-// idOf is an id of a resource.
+// idOf returns an id of a resource.
 func idOf(name string) string {
 	if r := domain.ResourceNamed(name); r != nil {
 		return r.Prefix + "_01k00000000000000000000001"
@@ -124,10 +124,10 @@ func idOf(name string) string {
 	return "xx_01k00000000000000000000001"
 }
 
-// changedForm is the form that a page has for the owner, with its texts changed.
+// changedForm returns the owner's form of a page, with its texts changed.
 func (p *platform) changedForm(path string) url.Values {
 	w := p.get("owner", path)
-	if w.Code != http.StatusOK { // a form that another page holds
+	if w.Code != http.StatusOK { // a form that is on another page
 		return url.Values{"version": {"1"}, "unit_id": {"un_01k00000000000000000000002"}, "list": {"bookings"}, "query": {"status=pending"}, "name": {"Open"}, "to": {"day"}}
 	}
 	form := formOf(p.t, parse(p.t, w.Body.String()), path)
@@ -164,7 +164,8 @@ func TestEachRouteHasARowForRoles(t *testing.T) {
 	}
 }
 
-// A role sees the pages and sends the forms that it may, and a form that it may not send reaches no service with a write.
+// TestRoles checks that a role sees the pages and sends the forms that it may use. A form that it may not send reaches no service
+// with a write.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for _, role := range roles {
@@ -217,7 +218,8 @@ func (p *platform) sends(role, path string, may bool) {
 	}
 }
 
-// A page offers no role what it may not do: each link of a page leads to one that the role may read.
+// TestPagesOfferWhatTheRoleMay checks that a page offers a role no action that it may not use, and that each link leads to a page
+// that the role may read.
 func TestPagesOfferWhatTheRoleMay(t *testing.T) {
 	t.Parallel()
 	for _, role := range roles {
@@ -251,7 +253,7 @@ func TestPagesOfferWhatTheRoleMay(t *testing.T) {
 	}
 }
 
-// An empty workspace offers a role nothing that it may not make.
+// TestEmptyPagesOfferWhatTheRoleMay checks that an empty workspace offers a role no resource that it may not create.
 func TestEmptyPagesOfferWhatTheRoleMay(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -278,7 +280,7 @@ func TestEmptyPagesOfferWhatTheRoleMay(t *testing.T) {
 	}
 }
 
-// A role that no scope allows to read anything sees the first page and nothing else.
+// TestARoleWithoutScopes checks that a role without any read scope sees only the first page.
 func TestARoleWithoutScopes(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -12,10 +12,11 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// without are the forms that are sent to an address without a page, and the page to which they lead.
+// without are the forms sent to an address without a page, and the page to which they lead.
 var without = map[string]string{"POST /audit/verify": "/audit", "POST /bookings/:id/move": "/bookings/:id", "POST /views": "", "POST /views/:id/delete": ""}
 
-// A browser without a session is sent to the sign-in and comes back to the page; no service but identity is called.
+// TestWithoutASession checks that a browser without a session is redirected to the sign-in and returns to the page. Only identity
+// is called.
 func TestWithoutASession(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -50,7 +51,7 @@ func TestWithoutASession(t *testing.T) {
 	}
 }
 
-// A session that has ended while a page was open is one more browser without a session.
+// TestAnEndedSession checks that a session that has ended while a page was open is treated like no session.
 func TestAnEndedSession(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -65,7 +66,7 @@ func TestAnEndedSession(t *testing.T) {
 	}
 }
 
-// Without identity nobody is signed out: the page says that it is away.
+// TestIdentityAway checks that operators are not signed out while identity is unavailable: the page reports it.
 func TestIdentityAway(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]*platform{"closed": newPlatform(t, options{away: "identity"}), "failing": newPlatform(t, options{})} {
@@ -77,7 +78,7 @@ func TestIdentityAway(t *testing.T) {
 	}
 }
 
-// refused are the ways in which a form can come that the operator has not sent, and what is answered.
+// refused holds the ways in which a form that the operator has not sent can arrive, and the responses.
 var refused = map[string]struct {
 	header map[string]string
 	form   func(p *platform) string // its token; nil: the right one
@@ -93,7 +94,8 @@ var refused = map[string]struct {
 	"no origin":           {map[string]string{"Origin": "null"}, nil, http.StatusForbidden},
 }
 
-// A form of another site, or without this session's token, changes nothing, whatever it asks for.
+// TestForgedForms checks that a form of another site, or without this session's token, changes nothing, regardless of its
+// content.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -120,7 +122,7 @@ func TestForgedForms(t *testing.T) {
 	}
 }
 
-// The forms of the console's own pages are taken, by the address under which browsers know it.
+// TestOwnForms checks that the forms of the console's own pages are accepted, at the address under which browsers know it.
 func TestOwnForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{publicURL: "https://book.test"})
@@ -138,7 +140,7 @@ func TestOwnForms(t *testing.T) {
 	}
 }
 
-// A form in the query of an address is none.
+// TestATokenInTheQueryIsNone checks that form values in the query of an address are ignored.
 func TestATokenInTheQueryIsNone(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -149,7 +151,7 @@ func TestATokenInTheQueryIsNone(t *testing.T) {
 	}
 }
 
-// Looking at a page changes nothing: no page that is read makes a call that writes.
+// TestReadingWritesNothing checks that viewing a page changes nothing: no GET makes a call that writes.
 func TestReadingWritesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -173,7 +175,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 }
 
-// Every answer forbids scripts of others, frames, guesses of its type and copies.
+// TestHeaders checks that every response forbids third-party scripts, frames, content type sniffing, and copies.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -216,7 +218,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Assets are kept by browsers for ever, under names that change with their bytes, and an unknown one is none.
+// TestAssets checks that browsers cache assets indefinitely, under names that change with their content, and that an unknown
+// asset is not found.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -236,8 +239,8 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// A browser's first page shows with no second round trip: it holds the style, by the hash that its policy names. Later ones have it from the
-// browser's store, until the style is another one.
+// TestFirstPageHoldsTheStyle checks that a browser's first page is displayed without a second round trip: it contains the style,
+// allowed by the hash in its policy. Later pages load it from the browser's cache, until the style changes.
 func TestFirstPageHoldsTheStyle(t *testing.T) {
 	t.Parallel()
 	if !pages.Styled() {
@@ -266,7 +269,8 @@ func TestFirstPageHoldsTheStyle(t *testing.T) {
 	}
 }
 
-// Where browsers come by https, cookies are sent by https alone, and the session's bears the prefix that binds it to this host.
+// TestCookies checks that if browsers use https, cookies are sent only over https, and that the session cookie has the prefix
+// that binds it to this host.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -301,7 +305,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// returns are addresses to which a form may, or may not, send the browser; "" for the first page.
+// returns are addresses to which a form may, or may not, redirect the browser; "" for the first page.
 var returns = map[string]string{
 	"/admin/alpha/live/bookings?status=new": "/admin/alpha/live/bookings?status=new",
 	"/admin":                                "/admin",
@@ -322,7 +326,7 @@ var returns = map[string]string{
 	"":                                      "",
 }
 
-// A form leads nowhere but to pages of the console.
+// TestPreferencesLeadHome checks that a form redirects only to pages of the console.
 func TestPreferencesLeadHome(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -340,7 +344,7 @@ func TestPreferencesLeadHome(t *testing.T) {
 	}
 }
 
-// The search cannot be made to lead away by an id.
+// TestSearchLeadsToItsOwnPages checks that an id cannot make the search redirect elsewhere.
 func TestSearchLeadsToItsOwnPages(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

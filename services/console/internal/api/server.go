@@ -31,7 +31,7 @@ type Options struct {
 	Now        func() time.Time
 }
 
-// Server answers the pages of the operators' area.
+// Server serves the pages of the operators' area.
 type Server struct {
 	Options
 
@@ -54,11 +54,11 @@ func New(o Options) (*Server, error) {
 	s := &Server{Options: o, site: site, assets: pages.Assets(), stopping: make(chan struct{})}
 	s.shown = s.get()
 	s.streams, s.downloads = app.NewPlaces(streamsOfSession, streamsOfOperator), app.NewPlaces(downloadsOfSession, downloadsOfOperator)
-	s.compress, err = gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.RandomJitter(64, 0, false)) // the length of a page tells nothing of a form token: BREACH
+	s.compress, err = gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.RandomJitter(64, 0, false)) // random padding hides the length of a form token in the page: BREACH
 	return s, err
 }
 
-// Stop ends the streams of live pages; the graceful stop of the server would wait for them.
+// Stop ends the streams of live pages. The graceful stop of the server would otherwise wait for them.
 func (s *Server) Stop() { close(s.stopping) }
 
 // workspaces is where the pages of tenants and modes begin.
@@ -67,7 +67,7 @@ const workspaces = "/admin/:tenant/:mode"
 // handler answers the request of a page.
 type handler func(p *page) error
 
-// Mount registers the pages. The gateway alone may ask for them.
+// Mount registers the pages. Only the gateway may request them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	handle := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, "gateway")) }
 	handle(http.MethodGet, "/admin", s.withSession(home))
@@ -86,7 +86,7 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	e.NoRoute(internal(s.withSession(func(*page) error { return domain.ErrNotFound }), "gateway"))
 }
 
-// get are the pages that show something.
+// get returns the pages that show something.
 func (s *Server) get() map[string]handler {
 	out := map[string]handler{
 		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/search": search, "/board": board, "/live": live,
@@ -121,7 +121,7 @@ func (s *Server) get() map[string]handler {
 	return out
 }
 
-// post are the pages that change something, by the same addresses as the forms.
+// post returns the pages that change something, at the same addresses as the forms.
 func (s *Server) post() map[string]handler {
 	out := map[string]handler{
 		"/clock": setClock, "/business": saveSettings("business"), "/policy": saveSettings("policy"), "/gateway": connectGateway, "/gateway/disconnect": disconnectGateway,
@@ -145,7 +145,7 @@ func (s *Server) post() map[string]handler {
 	return out
 }
 
-// asset answers a file that pages load. Its name changes with its bytes, so browsers keep it.
+// asset serves a file that pages load. Its name changes with its content, so browsers cache it.
 func (s *Server) asset(c *gin.Context) error {
 	a, ok := s.assets[c.Param("name")]
 	if !ok {
@@ -170,7 +170,7 @@ func home(p *page) error {
 
 func openToday(p *page) error { return p.redirect(p.workspace.Path("today")) }
 
-// savePreferences keeps language and theme in cookies of the browser.
+// savePreferences stores language and theme in cookies of the browser.
 func savePreferences(p *page) error {
 	for _, name := range []string{"language", "theme"} {
 		value := p.posted.Get(name)
@@ -182,5 +182,5 @@ func savePreferences(p *page) error {
 	return p.redirect(ownAddress(p.posted.Get("to")))
 }
 
-// ownAddress is an address of the operators' area; any other becomes its first page.
+// ownAddress returns an address of the operators' area. Any other address becomes its first page.
 func ownAddress(to string) string { return cmp.Or(httpx.Local(to, "/admin"), "/admin") }

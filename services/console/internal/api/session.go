@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// session is the request of an operator's browser, and who has signed in.
+// session is the request of an operator's browser, and the signed-in operator.
 type session struct {
 	view.Format
 
@@ -36,13 +36,13 @@ func (s *session) signedIn() (*domain.Session, error) {
 	switch {
 	case s.token == "":
 		return nil, domain.ErrNoSession
-	case s.c.FullPath() == livePath: // a browser opens it again and again, whether somebody is there or not
+	case s.c.FullPath() == livePath: // a browser requests it repeatedly, even without an active user
 		find = s.app.Services.WatchSession
 	}
 	return find(s.r.Context(), s.token, httpx.RequestID(s.c))
 }
 
-// proof is by what identity knows forms of the operator's pages, "" on a page without a session.
+// proof returns the proof by which identity recognizes forms of the operator's pages; "" on a page without a session.
 func (s *session) proof() string {
 	if s.auth == nil {
 		return ""
@@ -50,7 +50,7 @@ func (s *session) proof() string {
 	return s.auth.FormProof
 }
 
-// operator is the id of who has signed in, "" on a page without a session.
+// operator returns the id of the signed-in operator; "" on a page without a session.
 func (s *session) operator() string {
 	if s.auth == nil {
 		return ""
@@ -68,7 +68,8 @@ func (s *session) sees(r *domain.Resource) bool {
 	return s.can(r.List) && (r.Needs == "" || s.workspace.May(r.Needs))
 }
 
-// address is that of the page, with its query. A form that is sent to an address without a page has the nearest page above it.
+// address returns the address of the page, with its query. A form sent to an address without a page has the nearest page above
+// it.
 func (s *session) address() string {
 	path, route, ok := s.r.URL.EscapedPath(), s.c.FullPath(), true
 	for s.r.Method == http.MethodPost && s.server.shown[strings.TrimPrefix(route, workspaces)] == nil && route != "/admin" && route != "" {
@@ -80,7 +81,7 @@ func (s *session) address() string {
 	return path + "?" + s.r.URL.RawQuery
 }
 
-// pageQuery is what the address of a page says besides the key of its forms and what has been kept of them.
+// pageQuery returns the query of the page without the key of its forms and the marker of stored input.
 func (s *session) pageQuery() url.Values {
 	q := s.r.URL.Query()
 	q.Del("once")
@@ -88,7 +89,7 @@ func (s *session) pageQuery() url.Values {
 	return q
 }
 
-// values knows the names of the resources to which the fields of the objects lead.
+// values returns the values of objects, with the names of the resources that their fields refer to.
 func (s *session) values(fields []string, objects ...domain.Object) view.Values {
 	var ids []string
 	for _, o := range objects {
@@ -110,7 +111,7 @@ func (s *session) values(fields []string, objects ...domain.Object) view.Values 
 	return view.Values{Format: s.Format, Path: s.workspace.Path, Called: func(id string) string { return called[id] }}
 }
 
-// rows turns resources into rows of their list.
+// rows converts resources to rows of their list.
 func (s *session) rows(r *domain.Resource, data []domain.Object) []pages.RowView {
 	values := s.values(r.Columns, data...)
 	rows := make([]pages.RowView, len(data))
@@ -133,7 +134,7 @@ func (s *session) statusWords(list []string) string {
 	return strings.Join(words, ", ")
 }
 
-// explain says in the operator's language what an error means; one that has no words there is said as the API says it.
+// explain describes an error in the operator's language. An error without a text keeps the API's message.
 func (s *session) explain(e *apperr.Error) string {
 	if text, ok := s.Find("error_" + e.Code); ok {
 		return text

@@ -61,7 +61,7 @@ func settingsPage(name string) handler {
 	}
 }
 
-// saveSettings sends what the form has changed; a form that is only tried is shown again with what it would mean.
+// saveSettings sends the changes of the form. A form that is only previewed is shown again with a description of its effect.
 func saveSettings(name string) handler {
 	return func(p *page) error {
 		if !p.can("updateTenant") {
@@ -91,7 +91,7 @@ func saveSettings(name string) handler {
 	}
 }
 
-// enteredPolicyPreview says what the booking policy of a form would mean.
+// enteredPolicyPreview describes the effect of the booking policy in a form.
 func (f *form) enteredPolicyPreview(fields []forms.Field) ([]string, error) {
 	body, err := f.reader().Body(fields, f.posted)
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *form) enteredPolicyPreview(fields []forms.Field) ([]string, error) {
 	return f.policyPreview(o), nil
 }
 
-// policyPreview says what a booking policy means for a booking that is made now.
+// policyPreview describes the effect of a booking policy on a booking that is created now.
 func (s *session) policyPreview(o domain.Object) []string {
 	now := s.workspace.Now(s.server.Now())
 	hold, held := o.Int("hold_ttl_minutes")
@@ -148,7 +148,7 @@ func (s *session) policyPreview(o domain.Object) []string {
 // gatewayFields are the keys of an account at a payment gateway.
 var gatewayFields = []string{"publishable_key", "secret_key", "webhook_secret"}
 
-// gatewayForm is the form that connects an account, with the one that is connected.
+// gatewayForm returns the form that connects an account, with the connected account.
 func (f *form) gatewayForm() (pages.FormView, []forms.Field, error) {
 	out := pages.FormView{
 		Title: f.T("page_gateway"), Action: f.workspace.Path("gateway"), Back: f.workspace.Path("today"), Button: f.T("connect"), Preview: []string{f.T("gateway_none"), f.T("gateway_keys")},
@@ -213,7 +213,7 @@ func connectGateway(p *page) error {
 	return p.done("gateway", "connected")
 }
 
-// disconnectForm is the form that asks before the account is disconnected.
+// disconnectForm is the form that requests confirmation before the account is disconnected.
 func (f *form) disconnectForm() (pages.FormView, error) {
 	out, _, err := f.gatewayForm()
 	out.Action, out.Back, out.Button, out.Danger = f.workspace.Path("gateway/disconnect"), f.workspace.Path("gateway"), f.T("disconnect"), true
@@ -248,7 +248,7 @@ func disconnectGateway(p *page) error {
 	return p.done("gateway", "disconnected")
 }
 
-// verifyAudit follows the hash chain of the audit log and shows what it found.
+// verifyAudit verifies the hash chain of the audit log and shows the result.
 func verifyAudit(p *page) error {
 	o, err := p.app.Do(p.r.Context(), domain.Request{Operation: "verifyAudit"})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// saved sends the form of a page with some values, and returns the one write that it made and the answer.
+// saved sends the form of a page with some values. It returns the one write that the form caused and the response.
 func (p *platform) saved(t *testing.T, path string, values url.Values) (c call, page string) {
 	t.Helper()
 	w := p.post("owner", where+path, p.fill("owner", where+path, values))
@@ -21,7 +21,8 @@ func (p *platform) saved(t *testing.T, path string, values url.Values) (c call, 
 	return p.only(t), w.Body.String()
 }
 
-// A secret is on the page that follows its making, which nothing keeps, and on no page after it.
+// TestSecretsAreShownOnce checks that a secret is on the page that follows its creation, which is not cached, and on no later
+// page.
 func TestSecretsAreShownOnce(t *testing.T) {
 	t.Parallel()
 	for path, values := range map[string]url.Values{
@@ -55,7 +56,8 @@ func TestSecretsAreShownOnce(t *testing.T) {
 	}
 }
 
-// The quick start shows its calls with a key that may make them, made at a click, and never again.
+// TestQuickStartWithAKey checks that the quick start shows its calls with a suitable key, created at a click, and does not show
+// it again.
 func TestQuickStartWithAKey(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -82,7 +84,7 @@ func TestQuickStartWithAKey(t *testing.T) {
 	}
 }
 
-// Where there is no link to hand over, the list says how the person gets in.
+// TestInvitationWithoutALink checks that the list explains how a person gets access if there is no link to hand over.
 func TestInvitationWithoutALink(t *testing.T) {
 	t.Parallel()
 	for delivery, want := range map[string]string{
@@ -107,7 +109,7 @@ func TestInvitationWithoutALink(t *testing.T) {
 	}
 }
 
-// The forms of settings send what was changed, as the internal contract has it.
+// TestInternalForms checks that the forms of settings send the changes in the form of the internal contract.
 func TestInternalForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +152,8 @@ func TestInternalForms(t *testing.T) {
 	}
 }
 
-// The days of the test clock are those of the tenant's calendar: the day on which clocks change has 23 hours.
+// TestTestClockOverTheChangeOfClocks checks that the days of the test clock are those of the tenant's calendar: the day on which
+// clocks change has 23 hours.
 func TestTestClockOverTheChangeOfClocks(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -173,7 +176,7 @@ func TestTestClockOverTheChangeOfClocks(t *testing.T) {
 	}
 }
 
-// A policy that is tried is shown in words and not saved; what was entered stays.
+// TestPolicyPreview checks that a previewed policy is described in words and not saved, and that the input stays.
 func TestPolicyPreview(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -200,7 +203,8 @@ func TestPolicyPreview(t *testing.T) {
 	}
 }
 
-// No page has the secret key of a payment gateway, not even the form that was refused with it.
+// TestGatewayKeysAreNotEchoed checks that no page contains the secret key of a payment gateway, not even the form that was
+// refused with it.
 func TestGatewayKeysAreNotEchoed(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -215,7 +219,7 @@ func TestGatewayKeysAreNotEchoed(t *testing.T) {
 	}
 }
 
-// The filters of a list are saved under a name, and lead there again; what a form names is a list, whatever it holds.
+// TestSavedViews checks that the filters of a list are saved under a name and can be opened again. The form can only name a list.
 func TestSavedViews(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -248,7 +252,7 @@ func TestSavedViews(t *testing.T) {
 	}
 }
 
-// The check of the audit log says whether its chain holds, and where it breaks.
+// TestAuditVerdict checks that the verification of the audit log reports whether its chain is valid, and where it breaks.
 func TestAuditVerdict(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -262,8 +266,8 @@ func TestAuditVerdict(t *testing.T) {
 	}
 }
 
-// An event and the record of the audit log about it are one line, with who did it; records without an event are lines of their own. The
-// events of the chain are there too.
+// TestTimeline checks that an event and its record in the audit log are one line, with the actor. Records without an event are
+// separate lines. The events of the chain are included.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -297,7 +301,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// The end of a booking is dragged alone: its start and its unit stay.
+// TestResize checks that dragging the end of a booking changes only the end: its start and its unit stay.
 func TestResize(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -309,7 +313,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// A slot that is taken says why, and a free one leads to the form that books it.
+// TestAvailabilityExplains checks that a taken slot shows the reason, and that a free one links to the form that books it.
 func TestAvailabilityExplains(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -329,7 +333,7 @@ func TestAvailabilityExplains(t *testing.T) {
 	}
 }
 
-// A year of prices shows each day with the rule that decides.
+// TestPrices checks that a year of prices shows each day with the deciding rule.
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ways are the addresses to which a page leads back: the switch of the mode, and where the choice of the language returns.
+// ways returns the addresses to which a page leads back: the switch of the mode, and the return address of the language
+// selection.
 func ways(doc *html.Node) (out []string) {
 	for _, n := range all(doc, "nav") {
 		if strings.Contains(attr(n, "class"), "join") && attr(n, "aria-label") == "Data" {
@@ -30,7 +31,8 @@ func ways(doc *html.Node) (out []string) {
 	return out
 }
 
-// The switch of the mode and the choice of the language lead to pages that exist, from every page of both modes, one that a form returns too.
+// TestEachPageLeadsToOneThatExists checks that the switch of the mode and the language selection lead to pages that exist, from
+// every page of both modes, including pages returned by a form.
 func TestEachPageLeadsToOneThatExists(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"owner", "viewer"} {
@@ -66,7 +68,8 @@ func TestEachPageLeadsToOneThatExists(t *testing.T) {
 	}
 }
 
-// From the test clock, which only test mode has, the switch to live leads to the first page.
+// TestSwitchFromATestPage checks that the switch to live leads from the test clock, which exists only in test mode, to the first
+// page.
 func TestSwitchFromATestPage(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -79,7 +82,8 @@ func TestSwitchFromATestPage(t *testing.T) {
 	}
 }
 
-// A list as CSV begins with a byte order mark, by which spreadsheet programs know its encoding, and is otherwise what the API answers.
+// TestCSVBeginsWithAByteOrderMark checks that a list as CSV begins with a byte order mark, by which spreadsheet programs detect
+// its encoding, and otherwise equals the API's response.
 func TestCSVBeginsWithAByteOrderMark(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -21,7 +21,7 @@ var todayColumns = map[string][]string{
 	"overdue": {"number", "customer_id", "amount_due", "due_at"}, "leads": {"first_name", "last_name", "source", "created_at"},
 }
 
-// today is the first page: what comes and goes, and what has to be done.
+// today shows the first page: arrivals, departures, and tasks.
 func today(p *page) error {
 	ctx, now := p.r.Context(), p.workspace.Now(p.server.Now())
 	var t app.Today
@@ -76,7 +76,7 @@ func today(p *page) error {
 // shownComing is how many bookings that begin, or end, today the first page shows.
 const shownComing = 50
 
-// coming turns bookings that begin, or end, today into rows by their time.
+// coming converts bookings that begin, or end, today to rows by their time.
 func (s *session) coming(list []domain.CalendarBooking, now time.Time, begin bool) pages.ComingList {
 	var ids []string
 	for _, b := range list {
@@ -109,14 +109,14 @@ func (s *session) coming(list []domain.CalendarBooking, now time.Time, begin boo
 	return pages.ComingList{Rows: rows[:shown], More: len(rows) - shown, All: s.workspace.Path("calendar") + "?" + day.Encode()}
 }
 
-// failingEndpoints are the endpoints whose deliveries fail.
+// failingEndpoints returns the endpoints whose deliveries fail.
 func (s *session) failingEndpoints(list []domain.Object) pages.PartView {
 	r := *domain.ResourceNamed("endpoints")
 	r.Columns = []string{"url", "status", "consecutive_failures", "disabled_reason"}
 	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: s.rows(&r, list), All: s.workspace.Path("endpoints")}
 }
 
-// failedDeliveries are deliveries that have failed, or failed until now.
+// failedDeliveries returns the deliveries that have failed or are failing.
 func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 	r := domain.ResourceNamed("endpoints")
 	out := pages.PartView{Name: "failed", Resource: r, Columns: []string{"type", "endpoint_id", "status", "last_answer", "created_at"}, All: s.workspace.Path(r.Name)}
@@ -135,7 +135,8 @@ func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 	return out
 }
 
-// firstSteps are what a workspace without bookings needs first; nil once they are done, and for a role that may not do them.
+// firstSteps returns the first steps of a workspace without bookings; nil once they are done, and for a role that may not do
+// them.
 func (s *session) firstSteps() ([]pages.StepView, error) {
 	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
 	out, asks := make([]pages.StepView, len(steps)), make([]func() error, len(steps))
@@ -159,7 +160,7 @@ func (s *session) firstSteps() ([]pages.StepView, error) {
 	return out, nil
 }
 
-// search finds things by number, name or id. An id leads to its page.
+// search finds resources by number, name, or id. An id redirects to its page.
 func search(p *page) error {
 	q := strings.TrimSpace(p.r.URL.Query().Get("q"))
 	out := pages.SearchView{Query: q}

@@ -25,7 +25,8 @@ func (p *platform) asked(t *testing.T, operation string) call {
 	return all[i]
 }
 
-// The navigation has what the role may see: everything for an owner, no settings and no keys for a viewer.
+// TestNavigation checks that the navigation contains what the role may see: everything for an owner, no settings and no keys for
+// a viewer.
 func TestNavigation(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -52,7 +53,8 @@ func TestNavigation(t *testing.T) {
 	}
 }
 
-// A quote for a lead without a customer makes the customer of the lead, once for a form; somebody else's address does not.
+// TestCustomerOfALead checks that a quote for a lead without a customer creates the customer of the lead, once per form. Another
+// person's address does not.
 func TestCustomerOfALead(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -86,7 +88,8 @@ func TestCustomerOfALead(t *testing.T) {
 	}
 }
 
-// The calendar has its units in pages of 50, and asks for what the choice of a service leaves.
+// TestCalendarPages checks that the calendar has its units in pages of 50, and requests the units that the selected service
+// leaves.
 func TestCalendarPages(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -116,8 +119,8 @@ func TestCalendarPages(t *testing.T) {
 	}
 }
 
-// The first page adds up what its days came to.
-// The first page shows what bookings and webhooks say is due: whose it is, how much, and why a delivery failed, with the way there.
+// TestWhatIsDue checks that the first page sums up its days. It shows the due items of bookings and webhooks: the customer, the
+// amount, and why a delivery failed, each with a link.
 func TestWhatIsDue(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -157,7 +160,8 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
-// Refunds that a policy owes are on the first page while there are any, for the mode of the page. Their actions send the version and the note.
+// TestOwedRefunds checks that the first page shows the refunds that a policy owes, for the mode of the page. Their actions send
+// the version and the note.
 func TestOwedRefunds(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -205,11 +209,11 @@ func TestOwedRefunds(t *testing.T) {
 	}
 }
 
-// What to do first is shown, and asked for, only where there are no bookings.
+// TestFirstSteps checks that the first steps are shown and requested only if there are no bookings.
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		booked string // the answer that has a booking
+		booked string // the response that has a booking
 		shown  bool
 	}{"an empty workspace": {"", true}, "an arrival": {"listCalendar", false}, "something due": {"listDueBookings", false}, "bookings of last month": {"listStatistics", false}} {
 		p := newPlatform(t, options{})
@@ -229,7 +233,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 }
 
-// Of many arrivals the first page shows the first ones, and how many there are besides, with the way to all.
+// TestManyArrivals checks that the first page shows the first arrivals, the number of further ones, and a link to all.
 func TestManyArrivals(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -250,7 +254,8 @@ func TestManyArrivals(t *testing.T) {
 	}
 }
 
-// The page of a delivery shows what each attempt has sent and what came back, and finds it by its id.
+// TestDeliveryPage checks that the page of a delivery shows the request and the response of each attempt, and finds the delivery
+// by its id.
 func TestDeliveryPage(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -273,7 +278,7 @@ func TestDeliveryPage(t *testing.T) {
 	if !strings.Contains(page, event) {
 		t.Error("nothing leads to the event")
 	}
-	for body, sample := range map[string]bool{"": false, "{}": true} { // kept no more, or of a test
+	for body, sample := range map[string]bool{"": false, "{}": true} { // no longer stored, or of a test
 		p.answer("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": body, "sample": sample, "requests": []any{}}))
 		page := p.get("owner", path).Body.String()
 		if strings.Contains(page, event) || strings.Contains(textOf(parse(t, page)), "no longer stored") == sample {
@@ -305,7 +310,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Slots are asked for the service and the unit that were chosen, and a year of prices begins with the first package.
+// TestChoicesOfPlanning checks that slots are requested for the selected service and unit, and that a year of prices begins with
+// the first package.
 func TestChoicesOfPlanning(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -324,7 +330,7 @@ func TestChoicesOfPlanning(t *testing.T) {
 	}
 }
 
-// Numbers have the contract's bounds in their inputs.
+// TestBoundsOfNumbers checks that number inputs have the contract's bounds.
 func TestBoundsOfNumbers(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -335,7 +341,7 @@ func TestBoundsOfNumbers(t *testing.T) {
 	}
 }
 
-// What has been done is said by the page that follows, and by a text of the language alone.
+// TestNotices checks that the following page reports what has been done, only with a text of the language.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -347,7 +353,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// An action is allowed in the statuses that it names, or in all.
+// TestActionsByStatus checks that an action is allowed in the statuses that it names, or in all.
 func TestActionsByStatus(t *testing.T) {
 	t.Parallel()
 	some, each := domain.Action{From: []string{"draft"}}, domain.Action{}

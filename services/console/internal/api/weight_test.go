@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// heaviest is how large a page may be, compressed.
+// heaviest is the maximum size of a page, compressed.
 const heaviest = 150_000
 
-// noise is a text of n characters that cannot be compressed, of four bytes each in UTF-8.
+// noise returns a text of n characters that cannot be compressed, with four bytes each in UTF-8.
 func noise(n int) string {
 	var b strings.Builder
 	for range n {
@@ -24,7 +24,7 @@ func noise(n int) string {
 	return b.String()
 }
 
-// heavy makes every service answer with the longest texts, and lists with as many rows as were asked for.
+// heavy makes every service respond with the longest texts, and with as many rows in lists as requested.
 func (p *platform) heavy() {
 	p.lax = true
 	grow := func(v any) any { return poisonEach(v, "") }
@@ -108,7 +108,7 @@ func letters(n int) string {
 	return string(b)
 }
 
-// poisonEach gives each text that a person may have written one of its own that is as long as most fields allow.
+// poisonEach gives each text that a person can have written its own text, as long as most fields allow.
 func poisonEach(v any, field string) any {
 	switch value := v.(type) {
 	case map[string]any:
@@ -130,7 +130,7 @@ func poisonEach(v any, field string) any {
 	return v
 }
 
-// No page is larger than its bound, whatever its fields hold and however much there is to show.
+// TestPagesHaveABound checks that no page exceeds its maximum size, regardless of its fields and the number of its rows.
 func TestPagesHaveABound(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -145,8 +145,8 @@ func TestPagesHaveABound(t *testing.T) {
 	}
 }
 
-// A month of 50 units shows all bookings where each unit has one or two a day. Of more it shows as many of each day as its bound allows, and
-// how many there are besides.
+// TestMonthOfManyBookings checks that a month of 50 units shows all bookings if each unit has one or two a day. With more, it
+// shows as many of each day as its bound allows, and the number of the others.
 func TestMonthOfManyBookings(t *testing.T) {
 	t.Parallel()
 	for _, perDay := range []int{1, 2, 4} {
@@ -189,7 +189,8 @@ func TestMonthOfManyBookings(t *testing.T) {
 	}
 }
 
-// A form offers as many services, units and packages as a tenant may have, within the bound of a page.
+// TestFormsOfferTheLargestCatalogue checks that a form offers as many services, units, and packages as a tenant may have, within
+// the maximum size of a page.
 func TestFormsOfferTheLargestCatalogue(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

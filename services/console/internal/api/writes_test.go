@@ -36,7 +36,8 @@ func (p *platform) only(t *testing.T) call {
 	return list[0]
 }
 
-// A create has the key of its form, so that a second click makes nothing twice, and has the service refuse what it does not know.
+// TestCreateIsSentOnce checks that a create has the key of its form, so that a second click creates nothing again, and that it
+// makes the service refuse unknown fields.
 func TestCreateIsSentOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -64,7 +65,7 @@ func TestCreateIsSentOnce(t *testing.T) {
 	}
 }
 
-// edits are changes of forms and what is sent for them: one for each kind of input.
+// edits are changes of forms and the bodies that are sent for them: one for each kind of input.
 var edits = []struct {
 	page   string // resource and page
 	change url.Values
@@ -102,10 +103,10 @@ var edits = []struct {
 	{"packages/edit", url.Values{"base_price": {"1,234.50"}}, `{"base_price":{"amount":123450,"currency":"USD"}}`},
 }
 
-// hoursOnly are the opening hours with which the unit of the tests begins: those of the change alone are left.
+// hoursOnly are the initial opening hours of the unit in the tests: null, so that only those of the change are sent.
 var hoursOnly = map[string]any{"opening_hours": nil}
 
-// A form sends the fields that were changed and no other, for the version that it showed.
+// TestEditSendsChanges checks that a form sends only the changed fields, for the version that it showed.
 func TestEditSendsChanges(t *testing.T) {
 	t.Parallel()
 	for _, tc := range edits {
@@ -139,7 +140,7 @@ func TestEditSendsChanges(t *testing.T) {
 	}
 }
 
-// Rows of line items are added, changed and left out; empty rows are nothing.
+// TestEditLineItems checks that rows of line items are added, changed, and removed. Empty rows are ignored.
 func TestEditLineItems(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -176,7 +177,7 @@ func TestEditLineItems(t *testing.T) {
 	}
 }
 
-// What a service finds wrong stands beside its input, and what was typed stays.
+// TestRefusedFormKeepsWhatWasTyped checks that a service's field error is next to its input, and that the input stays.
 func TestRefusedFormKeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -202,7 +203,7 @@ func TestRefusedFormKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
-// What cannot be read is not sent, and the form says where it is wrong.
+// TestUnreadableForms checks that input that cannot be read is not sent, and that the form shows the error.
 func TestUnreadableForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -229,7 +230,7 @@ func TestUnreadableForms(t *testing.T) {
 	}
 }
 
-// A booking that does not get its slot is told whose it is.
+// TestSlotTaken checks that, if a booking does not get its slot, the page shows which booking has it.
 func TestSlotTaken(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -254,7 +255,8 @@ func TestSlotTaken(t *testing.T) {
 	}
 }
 
-// A change that somebody else has made meanwhile is not overwritten: the form says so, and stays at the version that it showed.
+// TestChangedMeanwhile checks that a change that another operator has made in the meantime is not overwritten: the form reports
+// it and keeps the version that it showed.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -273,7 +275,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// What is dangerous asks for the password again when it was given a while ago; until then nothing is sent.
+// TestDangerousNeedsAFreshSignIn checks that dangerous actions require the password again if it was entered a while ago. Until
+// then, nothing is sent.
 func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
@@ -290,7 +293,7 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 				form.Set(name, value)
 			}
 		}
-		for name, value := range map[string]string{ // what only some of the forms have
+		for name, value := range map[string]string{ // only some of the forms have these
 			"url": "https://hooks.example/x", "description": "Another", "note": "In cash", "redirect_uris": "https://app.example/", "min_notice_minutes": "7",
 			"from": "2027-01-01T00:00", "to": "2027-01-02T00:00",
 		} {
@@ -322,7 +325,7 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	}
 }
 
-// A customer can be named by an e-mail address or a name that only one has.
+// TestCustomerByName checks that a customer can be identified by an e-mail address or by a name that only one customer has.
 func TestCustomerByName(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"cu_01k00000000000000000000007 Ada Lovelace": "", "ada@example.com": "email", "Ada": "q"} {
@@ -349,7 +352,8 @@ func TestCustomerByName(t *testing.T) {
 	}
 }
 
-// What a form has chosen stays chosen when the lists of choices no longer have it: a unit that is not active, a package that is gone.
+// TestFormsKeepWhatListsHaveLost checks that a form keeps its selected values when the choices no longer contain them: a unit
+// that is not active, or a deleted package.
 func TestFormsKeepWhatListsHaveLost(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -374,7 +378,8 @@ func TestFormsKeepWhatListsHaveLost(t *testing.T) {
 	}
 }
 
-// Whoever has given the password long ago is asked for it before it makes or ends an API key, and the secret is shown only once.
+// TestKeysAskForThePassword checks that an operator who entered their password long ago must enter it again before they create or
+// revoke an API key, and that the secret is shown only once.
 func TestKeysAskForThePassword(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -1,4 +1,4 @@
-// Package app has what the pages ask of the services: one resource, a list, what belongs together on a page.
+// Package app requests the data of the pages from the services: one resource, a list, or the related data of a page.
 package app
 
 import (
@@ -23,7 +23,7 @@ type App struct {
 	Pauses   []time.Duration // before a write whose outcome is unknown is sent again; nil: submitPauses
 }
 
-// Get returns a resource. One of a list that is whole is found there.
+// Get returns a resource. A resource without a call of its own is found in its list, which is complete.
 func (a *App) Get(ctx context.Context, r *domain.Resource, id string) (domain.Object, error) {
 	if r.Whole {
 		list, err := a.List(ctx, r.List, nil)
@@ -39,7 +39,7 @@ func (a *App) Get(ctx context.Context, r *domain.Resource, id string) (domain.Ob
 	return a.Do(ctx, domain.Request{Operation: r.Get, Params: []string{id}})
 }
 
-// Do makes a call that answers an object; nil for one without a body.
+// Do makes a call that returns an object; nil for one without a body.
 func (a *App) Do(ctx context.Context, in domain.Request) (domain.Object, error) {
 	raw, err := a.Services.Call(ctx, in)
 	if err != nil || len(raw) == 0 {
@@ -62,7 +62,7 @@ func (a *App) List(ctx context.Context, operation string, query url.Values, para
 // pageSize is the largest page of a list.
 const pageSize = 100
 
-// All returns the rows of a list, the newest first, at most `most` of them.
+// All returns the rows of a list, newest first, at most `most` of them.
 func (a *App) All(ctx context.Context, operation string, query url.Values, most int, params ...string) ([]domain.Object, error) {
 	var out []domain.Object
 	q := url.Values{}
@@ -83,13 +83,13 @@ func (a *App) All(ctx context.Context, operation string, query url.Values, most 
 	}
 }
 
-// Unanswered reports whether a service is away, or a payment gateway is not set up.
+// Unanswered reports whether a service is unavailable, or a payment gateway is not configured.
 func Unanswered(err error) bool {
 	var e *apperr.Error
 	return errors.As(err, &e) && (e.Kind == apperr.Unavailable || e.Kind == apperr.Timeout || e.Code == "gateway_not_configured")
 }
 
-// Refused reports whether a service found the request wrong.
+// Refused reports whether a service rejected the request as invalid.
 func Refused(err error) bool {
 	var e *apperr.Error
 	return errors.As(err, &e) && (e.Kind == apperr.Invalid || e.Kind == apperr.BadRequest || e.Kind == apperr.NotFound)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	mostUnits = 2_000 // units that the pages of a calendar have together, as many as a tenant may have
+	mostUnits = 2_000 // units on all pages of a calendar, which is the maximum number for a tenant
 	lanes     = 50    // units on one page of a calendar
 	mostRules = 200
 	nameBytes = 40 // of the names of units and holidays that a calendar shows
 )
 
-// CalendarQuery says what a calendar shows.
+// CalendarQuery selects the content of a calendar.
 type CalendarQuery struct {
 	Span     domain.Span
 	From, To time.Time // days
@@ -26,7 +26,7 @@ type CalendarQuery struct {
 	Page     int       // of units, from 0
 }
 
-// Calendar is what the units have in a range of days.
+// Calendar holds the bookings of the units in a range of days.
 type Calendar struct {
 	Days      []time.Time
 	Holidays  []string // by day, "" for none
@@ -85,7 +85,7 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 	return units, rules, err
 }
 
-// Clashes are the bookings that keep a unit on a day.
+// Clashes returns the bookings that occupy a unit on a day.
 func (a *App) Clashes(ctx context.Context, unit, day string) ([]domain.CalendarBooking, error) {
 	got, err := a.Services.Calendar(ctx, url.Values{"from": {day}, "to": {day}, "unit_ids": {unit}})
 	return got.Data, err

@@ -17,15 +17,16 @@ import (
 	"holdfast.dev/services/console/internal/peers"
 )
 
-// ErrTooManyPages says that this process updates as many pages as it may. A page without updates works as before.
+// ErrTooManyPages says that this process already updates the maximum number of pages. A page without updates works as before.
 var ErrTooManyPages = apperr.New(apperr.RateLimited, "rate_limited", "Too many pages are open.")
 
 const (
-	reconnect  = time.Second // pause before a stream that ended is opened again
+	reconnect  = time.Second // pause before a stream that ended is reopened
 	streamTime = 4 * time.Minute
 )
 
-// Live tells open pages that something has changed: one stream of events for each tenant and mode, however many pages show it.
+// Live notifies open pages that something has changed. It reads one stream of events for each tenant and mode, regardless of how
+// many pages show it.
 type Live struct {
 	services *peers.Services
 	most     int // pages of this process
@@ -45,12 +46,13 @@ type feed struct {
 	stop  context.CancelFunc
 }
 
-// NewLive allows at most that many pages at a time.
+// NewLive allows at most that many pages at the same time.
 func NewLive(s *peers.Services, most int) *Live {
 	return &Live{services: s, most: most, feeds: map[workplace]*feed{}}
 }
 
-// Subscribe returns a channel that holds a value whenever something has changed that the caller in ctx may read. end must be called.
+// Subscribe returns a channel that holds a value whenever something has changed that the caller in ctx may read. The caller must
+// call end.
 func (l *Live) Subscribe(ctx context.Context) (changes <-chan struct{}, end func(), err error) {
 	who := caller.FromContext(ctx)
 	at := workplace{who.Tenant, who.Mode}
@@ -85,20 +87,20 @@ func (l *Live) leave(at workplace, f *feed, c chan struct{}) {
 	}
 }
 
-// Open is how many pages this process updates.
+// Open returns how many pages this process updates.
 func (l *Live) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open
 }
 
-// run reads the stream until ctx ends, and begins again where it broke off.
+// run reads the stream until ctx ends, and resumes after an interruption.
 func (l *Live) run(ctx context.Context, at workplace, f *feed) {
 	who := caller.Service("console", at.tenant, at.mode)
 	who.Scopes = proto.Scopes
 	last := ""
 	for ctx.Err() == nil {
-		_ = l.read(caller.With(ctx, who), f, &last) // webhooks logs why it refuses; the pages go on without updates
+		_ = l.read(caller.With(ctx, who), f, &last) // webhooks logs why it refuses; the pages continue without updates
 		select {
 		case <-ctx.Done():
 		case <-time.After(reconnect):
@@ -124,7 +126,7 @@ func (l *Live) read(ctx context.Context, f *feed, last *string) error {
 	return nil
 }
 
-// tell wakes the pages that may read the event. One that has not looked yet is not told twice.
+// tell wakes the pages that may read the event. A page with a pending notification gets no second one.
 func (l *Live) tell(f *feed, eventType string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

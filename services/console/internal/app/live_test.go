@@ -41,7 +41,7 @@ type upstream struct {
 	closed chan struct{} // when the console has gone
 }
 
-// streams plays webhooks: it has all the connections that were made.
+// streams simulates webhooks. It holds all connections that were opened.
 type streams struct {
 	t    *testing.T
 	live *app.Live
@@ -101,7 +101,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, u *upstream) {
 	}
 }
 
-// opened waits until that many connections were made and returns them.
+// opened waits until that many connections were opened and returns them.
 func (s *streams) opened(n int) []*upstream {
 	s.t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -152,7 +152,7 @@ func told(t *testing.T, changes <-chan struct{}) {
 
 func (s *streams) untold(changes <-chan struct{}) {
 	s.t.Helper()
-	s.live.Open() // waits until all pages have been told of the last event
+	s.live.Open() // waits until all pages have been notified of the last event
 	select {
 	case <-changes:
 		s.t.Error("the page is told")
@@ -169,7 +169,8 @@ func gone(t *testing.T, u *upstream) {
 	}
 }
 
-// However many pages show a tenant and mode, one stream reads its events; it is closed with the last page.
+// TestOneStreamForAllPages checks that one stream reads the events of a tenant and mode, regardless of how many pages show it,
+// and that it is closed with the last page.
 func TestOneStreamForAllPages(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 1000)
@@ -200,7 +201,7 @@ func TestOneStreamForAllPages(t *testing.T) {
 	s.untold(otherTenant)
 	for _, end := range ends[1:] {
 		end()
-		end() // twice is once
+		end() // a second call has no effect
 	}
 	first.send(t, "booking.created", "evt_2")
 	told(t, pages[0])
@@ -214,7 +215,7 @@ func TestOneStreamForAllPages(t *testing.T) {
 	}
 }
 
-// A page is told of what its reader may read, and of nothing else.
+// TestPagesAreToldOfTheirScopes checks that a page is notified only of events that its reader may read.
 func TestPagesAreToldOfTheirScopes(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
@@ -233,7 +234,7 @@ func TestPagesAreToldOfTheirScopes(t *testing.T) {
 	s.untold(nothing)
 }
 
-// A process updates as many pages as it may; one that is closed makes room.
+// TestPagesAreBounded checks that a process updates at most the allowed number of pages, and that closing one makes room.
 func TestPagesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 2)
@@ -252,13 +253,13 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 }
 
-// A stream that breaks off is opened again after the last event that came.
+// TestStreamGoesOnWhereItBrokeOff checks that an interrupted stream is reopened after the last event that arrived.
 func TestStreamGoesOnWhereItBrokeOff(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
 	page, _ := s.page(ids.New[ids.TenantPrefix](), caller.Test, "read:bookings")
 	first := s.opened(1)[0]
-	first.send(t, "lead.created", "evt_1") // one that no page reads counts as well
+	first.send(t, "lead.created", "evt_1") // an event that no page reads counts too
 	first.send(t, "booking.created", "evt_2")
 	told(t, page)
 	close(first.events)
@@ -270,7 +271,7 @@ func TestStreamGoesOnWhereItBrokeOff(t *testing.T) {
 	told(t, page)
 }
 
-// A page that does not look is told once, and keeps nobody from being told.
+// TestASlowPageBlocksNobody checks that a page that does not read gets one notification and does not delay the others.
 func TestASlowPageBlocksNobody(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
@@ -286,7 +287,7 @@ func TestASlowPageBlocksNobody(t *testing.T) {
 	s.untold(slow)
 }
 
-// Pages that come and go at once leave no stream behind.
+// TestPagesComeAndGo checks that pages that open and close in parallel leave no stream behind.
 func TestPagesComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 1000)

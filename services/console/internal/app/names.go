@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	namesKept = 20_000 // names that this process remembers
+	namesKept = 20_000 // names that this process caches
 	namesAge  = 30 * time.Second
 	namesMost = 60 // that one page looks up
-	atOnce    = 8  // look-ups of a page at once
+	atOnce    = 8  // parallel look-ups of a page
 )
 
-// Names remembers how resources are called, so that a list shows names in place of ids.
+// Names caches the names of resources, so that a list shows names in place of ids.
 type Names struct {
 	services *peers.Services
 	cache    *otter.Cache[nameKey, string]
@@ -29,7 +29,7 @@ type Names struct {
 // nameKey keeps the names of tenants and modes apart.
 type nameKey struct{ tenant, mode, id string }
 
-// NewNames makes an empty memory.
+// NewNames creates an empty cache.
 func NewNames(s *peers.Services) *Names {
 	return &Names{services: s, cache: otter.Must(&otter.Options[nameKey, string]{
 		MaximumSize: namesKept, ExpiryCalculator: otter.ExpiryWriting[nameKey, string](namesAge),
@@ -40,7 +40,7 @@ func keyOf(c caller.Caller, id string) nameKey {
 	return nameKey{c.Tenant.String(), string(c.Mode), id}
 }
 
-// Of returns the names of ids. One that cannot be looked up is left out: the page shows its id.
+// Of returns the names of ids. An id that cannot be looked up is omitted: the page shows the id.
 func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 	who := caller.FromContext(ctx)
 	out, asks := map[string]string{}, map[string]domain.Request{}
@@ -51,7 +51,7 @@ func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 		}
 		if name, ok := n.cache.GetIfPresent(keyOf(who, id)); ok {
 			out[id] = name
-		} else if r.Whole { // one call finds all of them
+		} else if r.Whole { // one call returns all of them
 			asks[r.Name] = domain.Request{Operation: r.List}
 		} else if len(asks) < namesMost {
 			asks[id] = domain.Request{Operation: r.Get, Params: []string{id}}
@@ -74,11 +74,11 @@ func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 			return nil
 		})
 	}
-	_ = Together(looks...) // what is not found is left out
+	_ = Together(looks...) // names that are not found are omitted
 	return out
 }
 
-// look makes a call and returns the names of the resources that it answers, by id.
+// look makes a call and returns the names of the resources in its response, by id.
 func (n *Names) look(ctx context.Context, ask domain.Request) map[string]string {
 	raw, err := n.services.Call(ctx, ask)
 	if err != nil {
@@ -105,7 +105,7 @@ func (n *Names) look(ctx context.Context, ask domain.Request) map[string]string 
 	return out
 }
 
-// operation is the call that answers a resource.
+// operation returns the call that reads a resource.
 func (n *Names) operation(r *domain.Resource) *domain.Operation {
 	if r.Whole {
 		return n.services.Operations[r.List]

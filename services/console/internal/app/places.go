@@ -8,22 +8,23 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// ErrPlaces says that a session or its operator has too much open at once.
+// ErrPlaces says that a session or its operator has too many streams or downloads open at the same time.
 var ErrPlaces = apperr.New(apperr.RateLimited, "rate_limited", "Too much is open at once. Close a page, or wait until a download has ended.")
 
-// Places bounds how many streams or downloads a session and an operator have open at once in this process, whatever their browsers send.
+// Places limits how many streams or downloads a session and an operator have open at the same time in this process, regardless of
+// what their browsers send.
 type Places struct {
 	session, operator int
 	mu                sync.Mutex
 	open              map[string]int // guarded by mu; by the id of a session or an operator, without zeros
 }
 
-// NewPlaces allows so many to a session, and to all sessions of an operator.
+// NewPlaces sets the limits for one session and for all sessions of an operator.
 func NewPlaces(session, operator int) *Places {
 	return &Places{session: session, operator: operator, open: map[string]int{}}
 }
 
-// Take takes a place; leave must be called. It is ErrPlaces where there is none.
+// Take takes a place. The caller must call leave. The error is ErrPlaces if there is none.
 func (p *Places) Take(s *domain.Session) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

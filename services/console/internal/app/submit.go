@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// The time that a submitted form has for all its attempts, and for the first one. The gateway waits 30 seconds for the console.
+// Time limits of a submitted form for all its attempts, and for the first one. The gateway waits 30 seconds for the console.
 const (
 	submitTime = 26 * time.Second
 	firstTime  = 20 * time.Second
 )
 
-// submitPauses are the waits before a write whose outcome is unknown is sent again.
+// submitPauses are the pauses before a write with an unknown outcome is sent again.
 var submitPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 
-// Submit makes a call that changes something. While its outcome is unknown it sends the same request again with the same Idempotency-Key, a
-// few times: a service that has done it answers what it has stored, and one that is still at it is waited for. An error for which Unknown
-// is true leaves open whether the call took effect.
+// Submit makes a call that changes something. While its outcome is unknown, it sends the same request again with the same
+// Idempotency-Key, a few times. A service that has completed the request returns its stored response, and Submit waits for one
+// that is still processing it. An error for which Unknown is true leaves open whether the call took effect.
 func (a *App) Submit(ctx context.Context, in domain.Request) (domain.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, submitTime)
 	defer cancel()
@@ -58,19 +58,21 @@ func (a *App) first(ctx context.Context, in domain.Request) (domain.Object, erro
 	return a.Do(ctx, in)
 }
 
-// gone reports whether a repeated deletion finds nothing: an earlier attempt has deleted it.
+// gone reports whether a repeated deletion finds nothing because an earlier attempt has deleted it.
 func (a *App) gone(in domain.Request, err error) bool {
 	var e *apperr.Error
 	return a.Services.Operations[in.Operation].Deletes() && errors.As(err, &e) && e.Kind == apperr.NotFound
 }
 
-// beforeTheKey reports whether a repetition was refused before its key was looked up: that says nothing of the earlier attempt.
+// beforeTheKey reports whether a repetition was refused before its key was looked up. Such a refusal says nothing about the
+// earlier attempt.
 func beforeTheKey(err error) bool {
 	var e *apperr.Error
 	return errors.As(err, &e) && e.Kind == apperr.Forbidden
 }
 
-// Unknown reports whether an error leaves open that the call took effect, or takes effect later. A definite refusal says that nothing happened.
+// Unknown reports whether an error leaves open that the call took effect, or takes effect later. A definite refusal means that
+// nothing happened.
 func Unknown(err error) bool {
 	if err == nil {
 		return false
@@ -79,7 +81,7 @@ func Unknown(err error) bool {
 	if !errors.As(err, &e) {
 		return true
 	}
-	// The key is looked up after the rate, so "too fast" says nothing of an earlier attempt.
+	// The key is looked up after the rate limit check, so "too fast" says nothing about an earlier attempt.
 	open := []apperr.Kind{apperr.Internal, apperr.BadGateway, apperr.Unavailable, apperr.Timeout, apperr.RateLimited}
 	return slices.Contains(open, e.Kind) || errors.Is(err, apperr.ErrInProgress)
 }

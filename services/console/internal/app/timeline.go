@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Line is something that happened to a resource.
+// Line is an entry in the history of a resource.
 type Line struct {
 	At     time.Time
 	Action string   // the type of the event
 	Object string   // id of the resource
 	Event  string   // its id; "" where the operator may read no events
-	Actor  string   // who did it, by the audit log; "" where it is not there yet
+	Actor  string   // from the audit log; "" if the record does not exist yet
 	Fields []string // that it changed
 }
 
-// Timeline returns the newest lines of some resources by their events, if they are wanted, and the audit log: an event and the record of the
-// log about it are one line. What cannot be answered now is left out.
+// Timeline returns the newest lines of some resources from their events, if requested, and from the audit log. An event and its
+// record in the audit log are one line. Sources that do not respond are omitted.
 func (a *App) Timeline(ctx context.Context, ids []string, events bool, most int) ([]Line, error) {
 	parts := make([][]Line, 2*len(ids))
 	var calls []func() error
@@ -47,7 +47,7 @@ func (a *App) Timeline(ctx context.Context, ids []string, events bool, most int)
 	return out[:min(len(out), most)], nil
 }
 
-// merge adds to events who caused them, and the records that belong to no event.
+// merge adds the actors to events, and adds the records that belong to no event.
 func merge(events, records []Line) []Line {
 	out := slices.Clone(events)
 	for _, r := range records {

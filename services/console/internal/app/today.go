@@ -14,29 +14,29 @@ import (
 // shownRows is how many rows each part of the first page has.
 const shownRows = 10
 
-// Today is what an operator wants to know first. A part that the role may not see, or whose service is away, is nil.
+// Today holds what an operator needs first. A part that the role may not see, or whose service is unavailable, is nil.
 type Today struct {
 	Arrivals, Departures []domain.CalendarBooking
-	Holds                []domain.Object // bookings, the first to run out first
+	Holds                []domain.Object // bookings, in the order in which their holds lapse
 	Unpaid               []domain.Object // bookings without their deposit, the nearest day first
 	Overdue              []domain.Object // invoices
 	Owed                 []domain.Object // refunds that could not be made
 	Leads                []domain.Object
 	Failing              []domain.Object // endpoints whose deliveries fail
 	Failed               []domain.Object // deliveries, the newest first
-	Away                 []string        // parts that no service answers for now
+	Away                 []string        // parts that no service returns now
 }
 
-// Busy reports whether there are bookings to look after.
+// Busy reports whether there are bookings that need attention.
 func (t Today) Busy() bool { return len(t.Arrivals)+len(t.Departures)+len(t.Holds)+len(t.Unpaid) > 0 }
 
-// part is one part of the first page: what it is called, the scope that it needs, and how it is read.
+// part is one part of the first page: its name, the scope that it requires, and the function that reads it.
 type part struct {
 	name, scope string
 	read        func() error
 }
 
-// Today asks all services at once. now is the tenant's time, in its zone.
+// Today calls all services in parallel. now is the tenant's time, in its zone.
 func (a *App) Today(ctx context.Context, now time.Time) (out Today, err error) {
 	parts := a.parts(ctx, now, &out)
 	away, calls := make([]bool, len(parts)), make([]func() error, len(parts))
@@ -101,7 +101,7 @@ func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
 	}
 }
 
-// split returns what begins and what ends on the day of now.
+// split returns the bookings that begin and those that end on the day of now.
 func split(list []domain.CalendarBooking, now time.Time) (arrivals, departures []domain.CalendarBooking) {
 	day := now.Format(time.DateOnly)
 	for _, b := range list {
@@ -119,7 +119,7 @@ func split(list []domain.CalendarBooking, now time.Time) (arrivals, departures [
 	return arrivals, departures
 }
 
-// named gives bookings of an internal answer their customer as an expanded list has it.
+// named sets the customer in bookings of an internal response as an expanded list has it.
 func named(list []domain.Object) []domain.Object {
 	for _, o := range list {
 		if name := o.Text("customer_name"); name != "" {
@@ -129,7 +129,7 @@ func named(list []domain.Object) []domain.Object {
 	return list
 }
 
-// failing are the endpoints whose last deliveries have failed, and those that the platform has disabled.
+// failing returns the endpoints whose last deliveries have failed, and those that the platform has disabled.
 func failing(endpoints []domain.Object) []domain.Object {
 	var out []domain.Object
 	for _, e := range endpoints {
@@ -141,7 +141,7 @@ func failing(endpoints []domain.Object) []domain.Object {
 	return out[:min(len(out), shownRows)]
 }
 
-// Search is what is found for a text: by number, by name, by id.
+// Search returns the resources that match a text: by number, by name, or by id.
 func (a *App) Search(ctx context.Context, q string) (found map[string][]domain.Object, err error) {
 	found = map[string][]domain.Object{}
 	who := caller.FromContext(ctx)

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Together runs all at once and returns the first error in their order. A panic is an error of that one: it must not end the process.
+// Together runs all functions in parallel and returns the first error in their order. A panic counts as an error of its function,
+// because it must not end the process.
 func Together(all ...func() error) error {
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup

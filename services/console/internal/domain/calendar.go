@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// CalendarBooking is a booking as bookings answers it for a calendar.
+// CalendarBooking is a booking as bookings returns it for a calendar.
 type CalendarBooking struct {
 	ID             string     `json:"id"`
 	Number         string     `json:"number"`
@@ -61,7 +61,7 @@ func (s Span) Move(day time.Time, n int) time.Time {
 	}
 }
 
-// Bookings are those of a range of days.
+// Bookings holds the bookings of a range of days.
 type Bookings struct {
 	Data      []CalendarBooking `json:"data"`
 	Truncated bool              `json:"truncated"` // there are more than an answer holds
@@ -79,7 +79,7 @@ type Slot struct {
 	First         bool   // the first day of the booking: only there it can be moved
 }
 
-// Lane is a unit with what it has on each day of a calendar.
+// Lane is a unit with its bookings on each day of a calendar.
 type Lane struct {
 	UnitID, Name, Status string
 	Days                 [][]Slot
@@ -87,13 +87,14 @@ type Lane struct {
 	Open                 [][Quarters]bool // for each day, the quarters of an hour in which the unit is open
 }
 
-// Unit is what a calendar needs of a unit.
+// Unit holds the data of a unit that a calendar needs.
 type Unit struct {
 	ID, Name, Status string
 	Hours            Object // by weekday; nil: always open
 }
 
-// Lanes puts bookings on the units and days of a calendar. Bookings without a unit have a lane of their own, in front, when there are any.
+// Lanes places bookings on the units and days of a calendar. Bookings without a unit have a separate lane at the front, if there
+// are any.
 func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *time.Location) []Lane {
 	lanes := make([]Lane, len(units)+1)
 	at := map[string]int{}
@@ -126,7 +127,7 @@ func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *tim
 // NameShown is how many bytes of a customer's name a calendar shows.
 const NameShown = 20
 
-// Called is what a calendar says of a booking: whose it is, else its number.
+// Called returns a calendar's label for a booking: the customer's name, else its number.
 func (b CalendarBooking) Called() string {
 	if b.CustomerName == nil {
 		return b.Number
@@ -134,7 +135,7 @@ func (b CalendarBooking) Called() string {
 	return Short(*b.CustomerName, NameShown)
 }
 
-// Short is a text of at most that many bytes; one that is cut ends with an ellipsis.
+// Short returns a text of at most that many bytes. A shortened text ends with an ellipsis.
 func Short(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -182,7 +183,7 @@ func dayNumber(t time.Time) int {
 
 func quarter(t time.Time) int { return t.Hour()*4 + t.Minute()/15 }
 
-// open says for each day when the unit is open.
+// open reports for each day when the unit is open.
 func (u Unit) open(days []time.Time) [][Quarters]bool {
 	var week [7][Quarters]bool
 	for day := range week {
@@ -201,7 +202,7 @@ func (u Unit) openAt(day time.Weekday, q int) bool {
 	return u.opened(day, q*15) || u.opened((day+6)%7, q*15+24*60) // an opening may run past midnight
 }
 
-// opened reports whether an opening of a weekday holds a time, in minutes from that day's midnight.
+// opened reports whether an opening of a weekday contains a time, in minutes from that day's midnight.
 func (u Unit) opened(day time.Weekday, at int) bool {
 	ranges, _ := u.Hours[Weekdays[(int(day)+6)%7]].([]any)
 	for _, one := range ranges {
@@ -231,7 +232,7 @@ func minutes(v any) int {
 // AnyOpen reports whether a unit is open at all on a day of the lane.
 func (l Lane) AnyOpen(day int) bool { return slices.Contains(l.Open[day][:], true) }
 
-// Days are the days from the first to the last.
+// Days returns the days from the first to the last.
 func Days(from, to time.Time) []time.Time {
 	var out []time.Time
 	for d := from; !d.After(to); d = d.AddDate(0, 0, 1) {
@@ -240,7 +241,7 @@ func Days(from, to time.Time) []time.Time {
 	return out
 }
 
-// HolidayOn is the name of the first of the active rules that holds on a day, "" for none.
+// HolidayOn returns the name of the first active rule that applies on a day; "" for none.
 func HolidayOn(rules []Object, day time.Time) string {
 	date := day.Format(time.DateOnly)
 	for _, r := range rules {
@@ -265,7 +266,7 @@ func Shift(clock string, by int) string {
 	return time.Date(2000, 1, 1, m/60, m%60, 0, 0, time.UTC).Format("15:04")
 }
 
-// Between is how many minutes lie between two times of day; an end that is not after the start is on the next day.
+// Between returns the number of minutes between two times of day. An end that is not after the start is on the next day.
 func Between(start, end string) int {
 	d := minutes(end) - minutes(start)
 	if d <= 0 {

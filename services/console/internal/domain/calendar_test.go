@@ -144,7 +144,8 @@ func TestLanesPlaceBookings(t *testing.T) {
 	}
 }
 
-// Bookings without a unit have a lane in front, one of a unit that is not shown has none, and those of a day are in the order of their start.
+// TestLanesOfUnits checks that bookings without a unit have a lane at the front, that bookings of a hidden unit have none, and
+// that the bookings of a day are in the order of their start.
 func TestLanesOfUnits(t *testing.T) {
 	t.Parallel()
 	one, hidden := "un_1", "un_9"

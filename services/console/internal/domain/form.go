@@ -24,7 +24,7 @@ type Draft struct {
 	Values url.Values
 }
 
-// Keepable are the values of a form that may be kept: no secret, and not the form's token.
+// Keepable returns the values of a form that may be stored: no secrets, and not the form's token.
 func Keepable(form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
@@ -35,17 +35,18 @@ func Keepable(form url.Values) url.Values {
 	return out
 }
 
-// Rows is how many line items a form has beyond those that are there.
+// Rows is how many line items a form has in addition to the existing ones.
 const Rows = 3
 
-// Reader turns forms into request bodies and back, in a tenant's time zone and currency, with numbers as the form's language writes them.
+// Reader converts forms to request bodies and back, in a tenant's time zone and currency, with numbers in the notation of the
+// form's language.
 type Reader struct {
 	Zone     *time.Location
 	Currency string
 	Notation Notation
 }
 
-// Input is how a field is asked for.
+// Input is the kind of input of a field.
 type Input string
 
 // The inputs of forms.
@@ -73,7 +74,7 @@ const (
 	DepositInput  Input = "deposit" // an amount or a percentage, as deposit_type says
 )
 
-// long are the texts that get several lines.
+// long are the texts with a multi-line input.
 var long = []string{"notes", "description", "message", "terms", "billing_address", "address"}
 
 // special are the fields whose input does not follow from their type.
@@ -116,8 +117,8 @@ func InputOf(f forms.Field) Input {
 	return TextInput
 }
 
-// Body makes a request body of a form. A field that the form leaves empty is null where the contract allows that, else it is left out.
-// The error has a message for each field that cannot be read.
+// Body creates a request body from a form. A field that the form leaves empty is null if the contract allows that, else it is
+// omitted. The error has a message for each field that cannot be read.
 func (r Reader) Body(fields []forms.Field, form url.Values) (map[string]any, error) {
 	body := map[string]any{}
 	var wrong []error
@@ -135,7 +136,8 @@ func (r Reader) Body(fields []forms.Field, form url.Values) (map[string]any, err
 	return body, apperr.Join(wrong...)
 }
 
-// Changes is Body with the fields alone that differ from the resource. A field that was emptied and cannot be null is an empty text, or wrong.
+// Changes is Body with only the fields that differ from the resource. A field that was cleared and cannot be null is an empty
+// text, or an error.
 func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[string]any, error) {
 	was := r.Form(fields, o)
 	var changed []forms.Field
@@ -161,18 +163,18 @@ func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[st
 	return body, apperr.Join(wrong...)
 }
 
-// fieldOf reports whether an error says something of a field or what is in it.
+// fieldOf reports whether an error concerns a field or a part of it.
 func fieldOf(err error, name string) bool {
 	return err != nil && slices.ContainsFunc(apperr.As(err).Fields, func(f apperr.FieldError) bool { return f.Field == name || strings.HasPrefix(f.Field, name+".") })
 }
 
 // sameInput reports whether two forms have the same values for a field.
 func sameInput(f forms.Field, a, b url.Values) bool {
-	if InputOf(f) == CheckInput { // a browser sends nothing for a box without its mark
+	if InputOf(f) == CheckInput { // a browser sends nothing for an unchecked box
 		return (a.Get(f.Name) == "true") == (b.Get(f.Name) == "true")
 	}
 	lines := strings.NewReplacer("\r\n", "\n")
-	if in := InputOf(f); in != LongInput && in != JSONInput && in != TextsInput { // in any other input a browser leaves line breaks out
+	if in := InputOf(f); in != LongInput && in != JSONInput && in != TextsInput { // a browser removes line breaks in all other inputs
 		lines = strings.NewReplacer("\r", "", "\n", "")
 	}
 	pick := func(v url.Values) []string {
@@ -250,7 +252,7 @@ func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (a
 		}
 		return v, nil
 	case CustomerInput:
-		id, _, _ := strings.Cut(text, " ") // a suggestion has the name behind the id
+		id, _, _ := strings.Cut(text, " ") // a suggestion has the name after the id
 		return id, nil
 	default:
 		return text, nil
@@ -267,13 +269,13 @@ func (r Reader) choices(f forms.Field, form url.Values) (any, bool, error) {
 			list = append(list, v)
 		}
 	}
-	if len(list) == 0 && f.MinItems > 0 && !f.Required { // nothing chosen is left out where an empty list is not allowed
+	if len(list) == 0 && f.MinItems > 0 && !f.Required { // without a selection it is omitted if an empty list is not allowed
 		return nil, false, nil
 	}
 	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value says that none was chosen
 }
 
-// texts are the lines of a text that are not empty.
+// texts returns the non-empty lines of a text.
 func texts(text string) []string {
 	out := []string{}
 	for line := range strings.Lines(text) {
@@ -309,7 +311,7 @@ func hours(f forms.Field, form url.Values) (any, bool, error) {
 	return out, given, nil
 }
 
-// lines reads the rows of a list; an empty row is left out. Errors count rows as RowsFirst orders them.
+// lines reads the rows of a list. Empty rows are omitted. Errors count rows in the order of RowsFirst.
 func (r Reader) lines(f forms.Field, form url.Values) (any, bool, error) {
 	list, wrong := []any{}, []error{}
 	for i := 0; f.Items != nil && HasRow(form, f, i); i++ {
@@ -336,7 +338,8 @@ func (r Reader) lines(f forms.Field, form url.Values) (any, bool, error) {
 	return list, len(list) > 0, apperr.Join(wrong...)
 }
 
-// RowsFirst returns a form with the empty rows of each list behind the others: the rows have the numbers that their items have in the body.
+// RowsFirst returns a form with the empty rows of each list after the others, so that the rows have the numbers of their items in
+// the body.
 func RowsFirst(fields []forms.Field, form url.Values) url.Values {
 	out := maps.Clone(form)
 	for _, f := range fields {
@@ -365,7 +368,7 @@ func HasRow(form url.Values, f forms.Field, i int) bool {
 	return slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
 }
 
-// emptyRow reports whether nothing that counts was entered into a row: a quantity alone is what the form begins with.
+// emptyRow reports whether a row has no significant input. A quantity alone is the initial state of the form.
 func emptyRow(form url.Values, f forms.Field, i int) bool {
 	return !slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool {
 		return sub.Required && sub.Name != "quantity" && strings.TrimSpace(form.Get(row(f.Name, i, sub.Name))) != ""
@@ -388,7 +391,7 @@ func appliesTo(form url.Values) any {
 	return "all"
 }
 
-// Form is the values with which a form shows a resource.
+// Form returns the values with which a form shows a resource.
 func (r Reader) Form(fields []forms.Field, o Object) url.Values {
 	form := url.Values{}
 	for _, f := range fields {
@@ -429,7 +432,7 @@ func (r Reader) show(form url.Values, f forms.Field, o Object) {
 	}
 }
 
-// text is how the input of a field shows its value.
+// text returns the value of a field as its input shows it.
 func (r Reader) text(f forms.Field, in Input, o Object) string {
 	n, isInt := o.Int(f.Name)
 	switch {
@@ -500,7 +503,7 @@ func showHours(form url.Values, name string, o Object) {
 	}
 }
 
-// Chosen is the kind of resource that a field of ids names: unit of unit_id and unit_ids, "" for a field of something else.
+// Chosen returns the kind of resource that a field of ids refers to: unit for unit_id and unit_ids; "" for other fields.
 func Chosen(field string) string {
 	for _, ending := range []string{"_ids", "_id"} {
 		if kind, ok := strings.CutSuffix(field, ending); ok {

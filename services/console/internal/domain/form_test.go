@@ -20,7 +20,7 @@ import (
 
 var operations = sync.OnceValues(func() (map[string]forms.Form, error) { return forms.Load(proto.OpenAPI) })
 
-// written is text as somebody writes it: without spaces around it, as forms cut them off.
+// written is text as a person writes it, without surrounding spaces, because forms trim them.
 var written = rapid.Custom(func(t *rapid.T) string {
 	return strings.TrimSpace(rapid.StringOf(rapid.SampledFrom([]rune("aZ09 äß日\n\"<>&%+=;,.\u202e😀"))).Draw(t, "text"))
 })
@@ -65,7 +65,7 @@ func week(t *rapid.T) any {
 	return out
 }
 
-// valueOf is a value as the API answers it for a field.
+// valueOf returns a value as the API returns it for a field.
 func valueOf(t *rapid.T, f forms.Field) any {
 	if f.Nullable && rapid.Bool().Draw(t, f.Name+" is null") {
 		return nil
@@ -124,8 +124,8 @@ func long(f forms.Field) bool {
 	return domain.InputOf(f) == domain.LongInput || domain.InputOf(f) == domain.JSONInput
 }
 
-// browser is what a browser sends of a form that was shown: lines end with CRLF where there can be several, each input is there, and a
-// box without its mark is not.
+// browser returns what a browser sends for a form that was shown: lines end with CRLF in multi-line inputs, each input is
+// present, and an unchecked box is not.
 func browser(fields []forms.Field, form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
@@ -169,7 +169,7 @@ func browser(fields []forms.Field, form url.Values) url.Values {
 	return out
 }
 
-// each runs a property for the form of every resource that can be changed.
+// each checks a property for the form of every resource that can be changed.
 func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object)) {
 	t.Helper()
 	all, err := operations()
@@ -210,7 +210,7 @@ func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []form
 	}
 }
 
-// zones are zones with and without changes of the clocks.
+// zones are zones with and without clock changes.
 var zones = func() (out []*time.Location) {
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "Asia/Kathmandu", "UTC", "Australia/Lord_Howe"} {
 		if z, err := time.LoadLocation(name); err == nil {
@@ -220,7 +220,7 @@ var zones = func() (out []*time.Location) {
 	return out
 }()
 
-// A form that nobody has touched changes nothing.
+// TestUnchangedFormsChangeNothing checks that an unchanged form changes nothing.
 func TestUnchangedFormsChangeNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object) {
@@ -231,7 +231,7 @@ func TestUnchangedFormsChangeNothing(t *testing.T) {
 	})
 }
 
-// What a form shows is read back as it was.
+// TestFormsAreReadBack checks that the values of a form are read back unchanged.
 func TestFormsAreReadBack(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object) {
@@ -242,7 +242,7 @@ func TestFormsAreReadBack(t *testing.T) {
 		for _, f := range fields {
 			was, is := o[f.Name], body[f.Name]
 			if at, err := time.Parse(time.RFC3339, fmt.Sprint(was)); err == nil && domain.InputOf(f) == domain.DatetimeInput {
-				was, is = at.In(r.Zone).Format("2006-01-02T15:04"), fmt.Sprint(is)[:16] // an hour that comes twice is its first
+				was, is = at.In(r.Zone).Format("2006-01-02T15:04"), fmt.Sprint(is)[:16] // an hour that occurs twice means its first occurrence
 			}
 			want, got := flat(was), flat(is)
 			if !long(f) {

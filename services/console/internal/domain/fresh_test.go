@@ -6,7 +6,8 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// All that developers and settings create, change or end asks for the password again. A test delivery does not.
+// TestCredentialsAndSettingsAskForThePassword checks that all creates, changes, and deletions of developers and settings require
+// the password again. A test delivery does not.
 func TestCredentialsAndSettingsAskForThePassword(t *testing.T) {
 	t.Parallel()
 	harmless := map[string]bool{"endpoints test": true}

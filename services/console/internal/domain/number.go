@@ -10,25 +10,25 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// Notation is how a language writes numbers: the sign before the decimals, a point or a comma, and the sign between groups of three digits. The
-// zero Notation is that of English.
+// Notation is how a language writes numbers: the decimal sign, a point or a comma, and the sign between groups of three digits.
+// The zero Notation is that of English.
 type Notation struct{ Point, Group string }
 
 var errNumber = errors.New("no number in this notation")
 
-// ambiguous is a number with one sign and three digits behind it, which some languages read as thousands and others as decimals.
+// ambiguous is a number with one sign and three digits after it, which some languages read as thousands and others as decimals.
 type ambiguous struct{ Whole, Decimal string }
 
 func (ambiguous) Error() string { return "a number that can be read in two ways" }
 
-// blanks are the signs that separate groups of digits in some language and are decimal signs in none, as one of them.
+// blanks replaces the signs that separate groups of digits in some language, and are decimal signs in none, with one of them.
 var blanks = strings.NewReplacer(" ", "'", "\u00a0", "'", "\u2009", "'", "\u202f", "'", "’", "'")
 
 func (n Notation) point() string { return cmp.Or(n.Point, ".") }
 
 func (n Notation) group() string { return blanks.Replace(cmp.Or(n.Group, ",")) }
 
-// foreign is the decimal sign of other languages.
+// foreign returns the decimal sign of other languages.
 func (n Notation) foreign() string {
 	if n.point() == "," {
 		return "."
@@ -36,9 +36,9 @@ func (n Notation) foreign() string {
 	return ","
 }
 
-// Decimal reads a number with at most so many decimals as people write it, and returns it as money.Parse reads it. Groups may be separated by the
-// language's sign, by blanks or by apostrophes. The decimal sign of other languages is read as one where it cannot separate groups; where a
-// number has both readings, the error is ambiguous.
+// Decimal reads a number with at most that many decimals as people write it, and returns it in the form that money.Parse reads.
+// Groups may be separated by the language's sign, by blanks, or by apostrophes. The decimal sign of other languages is accepted
+// if it cannot separate groups. If a number has both readings, the error is ambiguous.
 func (n Notation) Decimal(text string, places int) (string, error) {
 	text = strings.Replace(blanks.Replace(strings.TrimSpace(text)), "−", "-", 1)
 	text, minus := strings.CutPrefix(text, "-")
@@ -90,7 +90,7 @@ func digits(s string) bool {
 // write returns a number of money.Amount.Decimal in the notation.
 func (n Notation) write(decimal string) string { return strings.Replace(decimal, ".", n.point(), 1) }
 
-// number reads the text of a field; another error than that of an ambiguous number is the one given.
+// number reads the text of a field. It returns otherwise for every error except that of an ambiguous number.
 func (r Reader) number(name, text string, places int, otherwise error) (string, error) {
 	out, err := r.Notation.Decimal(text, places)
 	var both ambiguous
@@ -145,7 +145,7 @@ func (r Reader) whole(name, text string) (int64, error) {
 	return n, nil
 }
 
-// places are the decimals of the tenant's currency.
+// places returns the number of decimals of the tenant's currency.
 func (r Reader) places() int {
 	n, err := money.Decimals(r.Currency)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r Reader) places() int {
 	return n
 }
 
-// decimal writes minor units of the tenant's currency as a form has them.
+// decimal writes minor units of the tenant's currency as a form shows them.
 func (r Reader) decimal(minor int64) string {
 	return r.Notation.write(money.Amount{Minor: minor, Currency: r.Currency}.Decimal(r.places()))
 }

@@ -17,12 +17,13 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// notations are those of some languages, as CLDR has them.
+// notations are those of some languages, as in CLDR.
 var notations = map[string]domain.Notation{
 	"en": {Point: ".", Group: ","}, "de": {Point: ",", Group: "."}, "es": {Point: ",", Group: "."}, "fr": {Point: ",", Group: "\u202f"}, "de-CH": {Point: ".", Group: "’"},
 }
 
-// entries are numbers as people write them, and what is read for each currency; "" is refused, and "?" is refused with both readings.
+// entries are numbers as people write them, and the value that is read for each currency; "" is refused, and "?" is refused with
+// both readings.
 var entries = []struct{ lang, text, jpy, usd, kwd string }{
 	{"en", "1250", "1250", "1250.00", "1250.000"},
 	{"en", "1,250", "1250", "1250.00", "?"},
@@ -70,10 +71,10 @@ var entries = []struct{ lang, text, jpy, usd, kwd string }{
 	{"en", "٣", "", "", ""},
 }
 
-// numberOf is a whole number as the API answers it.
+// numberOf returns a whole number as the API returns it.
 func numberOf(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// readAmount is what a form reads for an amount: a plain decimal, "" where it refuses it, "?" where the refusal names two readings.
+// readAmount returns what a form reads for an amount: a plain decimal, "" if it is refused, "?" if the error names two readings.
 func readAmount(t *testing.T, lang, code, text string) string {
 	t.Helper()
 	r := domain.Reader{Currency: code, Notation: notations[lang]}
@@ -95,7 +96,7 @@ func readAmount(t *testing.T, lang, code, text string) string {
 	return money.Amount{Minor: minor}.Decimal(places)
 }
 
-// Amounts are read as the language of the page writes them, and what could be meant in another way is refused.
+// TestAmountsByLanguage checks that amounts are read in the notation of the page's language, and that ambiguous ones are refused.
 func TestAmountsByLanguage(t *testing.T) {
 	t.Parallel()
 	for _, tc := range entries {
@@ -107,7 +108,8 @@ func TestAmountsByLanguage(t *testing.T) {
 	}
 }
 
-// The refusal of an ambiguous amount says how to write both readings, and each of them is read as it says.
+// TestAmbiguousAmountsHaveAnExample checks that the error of an ambiguous amount shows how to write both readings, and that each
+// of them is read accordingly.
 func TestAmbiguousAmountsHaveAnExample(t *testing.T) {
 	t.Parallel()
 	for lang, want := range map[string]string{"en": "Is ambiguous. Write 1250 or 1.250.", "de": "Is ambiguous. Write 1250 or 1,250."} {
@@ -124,7 +126,7 @@ func TestAmbiguousAmountsHaveAnExample(t *testing.T) {
 	}
 }
 
-// What a page writes in a language, in a form or as CLDR formats it, is read back as the same amount.
+// TestAmountsAreReadBack checks that an amount written in a language, in a form or by CLDR, is read back as the same amount.
 func TestAmountsAreReadBack(t *testing.T) {
 	t.Parallel()
 	for lang, notation := range notations {
@@ -155,7 +157,7 @@ func TestAmountsAreReadBack(t *testing.T) {
 	}
 }
 
-// Percentages and whole numbers follow the language too.
+// TestOtherNumbersByLanguage checks that percentages and whole numbers follow the language too.
 func TestOtherNumbersByLanguage(t *testing.T) {
 	t.Parallel()
 	percent, count := forms.Field{Name: "multiplier_bps", Kind: "integer"}, forms.Field{Name: "guest_count", Kind: "integer"}
@@ -186,7 +188,8 @@ func TestOtherNumbersByLanguage(t *testing.T) {
 	}
 }
 
-// A number that was left blank is never 0: it is refused where it is needed, null where it may be, else not sent.
+// TestBlankNumbers checks that a blank number is never 0: it is refused if it is required, null if null is allowed, else not
+// sent.
 func TestBlankNumbers(t *testing.T) {
 	t.Parallel()
 	rules := forms.Field{Name: "refund_rules", Kind: "array", Items: &forms.Field{Fields: []forms.Field{{Name: "hours_before", Kind: "integer", Required: true}, {Name: "percent", Kind: "integer", Required: true}}}}

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Object is a resource as the API answers it. Numbers are json.Number.
+// Object is a resource as the API returns it. Numbers are json.Number.
 type Object map[string]any
 
-// List is a page of a list as the API answers it.
+// List is a page of a list as the API returns it.
 type List struct {
 	Data       []Object `json:"data"`
 	HasMore    bool     `json:"has_more"`
 	NextCursor string   `json:"next_cursor"`
 }
 
-// Decode decodes an answer into out, and keeps numbers as they are written.
+// Decode decodes a response into out, and keeps numbers as they are written.
 func Decode(raw json.RawMessage, out any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -30,7 +30,7 @@ func (o Object) Text(name string) string {
 	return s
 }
 
-// First returns the first of the texts that is not empty.
+// First returns the first non-empty text.
 func (o Object) First(names ...string) string {
 	for _, name := range names {
 		if s := o.Text(name); s != "" {
@@ -109,7 +109,8 @@ type Money struct {
 	Currency string
 }
 
-// Money returns an amount: an object with amount and currency, or a number beside the resource's currency. It reports whether there is one.
+// Money returns an amount: an object with amount and currency, or a number with the resource's currency. It reports whether there
+// is one.
 func (o Object) Money(name string) (Money, bool) {
 	if m := o.Object(name); m != nil {
 		minor, ok := m.Int("amount")

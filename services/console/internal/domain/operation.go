@@ -24,19 +24,19 @@ type Operation struct {
 	PathParams []string
 	Scopes     []string // that the operator's role must have
 	Permission string   // besides them; "" for none
-	Secret     bool     // its answer holds a secret
+	Secret     bool     // its response contains a secret
 	HasBody    bool
-	CSV        bool // the list is there as text/csv too
+	CSV        bool // the list is also available as text/csv
 	forms.Form
 }
 
-// Deletes reports whether the call deletes something: a repetition finds nothing.
+// Deletes reports whether the call deletes something, so that a repetition finds nothing.
 func (op *Operation) Deletes() bool { return op.Method == "DELETE" }
 
 // Operations are all calls by operationId.
 type Operations map[string]*Operation
 
-// NewOperations reads the operations of the public contract, and the internal calls of services from their documents.
+// NewOperations reads the operations of the public contract, and the internal calls from the documents of the services.
 func NewOperations(c *contract.Contract, public []byte, internal map[string][]byte) (Operations, error) {
 	out := Operations{}
 	byID, err := forms.Load(public)
@@ -88,7 +88,7 @@ func (w Workspace) With(ctx context.Context, requestID string) context.Context {
 	return context.WithValue(caller.With(ctx, w.Caller(requestID)), permissionsKey{}, w.Tenant.Permissions)
 }
 
-// Allowed returns ErrForbidden when the operator for whom ctx makes calls may not make this one.
+// Allowed returns ErrForbidden if the operator for whom ctx makes calls may not make this one.
 func (op *Operation) Allowed(ctx context.Context) error {
 	who, err := caller.Require(ctx)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Resource says what the pages show of a kind of resource and what they offer. Types and bounds of its fields are the contract's.
+// Resource describes the pages of a kind of resource: what they show and offer. The contract defines the types and bounds of its
+// fields.
 type Resource struct {
 	Name   string // of its pages and texts, in the plural: bookings
 	Prefix string // of its ids: bk
@@ -20,23 +21,23 @@ type Resource struct {
 	Columns  []string
 	Filters  []string // query parameters
 	Sections []Section
-	New      []string // fields of the form that makes one
+	New      []string // fields of the form that creates one
 	Edit     []string // fields of the form that changes one
 	Actions  []Action
 	Related  []Related
-	Except   []string // fields of the contract that are shown and asked for only where the lists above name them
+	Except   []string // fields of the contract that are shown and requested only if the lists above name them
 	Events   bool     // it has events
 	PDF      string
-	Whole    bool   // its list is whole, and a resource is found there: there is no call for one
-	Fresh    bool   // making or changing one asks for the password again
-	Needs    string // the permission to see its list; "" where the call says what it takes
+	Whole    bool   // its list is complete, and a resource is found there: there is no call for one
+	Fresh    bool   // creating or changing one requires the password again
+	Needs    string // the permission to see its list; "" if the call defines it
 }
 
-// Resources are the resources of the API, in the order of the navigation, with all fields of the public contract: one that the table does
-// not name is at the end of the first section and of the forms.
+// Resources are the resources of the API, in the order of the navigation, with all fields of the public contract. Fields that the
+// table does not name are at the end of the first section and of the forms.
 var Resources = completed(resourceTable, proto.OperationFields)
 
-// everywhere are the fields of each answer that pages show in another form.
+// everywhere are the fields of each response that pages show in another form.
 var everywhere = []string{"id", "object", "mode", "version"}
 
 func completed(table []Resource, of map[string]proto.Fields) []Resource {
@@ -58,7 +59,8 @@ func completed(table []Resource, of map[string]proto.Fields) []Resource {
 	return out
 }
 
-// with returns a list and those of the contract's fields that are neither named nor excepted. A resource without a form has none.
+// with returns a list together with the contract's fields that are neither named nor excepted. A resource without a form has
+// none.
 func (r *Resource) with(list, named, fields []string) []string {
 	if list == nil {
 		return nil
@@ -85,18 +87,18 @@ type Related struct {
 	Field    string // of the resource whose value it takes; "": its id
 }
 
-// Action is something that can be done with a resource.
+// Action is an action on a resource.
 type Action struct {
 	Name      string // of its page and texts: cancel
 	Operation string
 	From      []string          // statuses that allow it; nil: each
-	Fields    []string          // of the body, asked for in a form
-	Fixed     map[string]string // of the body; of a Page what its form begins with
-	Body      string            // the field of the body that takes the resource's id; "": it is in the path
+	Fields    []string          // of the body, requested in a form
+	Fixed     map[string]string // of the body; for a Page the initial values of its form
+	Body      string            // the field of the body for the resource's id; "": it is in the path
 	Page      bool              // it leads to the form of another resource
-	Fresh     bool              // it asks for the password again
+	Fresh     bool              // it requires the password again
 	Danger    bool
-	Secret    bool // its answer holds a secret
+	Secret    bool // its response contains a secret
 }
 
 // AllowedIn reports whether a resource of that status allows the action.
@@ -116,7 +118,7 @@ func (r *Resource) Action(name string) *Action {
 	return &r.Actions[i]
 }
 
-// TitleOf is how a resource is called: its number or name, else its id.
+// TitleOf returns the title of a resource: its number or name, else its id.
 func (r *Resource) TitleOf(o Object) string {
 	var parts []string
 	for _, name := range r.Title {

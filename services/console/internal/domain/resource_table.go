@@ -13,7 +13,7 @@ const customerOf = "customer_id"
 // times are at the end of each page of a resource.
 var times = Section{"times", []string{"created_at", "updated_at", "id"}}
 
-// resourceTable has the resources of the API in the order of the navigation, with the fields that have a place of their own.
+// resourceTable has the resources of the API in the order of the navigation, with the fields that have a position of their own.
 var resourceTable = []Resource{
 	{
 		Name: "bookings", Prefix: "bk", Group: Business, Events: true,

@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// A field of the contract that the table does not name is on the page and in both forms.
+// TestFieldsOfTheContractAppear checks that a field of the contract that the table does not name is on the page and in both
+// forms.
 func TestFieldsOfTheContractAppear(t *testing.T) {
 	t.Parallel()
 	body := []string{"name", "description", "service_ids", "status", "capacity", "opening_hours"}
@@ -34,7 +35,8 @@ func TestFieldsOfTheContractAppear(t *testing.T) {
 	}
 }
 
-// Each exception is a field of the contract: else it has another name there, and the field is shown.
+// TestExceptionsAreFieldsOfTheContract checks that each exception is a field of the contract. Otherwise the field has another
+// name there and is shown.
 func TestExceptionsAreFieldsOfTheContract(t *testing.T) {
 	t.Parallel()
 	for _, r := range Resources {

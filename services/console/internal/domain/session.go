@@ -1,4 +1,4 @@
-// Package domain has what the console decides by itself: who works where, what its pages show of each resource, and how forms become
+// Package domain has the console's own rules: who works where, what its pages show of each resource, and how forms become
 // requests. Pure: no I/O, no clock.
 package domain
 
@@ -20,13 +20,13 @@ var (
 	ErrForbidden = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
 )
 
-// ErrStaleForm says that a form is of another session. Only pages show it.
+// ErrStaleForm says that a form belongs to another session. Only pages show it.
 var ErrStaleForm = errors.New("the form is not of this session")
 
-// Recently is how long ago an operator may have given its password to do what is dangerous.
+// Recently is the longest time since the password was entered at which an operator can run dangerous actions.
 const Recently = 15 * time.Minute
 
-// Operator is who has signed in.
+// Operator is the signed-in operator.
 type Operator struct {
 	ID, Email, Name string
 	SecondFactor    bool
@@ -49,10 +49,10 @@ type Tenant struct {
 // Session is a browser that has signed in.
 type Session struct {
 	ID         string
-	SignedInAt time.Time // when the password was given last
-	FormProof  string    // by which identity knows a form of this operator's pages
+	SignedInAt time.Time // when the password was last entered
+	FormProof  string    // by which identity recognizes a form of this operator's pages
 	Operator   Operator
-	Tenants    []Tenant // in the order in which it became a member
+	Tenants    []Tenant // in the order in which the operator became a member
 }
 
 // Workspace is where an operator works: one mode of one tenant.
@@ -62,7 +62,7 @@ type Workspace struct {
 	Mode    caller.Mode
 }
 
-// Enter returns the workspace of a tenant's slug and a mode. A tenant of which the operator is no member does not exist for it.
+// Enter returns the workspace of a tenant's slug and a mode. A tenant of which the operator is not a member counts as unknown.
 func (s *Session) Enter(slug, mode string) (Workspace, error) {
 	i := slices.IndexFunc(s.Tenants, func(t Tenant) bool { return t.Slug == slug })
 	if i < 0 || mode != string(caller.Live) && mode != string(caller.Test) {
@@ -94,7 +94,7 @@ func (w Workspace) May(permission string) bool {
 	return slices.Contains(w.Tenant.Permissions, permission)
 }
 
-// Recent reports whether the operator has given its password recently.
+// Recent reports whether the operator has entered their password recently.
 func (w Workspace) Recent(now time.Time) bool { return now.Sub(w.Session.SignedInAt) < Recently }
 
 // Zone is the tenant's time zone; an unknown one is UTC.
@@ -106,12 +106,12 @@ func (w Workspace) Zone() *time.Location {
 	return zone
 }
 
-// Now is the tenant's time, in its zone: that of the test clock where one is set.
+// Now returns the tenant's time, in its zone: that of the test clock if one is set.
 func (w Workspace) Now(real time.Time) time.Time {
 	return w.Caller("").Now(real).In(w.Zone())
 }
 
-// Caller is for whom the services act.
+// Caller returns the caller for whom the services act.
 func (w Workspace) Caller(requestID string) caller.Caller {
 	t := w.Tenant
 	c := caller.Caller{

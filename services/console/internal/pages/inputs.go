@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// longest is how long a text may be where the contract has no bound of its own.
+// longest is the maximum length of a text for which the contract defines none.
 const longest = 5000
 
 func maxLen(in view.Input) string {
@@ -22,7 +22,7 @@ func maxLen(in view.Input) string {
 	return strconv.Itoa(in.MaxLen)
 }
 
-// swapped makes a script replace the rows of a list alone, and the address; without scripts the whole page is loaded.
+// swapped makes a script replace only the rows of a list and the address. Without scripts, the whole page is loaded.
 var swapped = templ.Attributes{"hx-target": "#list", "hx-select": "#list", "hx-select-oob": "#csv,#views", "hx-swap": "outerHTML", "hx-push-url": "true"}
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
@@ -62,7 +62,7 @@ func limits(in view.Input) templ.Attributes {
 	return out
 }
 
-// described names the texts that belong to an input for screen readers.
+// described references the texts that belong to an input, for screen readers.
 func described(in view.Input) templ.Attributes {
 	var ids []string
 	if in.Hint != "" {
@@ -81,7 +81,7 @@ func described(in view.Input) templ.Attributes {
 	return out
 }
 
-// hiddenFixed are fixed values in order.
+// hiddenFixed returns fixed values in order.
 func hiddenFixed(m map[string]string) [][2]string {
 	var out [][2]string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -90,12 +90,12 @@ func hiddenFixed(m map[string]string) [][2]string {
 	return out
 }
 
-// otherTenant is the address of another tenant, in test mode.
+// otherTenant returns the address of another tenant, in test mode.
 func (f Frame) otherTenant(slug string) templ.SafeURL {
 	return templ.URL("/admin/" + slug + "/test/today")
 }
 
-// titleText is what the link of a row says.
+// titleText returns the text of a row's link.
 func titleText(f Frame, v view.Value) string {
 	if v.Text == "" {
 		return f.T("untitled")
@@ -103,12 +103,12 @@ func titleText(f Frame, v view.Value) string {
 	return v.Text
 }
 
-// quickTry is a first call with a key that was just made.
+// quickTry returns a first call with a newly created key.
 func quickTry(base, secret string) string {
 	return "export HOLDFAST_KEY=" + secret + "\ncurl -sS " + base + "/me -H \"Authorization: Bearer $HOLDFAST_KEY\""
 }
 
-// quickCustomer is the call that makes a customer.
+// quickCustomer returns the call that creates a customer.
 func quickCustomer(base string) string {
 	return "curl -sS " + base + "/customers -H \"Authorization: Bearer $HOLDFAST_KEY\" \\\n  -H 'Content-Type: application/json' -H 'Idempotency-Key: first-customer' \\\n  -d '{\"first_name\":\"Ada\",\"email\":\"ada@example.com\"}'"
 }

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/libs/words"
 )
 
-// message is a form of what the API says of a wrong value. The English texts have them, with names in place of what differs.
+// message is a form of the API's messages about an invalid value. The English texts contain them, with names in place of the
+// variable parts.
 type message struct {
 	id      string
 	pattern *regexp.Regexp
@@ -19,12 +20,12 @@ type message struct {
 
 var insert = regexp.MustCompile(`\{\{\.(\w+)\}\}`)
 
-// patterns are the messages, the longest first: of two that fit it says more.
+// patterns are the messages, the longest first, because of two that match it is the more specific.
 var patterns = sync.OnceValue(func() []message {
 	raw, err := locales.ReadFile("locales/" + standard.String() + ".json")
 	texts := map[string]json.RawMessage{}
 	if err != nil || json.Unmarshal(raw, &texts) != nil {
-		return nil // NewWords says what is wrong with the file
+		return nil // NewWords reports the error of the file
 	}
 	var out []message
 	for id, raw := range texts {
@@ -46,7 +47,7 @@ var patterns = sync.OnceValue(func() []message {
 	return out
 })
 
-// Translate returns what the API says of a wrong value in another language; a message without a text is returned as it is.
+// Translate returns the API's message about an invalid value in another language. A message without a text is returned unchanged.
 func Translate(t words.Text, said string) string {
 	if t.Lang == standard.String() {
 		return said

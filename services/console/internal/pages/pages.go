@@ -1,5 +1,5 @@
-// Package pages holds the pages of the operators' area: templ components, their style and scripts, and their words in English and German.
-// Pure: no I/O.
+// Package pages holds the pages of the operators' area: templ components, their style and scripts, and their texts in English and
+// German. Pure: no I/O.
 package pages
 
 import (
@@ -23,7 +23,7 @@ import (
 //go:embed locales/*.json
 var locales embed.FS
 
-// standard is the language that the API speaks, and the default.
+// standard is the language of the API, and the default.
 var standard = language.English
 
 // NewWords reads the embedded texts: each file is a language.
@@ -32,7 +32,7 @@ func NewWords() (*words.Words, error) { return words.New(locales, standard) }
 //go:embed all:assets console.js
 var files embed.FS
 
-// Asset is a file that pages load. Its name has a part of its hash, so that browsers keep it for ever.
+// Asset is a file that pages load. Its name contains a part of its hash, so that browsers can cache it indefinitely.
 type Asset struct {
 	Name, Type string
 	Body       []byte
@@ -49,7 +49,7 @@ func load() map[string]Asset {
 	for _, path := range []string{"assets/style.css", "assets/htmx.js", "assets/uplot.js", "assets/uplot.css", "console.js"} {
 		body, err := fs.ReadFile(files, path)
 		if err != nil {
-			continue // the build had no Node; the pages work without
+			continue // the build had no Node; the pages work without it
 		}
 		name := path[strings.LastIndexByte(path, '/')+1:]
 		sum := sha256.Sum256(body)
@@ -59,13 +59,13 @@ func load() map[string]Asset {
 	return out
 }
 
-// Styled reports whether the build has made the style of the pages.
+// Styled reports whether the build has created the style of the pages.
 func Styled() bool { return Style() != "" }
 
-// Style is the name of the style of the pages, "" where the build has made none.
+// Style returns the name of the style of the pages; "" if the build has created none.
 func Style() string { return assets["style.css"].Name }
 
-// StyleSource is what a content security policy allows besides 'self' so that a page can hold its style itself.
+// StyleSource is what a content security policy must allow besides 'self' so that a page can contain its style.
 var StyleSource = sync.OnceValue(func() string {
 	sum := sha256.Sum256(assets["style.css"].Body)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -83,7 +83,7 @@ func Assets() map[string]Asset {
 	return out
 }
 
-// asset is the address of an asset, "" for one that was not built.
+// asset returns the address of an asset; "" for one that was not built.
 func asset(name string) string {
 	if a := assets[name]; a.Name != "" {
 		return "/admin/-/assets/" + a.Name
@@ -91,7 +91,7 @@ func asset(name string) string {
 	return ""
 }
 
-// Frame is what every page has around it.
+// Frame holds the surrounding parts of every page.
 type Frame struct {
 	view.Format
 

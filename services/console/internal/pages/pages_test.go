@@ -45,7 +45,7 @@ func texts(t *testing.T, lang string) map[string]string {
 	return out
 }
 
-// needed are the ids of texts that the pages use: those in the sources, and those that the tables make.
+// needed returns the ids of texts that the pages use: those in the sources, and those that the tables create.
 func needed(t *testing.T) map[string]bool {
 	t.Helper()
 	used := map[string]bool{}
@@ -94,7 +94,7 @@ func needed(t *testing.T) map[string]bool {
 	return used
 }
 
-// extra are ids that are put together from parts that no table holds.
+// extra are ids that consist of parts that no table holds.
 var extra = []string{
 	"page_today", "page_calendar", "span_day", "span_week", "span_month", "chart_revenue", "chart_occupancy",
 	"today_arrivals", "today_departures", "today_holds", "today_unpaid", "today_overdue", "today_owed", "today_leads", "today_failing", "today_failed",
@@ -111,7 +111,7 @@ var extra = []string{
 	"word_available", "word_limited", "word_sold_out", "word_closed", "word_held", "word_booked", "word_blocked", "why_booked", "why_held", "why_closed", "why_maintenance", "why_retired", "why_notice", "why_advance", "why_dst_gap", "why_not_a_slot",
 }
 
-// resources adds what the tables of resources and the contract make.
+// resources adds the ids that the tables of resources and the contract create.
 func resources(t *testing.T, add func(ids ...string)) {
 	t.Helper()
 	byID, err := forms.Load(proto.OpenAPI)
@@ -174,7 +174,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 	}
 }
 
-// optional are the beginnings of ids that only some values have.
+// optional are prefixes of ids that only some values have.
 var optional = []string{"hint_", "preview_", "word_", "error_", "message_", "done_", "field_", "failure_"}
 
 var placeholder = regexp.MustCompile(`{{\.\w+}}`)
@@ -188,7 +188,7 @@ func languages(t *testing.T) []string {
 	return w.Languages()
 }
 
-// Each language has each text that is needed, with the same placeholders, and no other.
+// TestTextsOfAllLanguages checks that each language has exactly the required texts, with the same placeholders.
 func TestTextsOfAllLanguages(t *testing.T) {
 	t.Parallel()
 	english, used := texts(t, "en"), needed(t)
@@ -218,7 +218,8 @@ func TestTextsOfAllLanguages(t *testing.T) {
 	}
 }
 
-// What the API says of a wrong value is said in German, the longest form of it; what has no German form stays.
+// TestTranslate checks that the API's message about an invalid value is shown in German, in its most specific form. A message
+// without a German form stays.
 func TestTranslate(t *testing.T) {
 	t.Parallel()
 	w, err := NewWords()

@@ -24,7 +24,7 @@ func openHour(l domain.Lane, hour int) bool {
 	return false
 }
 
-// newAt is the form of a booking of a unit at a time.
+// newAt returns the address of the form for a booking of a unit at a time.
 func newAt(f Frame, l domain.Lane, day time.Time, start string) templ.SafeURL {
 	q := url.Values{"event_date": {day.Format(time.DateOnly)}}
 	if l.UnitID != "" {
@@ -36,7 +36,7 @@ func newAt(f Frame, l domain.Lane, day time.Time, start string) templ.SafeURL {
 	return templ.URL(f.Workspace.Path("bookings/new") + "?" + q.Encode())
 }
 
-// ofDay is the list of the bookings of a unit on a day.
+// ofDay returns the address of the list of the bookings of a unit on a day.
 func ofDay(f Frame, l domain.Lane, day time.Time) templ.SafeURL {
 	q := url.Values{"event_date_from": {day.Format(time.DateOnly)}, "event_date_to": {day.Format(time.DateOnly)}}
 	if l.UnitID != "" {

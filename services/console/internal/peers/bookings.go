@@ -18,7 +18,7 @@ func (s *Services) Calendar(ctx context.Context, query url.Values) (out domain.B
 	return out, err
 }
 
-// Statistics returns what the days of a range came to.
+// Statistics returns the totals of the days in a range.
 func (s *Services) Statistics(ctx context.Context, query url.Values) (out internalapi.BookingStatistics, err error) {
 	err = s.Clients["bookings"].Do(ctx, http.MethodGet, internal+"statistics?"+query.Encode(), nil, &out)
 	return out, err

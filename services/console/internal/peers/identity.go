@@ -16,24 +16,24 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// Session returns who has signed in with the token of a browser's cookie, ErrNoSession when nobody has.
+// Session returns the session of the token in a browser's cookie, or ErrNoSession if no operator has signed in.
 func (s *Services) Session(ctx context.Context, token, requestID string) (*domain.Session, error) {
 	return s.session(ctx, token, requestID, false)
 }
 
-// WatchSession is Session for a page that is open: it does not move the session's end.
+// WatchSession is Session for an open page. It does not extend the session.
 func (s *Services) WatchSession(ctx context.Context, token, requestID string) (*domain.Session, error) {
 	return s.session(ctx, token, requestID, true)
 }
 
-// itself returns a context in which the console calls for no operator.
+// itself returns a context in which the console makes a call for no operator.
 func itself(ctx context.Context, requestID string) context.Context {
 	who := caller.Service("console", ids.Tenant{}, "")
 	who.RequestID = requestID
 	return caller.With(ctx, who)
 }
 
-// SaveDraft has identity keep the values of a form by its key, for the operator of the proof that the form has.
+// SaveDraft stores the values of a form at identity by its key, for the operator of the form's proof.
 func (s *Services) SaveDraft(ctx context.Context, requestID, key, proof string, d domain.Draft) error {
 	return s.Clients["identity"].Do(itself(ctx, requestID), http.MethodPut, internal+"drafts/"+key, internalapi.NewDraft{Proof: proof, Page: d.Page, Values: internalapi.FormValues(d.Values)}, nil)
 }

@@ -19,8 +19,8 @@ type Services struct {
 	Clients    map[string]*peer.Client
 }
 
-// Call makes a request for the caller in ctx and returns the body of the answer. A scope or permission that the operator lacks is
-// ErrForbidden, and nothing is sent. Other errors are those that the service answers.
+// Call makes a request for the caller in ctx and returns the body of the response. If the operator lacks a scope or permission,
+// the error is ErrForbidden, and nothing is sent. Other errors are those that the service returns.
 func (s *Services) Call(ctx context.Context, r domain.Request) (json.RawMessage, error) {
 	op, path, err := s.prepare(ctx, r)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Services) Call(ctx context.Context, r domain.Request) (json.RawMessage,
 	return out, err
 }
 
-// Open makes a read for the caller in ctx and returns the body of the answer unread, with its media type. The caller closes it.
+// Open makes a read for the caller in ctx and returns the unread body of the response, with its media type. The caller closes it.
 func (s *Services) Open(ctx context.Context, r domain.Request, accept string) (body io.ReadCloser, mediaType string, err error) {
 	op, path, err := s.prepare(ctx, r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Services) Open(ctx context.Context, r domain.Request, accept string) (b
 	return res.Body, res.Header.Get("Content-Type"), nil
 }
 
-// prepare finds the operation, checks that the operator may call it and writes its address.
+// prepare finds the operation, checks that the operator may call it, and builds its address.
 func (s *Services) prepare(ctx context.Context, r domain.Request) (*domain.Operation, string, error) {
 	op := s.Operations[r.Operation]
 	if op == nil || len(r.Params) != len(op.PathParams) {

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// budget is about how many bytes a booking takes on a compressed page besides its name, and how many bytes the page has for all of them.
+// budget holds the approximate number of bytes of a booking on a compressed page without its name, and of all bookings together.
 type budget struct{ each, all int }
 
 func budgetOf(span domain.Span) budget {
@@ -17,8 +17,8 @@ func budgetOf(span domain.Span) budget {
 	return budget{33, 137_000}
 }
 
-// Compact leaves out bookings of units that have many on a day, the later ones first and as many on each day, so that the page stays below
-// 150 KB. The first one of each day stays.
+// Compact omits bookings of units that have many on a day, the later ones first and the same number on each day, so that the page
+// stays below 150 KB. The first booking of each day stays.
 func Compact(lanes []domain.Lane, span domain.Span) {
 	room := budgetOf(span)
 	most := 1
@@ -37,7 +37,7 @@ func Compact(lanes []domain.Lane, span domain.Span) {
 	}
 }
 
-// taken is about how many bytes a page takes that shows that many bookings of each day and unit.
+// taken returns the approximate number of bytes of a page that shows that many bookings of each day and unit.
 func (b budget) taken(lanes []domain.Lane, kept int) int {
 	sum := 0
 	for _, l := range lanes {
@@ -50,7 +50,7 @@ func (b budget) taken(lanes []domain.Lane, kept int) int {
 	return sum
 }
 
-// compressed is about how many bytes a name takes on a compressed page: letters beyond ASCII take more.
+// compressed returns the approximate number of bytes of a name on a compressed page. Letters beyond ASCII take more.
 func compressed(name string) int {
 	quarters := 0
 	for i := range len(name) {

@@ -8,7 +8,8 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// Of days with many bookings the first ones stay, as many on each, until the page has no room for more.
+// TestCompact checks that of days with many bookings the first ones stay, the same number on each day, until the page has no room
+// for more.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	name := "Ada"

@@ -2,11 +2,12 @@ package view
 
 import "strings"
 
-// Fault is what is wrong with a field: its dotted path in the body, such as opening_hours.mon.0.0, and a sentence in the operator's language.
+// Fault is the error of a field: its dotted path in the body, such as opening_hours.mon.0.0, and a sentence in the operator's
+// language.
 type Fault struct{ Path, Text string }
 
-// Place gives each input the first fault at or below its name; of inputs inside inputs, the innermost. It returns the faults that no input
-// shows, in their order.
+// Place assigns to each input the first error at or below its name; of nested inputs, to the innermost. It returns the errors
+// that no input shows, in their order.
 func Place(inputs []Input, faults []Fault) (others []Fault) {
 	for _, one := range faults {
 		in := inputAt(inputs, one.Path)
@@ -22,7 +23,7 @@ func Place(inputs []Input, faults []Fault) (others []Fault) {
 	return others
 }
 
-// inputAt returns the innermost input whose name is a path or begins it, nil without one.
+// inputAt returns the innermost input whose name is a path or a prefix of it; nil without one.
 func inputAt(inputs []Input, path string) *Input {
 	for i := range inputs {
 		in := &inputs[i]

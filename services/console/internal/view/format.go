@@ -1,4 +1,4 @@
-// Package view has the shapes of what the pages show: dates, amounts and values in the operator's language, inputs of forms. Pure.
+// Package view formats what the pages show: dates, amounts, and values in the operator's language, and inputs of forms. Pure.
 package view
 
 import (
@@ -54,7 +54,7 @@ func (f Format) Day(s string) string {
 	return f.Date(t)
 }
 
-// Money writes an amount with its currency, as the language does.
+// Money writes an amount with its currency, in the notation of the language.
 func (f Format) Money(m domain.Money) string {
 	places, err := money.Decimals(m.Currency)
 	if err != nil {
@@ -80,14 +80,14 @@ func (f Format) Plain(m domain.Money) string {
 	return strings.ReplaceAll(s, ".", f.T("decimal_point"))
 }
 
-// Percent writes basis points as the language does: 12.5%.
+// Percent writes basis points in the notation of the language: 12.5%.
 func (f Format) Percent(bps int64) string {
 	s := money.Amount{Minor: bps}.Decimal(2)
 	s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	return f.T("percent", "Number", strings.ReplaceAll(s, ".", f.T("decimal_point")))
 }
 
-// Label is the name of a field. One without a name in the language is called as the API calls it.
+// Label returns the name of a field. A field without a name in the language keeps its name in the API.
 func (f Format) Label(field string) string {
 	if s, ok := f.Find("field_" + field); ok {
 		return s
@@ -95,7 +95,7 @@ func (f Format) Label(field string) string {
 	return field
 }
 
-// Word is a value of an enumeration in words: a status, a method. One that has no words is shown as it is.
+// Word returns a value of an enumeration as text: a status, a method. A value without a text is shown unchanged.
 func (f Format) Word(value string) string {
 	if s, ok := f.Find("word_" + value); ok {
 		return s

@@ -25,12 +25,12 @@ type Input struct {
 	MaxLen   int
 	Min, Max string // of a number; "" without a bound
 	Hint     string
-	Wrong    string // what is wrong with the value; "" for nothing
+	Wrong    string // the error of the value; "" for none
 	Inner    []Input
 	Rows     [][]Input
 }
 
-// Choices are the resources that a field of ids may name: by the field's name without its ending, as in unit.
+// Choices are the resources that a field of ids can refer to, by the field's name without its ending, as in unit.
 type Choices map[string][]Option
 
 // Inputs returns the inputs of fields with the values of a form.
@@ -52,7 +52,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	}
 	switch in.Kind {
 	case domain.SecretInput:
-		in.Value = "" // no page has it
+		in.Value = "" // no page contains it
 	case domain.NumberInput:
 		in.Min, in.Max = strconv.FormatInt(field.Min, 10), ""
 		if field.Max != 0 {
@@ -81,7 +81,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	return in
 }
 
-// options are the choices of a field: resources, or the words of an enumeration.
+// options returns the choices of a field: resources, or the values of an enumeration.
 func (f Format) options(field forms.Field, choices Choices) []Option {
 	list := choices[domain.Chosen(field.Name)]
 	if list == nil {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// Kind is how a value is drawn.
+// Kind is how a value is displayed.
 type Kind string
 
 // The kinds of values.
@@ -45,8 +45,8 @@ type Value struct {
 	Rows  [][]string // of lines, payments and hours
 }
 
-// Values turns fields into values. Path is the address of a page of the workspace, and Called the name of a resource by its id, "" when it
-// is not known.
+// Values converts fields to values. Path returns the address of a page of the workspace. Called returns the name of a resource by
+// its id, or "" if it is not known.
 type Values struct {
 	Format
 
@@ -54,7 +54,7 @@ type Values struct {
 	Called func(id string) string
 }
 
-// tones are the tones of statuses; every other one is calm.
+// tones are the tones of statuses; all others are calm.
 var tones = map[string]string{
 	"confirmed": "good", "paid": "good", "accepted": "good", "succeeded": "good", "active": "good", "enabled": "good", "converted": "good", "completed": "good", "deposit_paid": "good",
 	"pending": "busy", "open": "busy", "sent": "busy", "partially_paid": "busy", "new": "busy", "processing": "busy", "delivering": "busy", "requires_action": "busy",
@@ -63,7 +63,7 @@ var tones = map[string]string{
 	"failed": "bad", "no_show": "bad", "overdue": "bad", "uncollectible": "bad", "disabled": "bad", "lost": "bad", "overpaid": "bad",
 }
 
-// words are the fields whose values are enumerations.
+// enumerations are the fields whose values are enumerations.
 var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "cause", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
 
 // Of returns how a page shows a field of a resource.
@@ -151,7 +151,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 	}
 }
 
-// link is an id: of another resource a link that bears its name, of the resource itself its text.
+// link sets an id: for another resource a link with its name, for the resource itself its text.
 func (v Values) link(out *Value, o domain.Object, name, id string) {
 	r := domain.ResourceOf(id)
 	if r == nil && name == "actor" {
@@ -268,13 +268,13 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 // longestChange is how many characters of a value the audit log shows.
 const longestChange = 120
 
-// unsaid are the fields that every record has, and that its other columns say.
+// unsaid are the fields that every record has and that its other columns already show.
 var unsaid = []string{"id", "tenant_id", "version", "mode", "created_at", "updated_at"}
 
-// changes are what a record of the audit log says of a change: each field with its values, or the names of the fields alone.
+// changes describes a change in a record of the audit log: each field with its values, or only the names of the fields.
 func (v Values) changes(o domain.Object) string {
 	before, after := o.Object("before"), o.Object("after")
-	if list, ok := after["fields"].([]any); ok { // of a service that keeps no values
+	if list, ok := after["fields"].([]any); ok { // from a service that stores no values
 		names := make([]string, 0, len(list))
 		for _, one := range after.Texts("fields") {
 			names = append(names, v.Label(one))
@@ -305,7 +305,7 @@ func (v Values) changes(o domain.Object) string {
 	return strings.Join(lines, "\n")
 }
 
-// short is a value in one line.
+// short returns a value in one line.
 func short(v any) string {
 	s, ok := v.(string)
 	if !ok {
@@ -324,10 +324,10 @@ func short(v any) string {
 	return s
 }
 
-// MostShown is how many bytes of a document a page shows, so that the page stays small whatever an event holds.
+// MostShown is how many bytes of a document a page shows, so that the page stays small regardless of the content of an event.
 const MostShown = 32 << 10
 
-// Indented is a document as readers see it.
+// Indented returns a document in a readable form.
 func Indented(v any) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -339,7 +339,7 @@ func Indented(v any) string {
 	return cut(strings.TrimSpace(out.String()))
 }
 
-// IndentedText is a document that was sent, with its fields in their order.
+// IndentedText returns a document that was sent, with its fields in their order.
 func IndentedText(raw string) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, []byte(raw), "", "  "); err != nil {
@@ -348,7 +348,7 @@ func IndentedText(raw string) string {
 	return cut(out.String())
 }
 
-// cut leaves out what is too much for a page, and says how much it is.
+// cut shortens a text that is too long for a page and adds how much it omits.
 func cut(s string) string {
 	if len(s) <= MostShown {
 		return s

@@ -162,7 +162,7 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 	if got := w.log(t, other); len(got) != 0 {
 		t.Errorf("another tenant's log: %+v", got)
 	}
-	// The chain goes on behind them.
+	// The chain continues after them.
 	if _, _, err := w.CreateKey(t.Context(), domain.Origin{Actor: "cli"}, app.NewKey{Tenant: tenant.ID, Mode: "live", Name: "a key", Scopes: "all"}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Start is the instant that a client asks to book.
+// Start is the instant that a client requests.
 type Start struct {
 	At      time.Time
 	Skipped bool // written as a local time that the operator's clock leaves out

@@ -16,7 +16,7 @@ type Reason string
 // the calendar. The grid of slots is the reason only when no other reason applies.
 const (
 	Free        Reason = ""
-	Retired     Reason = "retired"     // the unit takes no bookings any more
+	Retired     Reason = "retired"     // the unit no longer takes bookings
 	Maintenance Reason = "maintenance" // the unit takes no bookings for now
 	Booked      Reason = "booked"      // a confirmed booking, or its buffers, has the time or the slot's own buffers
 	Held        Reason = "held"        // a pending booking has it
