@@ -133,7 +133,7 @@ func (c *chain) target(nth func(n int) []byte) load.Target {
 	return load.Target{Addr: c.addr, Nth: nth, Status: http.StatusOK}
 }
 
-// manyTenants is how many tenants open invoices at once, beside one.
+// manyTenants is the number of tenants that open invoices at the same time, compared with one tenant.
 const manyTenants = 16
 
 // invoiceLine is one line of an invoice or a quote.

@@ -257,7 +257,7 @@ func laterDay(text string) string {
 
 var errTrips = errors.New("the recorded statements make another number of round trips than the service has counted: update beginsTrip")
 
-// script writes a pgbench script beside the platform's data and checks its number of round trips.
+// script writes a pgbench script next to the platform's data and checks its number of round trips.
 func (b *bench) script(name string, r *record.Recording, v sqlbench.Vary, begins func(before, s sqlbench.Statement) bool) (string, error) {
 	text, n := sqlbench.Script(r.Statements, v, begins)
 	path := filepath.Join(b.platform.Dir, name+".pgbench")

@@ -150,7 +150,7 @@ func (b *bench) addPage(what string, large, small timing) {
 	b.addRatio(fmt.Sprintf("`GET /bookings?limit=25`, %s of %d rows, p50", what, b.Rows), "list", large, small)
 }
 
-// addRatio adds the time of a page of the large list beside that of the small one, both measured by the plain read beside them.
+// addRatio adds the time of a page of the large list compared with that of the small one, both relative to the plain read in the same run.
 func (b *bench) addRatio(figure, show string, large, small timing) {
 	times := func(t timing) string {
 		return fmt.Sprintf("%s (plain read %s)", report.Millis(t.page), report.Millis(t.plain))

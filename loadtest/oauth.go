@@ -47,7 +47,7 @@ type apps struct {
 	transport *http.Transport
 }
 
-// oauth measures refreshes beside the same SQL in pgbench, and requests with an access token beside those with an API key.
+// oauth compares refreshes with the same SQL in pgbench, and requests with an access token with those with an API key.
 func (b *bench) oauth(ctx context.Context) error {
 	a, err := b.openApps(ctx)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 const (
 	gatewayLatency = "300ms" // of each answer of Stripe's stand-in
-	cardTenants    = 50      // beside one
+	cardTenants    = 50      // compared with one
 	oneInFlight    = 64      // calls of one account at once at the stand-in, which is what payments allows
 	manyInFlight   = 128     // of all accounts
 	oneClients     = 96      // requests of one tenant at once at the platform: some are before their call, and some behind it
@@ -55,7 +55,7 @@ type cardTenant struct {
 	public  string
 }
 
-// payments measures the creation of payment intents beside the stand-in alone, and the way from a payment to the booking.
+// payments compares the creation of payment intents with the stand-in alone, and measures the way from a payment to the booking.
 func (b *bench) payments(ctx context.Context) error {
 	settings, err := b.platform.Settings("payments")
 	if err != nil {
@@ -209,7 +209,7 @@ func (b *bench) paid(ctx context.Context, s *standIn, tenants []*cardTenant, per
 // reconcilerRate is what the benchmark of the reconciler prints.
 var reconcilerRate = regexp.MustCompile(`([0-9.]+) intents/s`)
 
-// reconciler runs payments' own benchmark: an account of 100,000 intents, all of which are the same on both sides, beside a gateway that
+// reconciler runs payments' own benchmark: an account of 100,000 intents, all of which are the same on both sides, with a gateway that
 // lists them as fast as it can.
 func (b *bench) reconciler(ctx context.Context) error {
 	checkout, err := os.Getwd()

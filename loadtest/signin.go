@@ -319,7 +319,7 @@ func beginsFlowTrip(before, s sqlbench.Statement) bool {
 	}
 }
 
-// signIns measures sign-ins with a password beside argon2id alone, and what memory the service takes for them.
+// signIns compares sign-ins with a password with argon2id alone, and what memory the service takes for them.
 func (b *bench) signIns(ctx context.Context, a *apps) error {
 	pid, err := b.platform.PID("identity")
 	if err != nil {

@@ -120,7 +120,7 @@ func names(path, text, service string) bool {
 	return false
 }
 
-// sources returns the files of the checkout by path, without documentation, tests of a service's behaviour, and this
+// sources returns the files of the checkout by path, without documentation, tests of a service's behavior, and this
 // folder.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
@@ -143,7 +143,7 @@ func sources(t *testing.T) map[string]string {
 			}
 			return nil
 		}
-		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behaviour of one service
+		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behavior of one service
 		if strings.HasSuffix(name, "_test.go") || measures || slices.Contains([]string{"k8s/values-test.yaml", "LICENSE"}, inside) || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
 			return nil
 		}

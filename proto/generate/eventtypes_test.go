@@ -20,7 +20,7 @@ components:
     Names: { type: array, items: { type: string } }
 `
 
-// A list of event types holds as many as there are; other lists have no bound of theirs.
+// A list of event types holds as many as there are; other lists have no such bound.
 func TestListsOfEventTypesHoldAllOfThem(t *testing.T) {
 	t.Parallel()
 	whole, err := expand([]byte(typesOnly), nil)

@@ -67,7 +67,7 @@ func entries(log string) []logEntry {
 	return all
 }
 
-// Requests leaves out what a service does beside its requests: the transactions that consume a message, those that had begun
+// Requests leaves out what a service does in addition to its requests: the transactions that consume a message, those that had begun
 // before the log, and the pings of a connection that was idle.
 func Requests(all []Statement) []Statement {
 	transaction := make([]int, len(all)) // the number of each statement's transaction, 0: none

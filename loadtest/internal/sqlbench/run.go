@@ -19,7 +19,7 @@ var (
 
 var errPgbench = errors.New("pgbench")
 
-// Find returns pgbench's path: beside the newest server, as Debian installs it, or in PATH.
+// Find returns pgbench's path: next to the newest server, as Debian installs it, or in PATH.
 func Find() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if len(found) > 0 {

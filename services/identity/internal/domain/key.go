@@ -57,7 +57,7 @@ type Key struct {
 	RevokedAt  *time.Time
 }
 
-// MaxOverlap is how long a rotated key may work beside the new one.
+// MaxOverlap is how long a rotated key may work in addition to the new one.
 const MaxOverlap = 7 * 24 * time.Hour
 
 // CheckOverlap returns the 422 of an overlap that is too long, or nil.
