@@ -67,7 +67,7 @@ test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-lint: $(GOLANGCI) ## lint the code, the contract, the event definitions and the commit messages
+lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)
 
 $(GOLANGCI):

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// cells says for each scope and permission which roles have it: o(wner), a(dmin), s(taff), v(iewer).
+// cells says for each scope and permission which roles have it: o is owner, a admin, s staff, v viewer.
 var cells = map[string]string{
 	"read:bookings": "oasv", "write:bookings": "oas", "read:customers": "oasv", "write:customers": "oas", "read:leads": "oasv", "write:leads": "oas",
 	"read:quotes": "oasv", "write:quotes": "oas", "read:invoices": "oasv", "write:invoices": "oas", "read:services": "oasv", "write:services": "oa",

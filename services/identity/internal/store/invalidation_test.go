@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// TestPublishsACluster checks that invalidations of keys on different nodes are published together, and that a version that
+// TestPublishesToACluster checks that invalidations of keys on different nodes are published together, and that a version that
 // arrives late does not overwrite a tombstone.
-func TestPublishsACluster(t *testing.T) {
+func TestPublishesToACluster(t *testing.T) {
 	t.Parallel()
 	address, _ := redistest.Cluster(t, nil)
 	client, err := redisx.Open(address, redisx.Options{Timeout: 2 * time.Second, PoolSize: 4})

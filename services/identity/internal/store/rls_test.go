@@ -21,7 +21,7 @@ import (
 // fixture says how to add a row of a tenant ($1) and mode ($2), and what the app role may do with the table.
 type fixture struct {
 	insert string
-	verbs  string // of s(elect), i(nsert), u(pdate), d(elete)
+	verbs  string // first letters of select, insert, update and delete
 	modes  bool   // rows belong to one mode
 }
 

@@ -179,7 +179,7 @@ func TestAmountOfAnIntent(t *testing.T) {
 	}
 }
 
-// Two tellings of a dispute are the same when all that the gateway says is equal, the time by its instant.
+// Two reports of a dispute are the same when all that the gateway says is equal, the time by its instant.
 func TestSameDispute(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
