@@ -60,8 +60,8 @@ func shower(doc *html.Node, path string) string {
 	return ""
 }
 
-// beside returns the message next to an input of a page.
-func beside(doc *html.Node, name string) string {
+// messageAt returns the message next to an input of a page.
+func messageAt(doc *html.Node, name string) string {
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && attr(n, "id") == "wrong-"+name {
 			return textOf(n)
@@ -104,7 +104,7 @@ func TestEachFaultIsShown(t *testing.T) {
 				}
 				continue
 			}
-			if note := beside(doc, name); note != says {
+			if note := messageAt(doc, name); note != says {
 				t.Errorf("%s, %s: not beside %s", path, broken, name)
 			}
 		}
@@ -124,7 +124,7 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	path := address("alpha", "test", "/bookings/:id/edit")
 	form := p.fill("owner", path, url.Values{"notes": {"x"}, "metadata": {`{"hall": "1", "room": "2"}`}})
 	doc := parse(t, p.post("owner", path, form).Body.String())
-	if note, above := beside(doc, "metadata"), alerts(doc); note != "One, it is." || above != "Metadata: Two, it is. Metadata: Three, it is." {
+	if note, above := messageAt(doc, "metadata"), alerts(doc); note != "One, it is." || above != "Metadata: Two, it is. Metadata: Three, it is." {
 		t.Errorf("beside %q, above %q", note, above)
 	}
 	many := map[string][]string{}
@@ -149,7 +149,7 @@ func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	for range 2 {
 		doc := parse(t, p.post("owner", where+"invoices/new", form).Body.String())
 		form = formOf(t, doc, where+"invoices/new")
-		if beside(doc, "line_items.0.quantity") == "" || form.Get("line_items.0.description") != "Towel" || form.Get("line_items.0.quantity") != "9" || form.Get("line_items.1.description") != "" {
+		if messageAt(doc, "line_items.0.quantity") == "" || form.Get("line_items.0.description") != "Towel" || form.Get("line_items.0.quantity") != "9" || form.Get("line_items.1.description") != "" {
 			t.Errorf("%v", form)
 		}
 		form.Del("form")
@@ -157,7 +157,7 @@ func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	form.Set("line_items.0.quantity", "")
 	p.forget()
 	doc := parse(t, p.post("owner", where+"invoices/new", form).Body.String())
-	if note := beside(doc, "line_items.0.quantity"); note != "Is required." || len(p.written()) != 0 {
+	if note := messageAt(doc, "line_items.0.quantity"); note != "Is required." || len(p.written()) != 0 {
 		t.Errorf("a row without its quantity is sent: %d calls", len(p.written()))
 	}
 }

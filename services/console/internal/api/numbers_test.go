@@ -138,8 +138,8 @@ func TestFormsShowNumbersByLanguage(t *testing.T) {
 		page, status := p.inLanguage("en", http.MethodPost, path, form)
 		doc := parse(t, page)
 		want := map[string]string{"en": "Is ambiguous. Write 1250 or 1.250.", "de": "Kann auf zwei Arten gelesen werden. Schreiben Sie 1250 oder 1,250."}[lang]
-		if again := formOf(t, doc, path); status != http.StatusUnprocessableEntity || beside(doc, "base_price") != want || again.Get("lang") != lang || again.Get("base_price") != form.Get("base_price") {
-			t.Errorf("%s: %d, %q, %v", lang, status, beside(doc, "base_price"), again)
+		if again := formOf(t, doc, path); status != http.StatusUnprocessableEntity || messageAt(doc, "base_price") != want || again.Get("lang") != lang || again.Get("base_price") != form.Get("base_price") {
+			t.Errorf("%s: %d, %q, %v", lang, status, messageAt(doc, "base_price"), again)
 		}
 		if len(p.written()) != 0 {
 			t.Error("an ambiguous amount is sent")
