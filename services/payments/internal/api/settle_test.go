@@ -189,6 +189,46 @@ func TestDashboardRefundWithoutAnEvent(t *testing.T) {
 	}
 }
 
+// TestPaymentsAreReadBeforeAnOwedRefund checks that nothing is refunded while the payment gateway does not say what was refunded, and that
+// a payment that it refuses to show is refunded like any other.
+func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		read     error
+		returned int64
+	}{
+		"no response": {errors.New("timeout"), 0},
+		"refused":     {&domain.RefusedError{Failure: domain.Failure{Code: "resource_missing", Message: "No such payment_intent."}}, 600},
+	} {
+		w := newWorld(t)
+		ctx := w.tenant()
+		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+		p := w.paidOf(ctx, b, 1000)
+		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		var fails atomic.Bool
+		fails.Store(true)
+		w.gateway.Before = func(_ context.Context, call string) error {
+			if call == "read" && fails.Load() {
+				return tc.read
+			}
+			return nil
+		}
+		w.lose(ctx, b, "cancelled", 2)
+		if err := w.settler.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		_ = w.owed.Run(t.Context())
+		if got := w.returned(p); got != tc.returned {
+			t.Errorf("%s: %d are returned, want %d", name, got, tc.returned)
+		}
+		fails.Store(false)
+		w.settle()
+		if got := w.returned(p); got != 600 || w.owedState("done") != 1 {
+			t.Errorf("%s: %d are returned in the end, want 600", name, got)
+		}
+	}
+}
+
 // A payment is refunded when its booking was lost before it was counted, whether this service learns of the one or of the other first.
 func TestLatePaymentIsRefunded(t *testing.T) {
 	t.Parallel()
