@@ -445,24 +445,24 @@ func TestSettingsAreKnown(t *testing.T) {
 	}
 }
 
-// TestKubernetesTakesIt checks that Kubernetes accepts the rendered objects. Objects of operators are omitted, because their
+// TestKubernetesAcceptsManifests checks that Kubernetes accepts the rendered objects. Objects of operators are omitted, because their
 // schemas are not built in.
-func TestKubernetesTakesIt(t *testing.T) {
+func TestKubernetesAcceptsManifests(t *testing.T) {
 	t.Parallel()
 	validate := tool(t, "KUBECTL_VALIDATE")
 	all := maps.Clone(variants)
 	all["cluster values"] = clusterValues
 	for name, args := range all {
 		dir := t.TempDir()
-		var kept []string
+		var docs []string
 		for doc := range strings.SplitSeq(must(t, args...), "\n---\n") {
 			foreign := regexp.MustCompile(`(?m)^apiVersion: (monitoring\.coreos\.com|keda\.sh|gateway\.networking)`).MatchString(doc)
 			if !foreign && strings.Contains(doc, "kind:") {
-				kept = append(kept, doc)
+				docs = append(docs, doc)
 			}
 		}
 		file := filepath.Join(dir, "all.yaml")
-		if err := os.WriteFile(file, []byte(strings.Join(kept, "\n---\n")), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.Command(validate, "--version", "1.30", file).CombinedOutput(); err != nil || !strings.Contains(string(out), "OK") {

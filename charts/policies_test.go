@@ -65,8 +65,8 @@ func allowed(t *testing.T, rendered string) (in, out []string) {
 	return in, out
 }
 
-// TestPoliciesAreTheEdges checks that the policies allow exactly the connections of the list.
-func TestPoliciesAreTheEdges(t *testing.T) {
+// TestPoliciesAllowOnlyTheEdges checks that the policies allow exactly the connections of the list.
+func TestPoliciesAllowOnlyTheEdges(t *testing.T) {
 	t.Parallel()
 	in, out := allowed(t, must(t, variants["dev"]...))
 	if want := edges(); !slices.Equal(in, want) || !slices.Equal(out, want) {

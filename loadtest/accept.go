@@ -70,27 +70,27 @@ func (b *bench) accept(ctx context.Context, c *chain) error {
 	}
 	nth, used := ours.target.Nth, warm.Requests+connections
 	ours.target.Nth = func(n int) []byte { return nth(used + n) }
-	kept, sent, err := b.acceptScripts(ctx, a)
+	unsent, sent, err := b.acceptScripts(ctx, a)
 	if err != nil {
 		return err
 	}
 	rounds := []func(int) error{b.serve(ctx, ours)}
-	for _, s := range []sides{kept, sent} {
+	for _, s := range []sides{unsent, sent} {
 		rounds = append(rounds, b.replay(ctx, pgbench, c.app, s.quotes), b.replay(ctx, pgbench, a.app, s.bookings))
 	}
-	if err := turns(rounds...); err != nil {
+	if err := runRounds(rounds...); err != nil {
 		return err
 	}
 	if err := b.enough(ours, used); err != nil {
 		return err
 	}
-	first := kept.row("`POST /quotes/{id}/accept` with Idempotency-Key, at the service", ours.Rate())
+	first := unsent.row("`POST /quotes/{id}/accept` with Idempotency-Key, at the service", ours.Rate())
 	first.Aim = report.Aim{Text: "≥ 50 %", Value: first.Ratio, Least: 0.5}
 	b.table.Add(first)
 	b.table.Add(sent.row("the same, while pgbench's events are published to Kafka too", ours.Rate()))
 	b.table.Note("%s, CPU µs per request: %s", ours.name, ours.used.per(float64(ours.Requests)))
-	b.table.Note("customers' part of the same SQL in pgbench, CPU µs per transaction: %s", kept.quotes.used.per(kept.quotes.transactions))
-	b.table.Note("bookings' part of the same SQL in pgbench, CPU µs per transaction: %s", kept.bookings.used.per(kept.bookings.transactions))
+	b.table.Note("customers' part of the same SQL in pgbench, CPU µs per transaction: %s", unsent.quotes.used.per(unsent.quotes.transactions))
+	b.table.Note("bookings' part of the same SQL in pgbench, CPU µs per transaction: %s", unsent.bookings.used.per(unsent.bookings.transactions))
 	return nil
 }
 
@@ -102,8 +102,8 @@ func (s sides) row(figure string, ours float64) report.Row {
 	both := report.Ratio(1, report.Ratio(1, s.quotes.Rate())+report.Ratio(1, s.bookings.Rate()))
 	return report.Row{
 		Figure: figure, Ours: fmt.Sprintf("%.0f/s", ours),
-		Beside: fmt.Sprintf("pgbench: %.0f/s (customers' part %.0f/s, bookings' part %.0f/s)", both, s.quotes.Rate(), s.bookings.Rate()),
-		Ratio:  report.Ratio(ours, both), Show: "accept",
+		Baseline: fmt.Sprintf("pgbench: %.0f/s (customers' part %.0f/s, bookings' part %.0f/s)", both, s.quotes.Rate(), s.bookings.Rate()),
+		Ratio:    report.Ratio(ours, both), Show: "accept",
 	}
 }
 
@@ -134,7 +134,7 @@ func (a *acceptance) newQuote(ctx context.Context, day time.Time) (string, error
 	if err != nil {
 		return "", err
 	}
-	id, err := a.made(ctx, a.key, "/quotes", fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00",`+
+	id, err := a.create(ctx, a.key, "/quotes", fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00",`+
 		`"event_end_time":"14:00","line_items":[%s],"deposit_amount":{"amount":20000,"currency":"USD"}}`,
 		a.customer, unit, day.Format(time.DateOnly), invoiceLine))
 	if err != nil {
@@ -161,28 +161,28 @@ func (b *bench) sentQuotes(ctx context.Context, a *acceptance) error {
 	if err := bulk.Copy(ctx, a.db, bulk.Template{Table: "quotes", ID: id.UUID()}, 1, 2*b.spare(), own); err != nil {
 		return err
 	}
-	return bulk.Settle(ctx, a.db, "quotes")
+	return bulk.VacuumAndCheckpoint(ctx, a.db, "quotes")
 }
 
 // acceptScripts records one accept in both services and creates two scripts from each part: one whose events stay in the outbox,
 // and one whose events the relays publish. An attempt whose recording contains anything else is repeated.
-func (b *bench) acceptScripts(ctx context.Context, a *acceptance) (kept, sent sides, err error) {
+func (b *bench) acceptScripts(ctx context.Context, a *acceptance) (unsent, sent sides, err error) {
 	for try := range 5 {
-		kept, sent, err = b.recordAccept(ctx, a, try)
+		unsent, sent, err = b.recordAccept(ctx, a, try)
 		if !errors.Is(err, errTrips) && !errors.Is(err, errNumbers) {
 			break
 		}
 	}
-	return kept, sent, err
+	return unsent, sent, err
 }
 
 // errNumbers says that the recorded request reserved numbers for the next ones, as one in sixteen does.
 var errNumbers = errors.New("the recorded request has reserved booking numbers")
 
-func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (kept, sent sides, err error) {
+func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (unsent, sent sides, err error) {
 	quote, err := a.newQuote(ctx, recordedOn(try))
 	if err != nil {
-		return kept, sent, err
+		return unsent, sent, err
 	}
 	var body []byte
 	customers := &record.Recording{Service: "customers", Route: "/quotes/{id}/accept"}
@@ -194,10 +194,10 @@ func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (kept,
 		return err
 	}, customers, booked)
 	if err != nil {
-		return kept, sent, err
+		return unsent, sent, err
 	}
-	if takesNumbers(booked) {
-		return kept, sent, errNumbers
+	if reservesNumbers(booked) {
+		return unsent, sent, errNumbers
 	}
 	scripts := func(suffix, hash string) (s sides, err error) {
 		v, err := a.vary(ctx, quote, "accept-"+key, body, b.spare(), hash)
@@ -212,12 +212,12 @@ func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (kept,
 		s.bookings.script, err = b.script("accept-bookings"+suffix, booked, v.bookings, beginsTrip)
 		return s, err
 	}
-	if kept, err = scripts("", unpublished); err != nil {
-		return kept, sent, err
+	if unsent, err = scripts("", unpublished); err != nil {
+		return unsent, sent, err
 	}
-	kept.quotes.unsent, kept.bookings.unsent = a.db, a.bookings
+	unsent.quotes.unsent, unsent.bookings.unsent = a.db, a.bookings
 	sent, err = scripts("-published", anyPartition)
-	return kept, sent, err
+	return unsent, sent, err
 }
 
 // free returns a start of :i for which :n is larger than in every earlier row of pgbench.

@@ -54,7 +54,7 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 			return err
 		}
 		from = rows + 1
-		if err := bulk.Settle(ctx, s.admin, "bookings"); err != nil {
+		if err := bulk.VacuumAndCheckpoint(ctx, s.admin, "bookings"); err != nil {
 			return err
 		}
 		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
@@ -81,7 +81,7 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 		if first == 0 {
 			first = inside
 		} else {
-			row.Beside, row.Ratio = fmt.Sprintf("of %d: %s", shownBookings, report.Millis(first)), report.Ratio(float64(inside), float64(first))
+			row.Baseline, row.Ratio = fmt.Sprintf("of %d: %s", shownBookings, report.Millis(first)), report.Ratio(float64(inside), float64(first))
 		}
 		b.table.Add(row)
 	}
@@ -92,28 +92,28 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // calendar creates a service with its units, and a booking that is copied to fill them.
 func (s *shop) calendar(ctx context.Context) (service string, template [16]byte, err error) {
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
-	if err := s.post(ctx, "/services", "bench-calendar", `{"name":"Calendar","duration_minutes":60}`, &made); err != nil {
+	if err := s.post(ctx, "/services", "bench-calendar", `{"name":"Calendar","duration_minutes":60}`, &created); err != nil {
 		return "", template, err
 	}
-	service = made.ID
+	service = created.ID
 	hours := make([]string, 0, 7)
 	for _, day := range strings.Fields("mon tue wed thu fri sat sun") {
 		hours = append(hours, fmt.Sprintf(`%q:[["09:00","17:00"]]`, day))
 	}
 	for n := range calendarUnits {
 		body := fmt.Sprintf(`{"name":"Calendar %02d","service_ids":[%q],"opening_hours":{%s}}`, n, service, strings.Join(hours, ","))
-		if err := s.post(ctx, "/units", fmt.Sprint("bench-calendar-", n), body, &made); err != nil {
+		if err := s.post(ctx, "/units", fmt.Sprint("bench-calendar-", n), body, &created); err != nil {
 			return "", template, err
 		}
 	}
-	body := fmt.Sprintf(`{"service_id":%q,"unit_id":%q,"event_date":"2041-12-31","event_start_time":"16:00","status":"confirmed"}`, service, made.ID)
-	if err := s.post(ctx, "/bookings", "bench-calendar-booking", body, &made); err != nil {
+	body := fmt.Sprintf(`{"service_id":%q,"unit_id":%q,"event_date":"2041-12-31","event_start_time":"16:00","status":"confirmed"}`, service, created.ID)
+	if err := s.post(ctx, "/bookings", "bench-calendar-booking", body, &created); err != nil {
 		return "", template, err
 	}
-	id, err := ids.Parse[bookingPrefix](made.ID)
+	id, err := ids.Parse[bookingPrefix](created.ID)
 	return service, id.UUID(), err
 }
 

@@ -111,13 +111,13 @@ func (b *bench) openShop(ctx context.Context) (*shop, error) {
 		return s, err
 	}
 	s.tenant = me.Tenant.UUID()
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
-	if err := s.post(ctx, "/customers", "bench-customer", `{"first_name":"Bench","email":"bench@example.com"}`, &made); err != nil {
+	if err := s.post(ctx, "/customers", "bench-customer", `{"first_name":"Bench","email":"bench@example.com"}`, &created); err != nil {
 		return s, err
 	}
-	s.customer = made.ID
+	s.customer = created.ID
 	return s, s.addUnits(ctx)
 }
 
@@ -171,11 +171,11 @@ func (s *shop) bookingBody(unit int, day time.Time) string {
 
 // book creates one booking of the first unit and returns its id.
 func (s *shop) book(ctx context.Context, key string, day time.Time) (string, error) {
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
-	err := s.post(ctx, "/bookings", key, s.bookingBody(0, day), &made)
-	return made.ID, err
+	err := s.post(ctx, "/bookings", key, s.bookingBody(0, day), &created)
+	return created.ID, err
 }
 
 func (s *shop) get(ctx context.Context, path string, out any) error {

@@ -85,17 +85,17 @@ func (b *bench) openChain(ctx context.Context) (*chain, error) {
 	if c.db, err = pgx.Connect(ctx, b.adminOf(c.app)); err != nil {
 		return nil, err
 	}
-	c.customer, err = c.made(ctx, c.key, "/customers", `{"first_name":"Chain","email":"chain@example.com"}`)
+	c.customer, err = c.create(ctx, c.key, "/customers", `{"first_name":"Chain","email":"chain@example.com"}`)
 	return c, err
 }
 
-// made creates a resource through the gateway and returns its id.
-func (c *chain) made(ctx context.Context, key, path, body string) (string, error) {
-	var made struct {
+// created creates a resource through the gateway and returns its id.
+func (c *chain) create(ctx context.Context, key, path, body string) (string, error) {
+	var created struct {
 		ID string `json:"id"`
 	}
-	err := c.call(ctx, load.Request(http.MethodPost, "/api/v1"+path, c.headers(key, ""), body), http.StatusCreated, &made)
-	return made.ID, err
+	err := c.call(ctx, load.Request(http.MethodPost, "/api/v1"+path, c.headers(key, ""), body), http.StatusCreated, &created)
+	return created.ID, err
 }
 
 // as returns the operator with which the tenant of a key calls the customers service.
@@ -181,7 +181,7 @@ func (b *bench) opens(ctx context.Context, c *chain) error {
 		nth, used := s.target.Nth, warm.Requests+connections
 		s.target.Nth = func(n int) []byte { return nth(used + n) }
 	}
-	if err := turns(b.serve(ctx, one), b.serve(ctx, many)); err != nil {
+	if err := runRounds(b.serve(ctx, one), b.serve(ctx, many)); err != nil {
 		return err
 	}
 	if err := b.enough(one, 0); err != nil {
@@ -189,7 +189,7 @@ func (b *bench) opens(ctx context.Context, c *chain) error {
 	}
 	b.table.Add(report.Row{
 		Figure: "`POST /invoices/{id}/open` with Idempotency-Key, one tenant, at the service: each number waits for the previous commit",
-		Ours:   fmt.Sprintf("%.0f/s", one.Rate()), Beside: fmt.Sprintf("%d tenants: %.0f/s", manyTenants, many.Rate()),
+		Ours:   fmt.Sprintf("%.0f/s", one.Rate()), Baseline: fmt.Sprintf("%d tenants: %.0f/s", manyTenants, many.Rate()),
 		Ratio: report.Ratio(one.Rate(), many.Rate()), Show: "opens",
 	})
 	b.table.Note("%s, CPU µs per request: %s", one.name, one.used.per(float64(one.Requests)))
@@ -203,11 +203,11 @@ func (b *bench) drafts(ctx context.Context, c *chain, slug string) (*operator, e
 	if err != nil {
 		return nil, err
 	}
-	customer, err := c.made(ctx, key, "/customers", `{"first_name":"Bench","email":"bench@example.com"}`)
+	customer, err := c.create(ctx, key, "/customers", `{"first_name":"Bench","email":"bench@example.com"}`)
 	if err != nil {
 		return nil, err
 	}
-	draft, err := c.made(ctx, key, "/invoices", invoice(customer, 1))
+	draft, err := c.create(ctx, key, "/invoices", invoice(customer, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (b *bench) drafts(ctx context.Context, c *chain, slug string) (*operator, e
 	if err := bulk.Copy(ctx, c.db, bulk.Template{Table: "invoices", ID: id.UUID()}, 1, b.spare(), copied(nil)); err != nil {
 		return nil, err
 	}
-	if err := bulk.Settle(ctx, c.db, "invoices"); err != nil {
+	if err := bulk.VacuumAndCheckpoint(ctx, c.db, "invoices"); err != nil {
 		return nil, err
 	}
 	return c.as(ctx, key)
@@ -248,12 +248,12 @@ func (b *bench) pdf(ctx context.Context, c *chain) error {
 			return err
 		}
 		all := &served{name: fmt.Sprintf("PDF of %d lines", p.lines), target: target}
-		if err := turns(b.serve(ctx, all)); err != nil {
+		if err := runRounds(b.serve(ctx, all)); err != nil {
 			return err
 		}
 		row := report.Row{
 			Figure: fmt.Sprintf("`GET /invoices/{id}/pdf`, %d lines, one client at the service: p50", p.lines), Ours: report.Millis(alone.Percentile(50)),
-			Beside: fmt.Sprintf("%d clients: %.0f/s", connections, all.Rate()), Show: "pdf",
+			Baseline: fmt.Sprintf("%d clients: %.0f/s", connections, all.Rate()), Show: "pdf",
 		}
 		if p.aim > 0 {
 			row.Aim = report.Aim{Text: "< " + report.Millis(p.aim), Value: float64(alone.Percentile(50)), AtMost: float64(p.aim)}
@@ -266,7 +266,7 @@ func (b *bench) pdf(ctx context.Context, c *chain) error {
 
 // openInvoice creates an open invoice with that many lines, which may be more than the contract allows.
 func (c *chain) openInvoice(ctx context.Context, lines int) (string, error) {
-	id, err := c.made(ctx, c.key, "/invoices", invoice(c.customer, 1))
+	id, err := c.create(ctx, c.key, "/invoices", invoice(c.customer, 1))
 	if err != nil {
 		return "", err
 	}

@@ -186,7 +186,7 @@ func (b *bench) month(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	if err := bulk.Settle(ctx, d.admin, "bookings"); err != nil {
+	if err := bulk.VacuumAndCheckpoint(ctx, d.admin, "bookings"); err != nil {
 		return err
 	}
 	target := load.Target{Addr: d.addr, Nth: func(int) []byte { return d.page(0, monthAddress+service) }, Status: http.StatusOK}
@@ -237,24 +237,24 @@ var monthRow = func() map[string]string {
 
 // monthOf creates a service with its units, and a booking that is copied to fill them.
 func (d *desk) monthOf(ctx context.Context) (service string, template [16]byte, err error) {
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
-	if err := d.post(ctx, "/services", "bench-month", `{"name":"Month","duration_minutes":60}`, &made); err != nil {
+	if err := d.post(ctx, "/services", "bench-month", `{"name":"Month","duration_minutes":60}`, &created); err != nil {
 		return "", template, err
 	}
-	service = made.ID
+	service = created.ID
 	for n := range monthUnits {
 		body := fmt.Sprintf(`{"name":"Month %02d","service_ids":[%q]}`, n, service)
-		if err := d.post(ctx, "/units", fmt.Sprint("bench-month-", n), body, &made); err != nil {
+		if err := d.post(ctx, "/units", fmt.Sprint("bench-month-", n), body, &created); err != nil {
 			return "", template, err
 		}
 	}
-	body := fmt.Sprintf(`{"customer_id":%q,"service_id":%q,"unit_id":%q,"event_date":"2041-12-30","event_start_time":"16:00","status":"confirmed"}`, d.customer, service, made.ID)
-	if err := d.post(ctx, "/bookings", "bench-month-booking", body, &made); err != nil {
+	body := fmt.Sprintf(`{"customer_id":%q,"service_id":%q,"unit_id":%q,"event_date":"2041-12-30","event_start_time":"16:00","status":"confirmed"}`, d.customer, service, created.ID)
+	if err := d.post(ctx, "/bookings", "bench-month-booking", body, &created); err != nil {
 		return "", template, err
 	}
-	id, err := ids.Parse[bookingPrefix](made.ID)
+	id, err := ids.Parse[bookingPrefix](created.ID)
 	return service, id.UUID(), err
 }
 

@@ -58,7 +58,7 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 		return err
 	}
 	ours, same := &served{name: "GET /bookings/{id}", target: target}, &replayed{script: script}
-	if err := turns(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, same)); err != nil {
+	if err := runRounds(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, same)); err != nil {
 		return err
 	}
 	after, err := redisCalls(ctx, b.platform.Env["REDIS_URL"])
@@ -83,7 +83,7 @@ func tripRow(where string, n float64) report.Row {
 func rateRow(figure string, ours, bare, least float64) report.Row {
 	ratio := report.Ratio(ours, bare)
 	r := report.Row{
-		Figure: figure, Ours: fmt.Sprintf("%.0f/s", ours), Beside: fmt.Sprintf("pgbench: %.0f/s", bare),
+		Figure: figure, Ours: fmt.Sprintf("%.0f/s", ours), Baseline: fmt.Sprintf("pgbench: %.0f/s", bare),
 		Ratio: ratio, Show: "bookings",
 	}
 	if least > 0 {
@@ -117,14 +117,14 @@ func (b *bench) create(ctx context.Context, s *shop) error {
 		return err
 	}
 	ours := &served{name: "POST /bookings", target: target}
-	kept, sent := &replayed{script: bare, start: s.freeSlots, unsent: s.admin}, &replayed{script: published, start: s.freeSlots}
-	err = turns(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, kept), b.replay(ctx, pgbench, s.app, sent))
+	unsent, sent := &replayed{script: bare, start: s.freeSlots, unsent: s.admin}, &replayed{script: published, start: s.freeSlots}
+	err = runRounds(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, unsent), b.replay(ctx, pgbench, s.app, sent))
 	if err != nil {
 		return err
 	}
-	b.table.Add(rateRow("`POST /bookings` with Idempotency-Key, through gateway and service", ours.Rate(), kept.Rate(), 0.6))
+	b.table.Add(rateRow("`POST /bookings` with Idempotency-Key, through gateway and service", ours.Rate(), unsent.Rate(), 0.6))
 	b.table.Add(rateRow("the same, while pgbench's events are published to Kafka too", ours.Rate(), sent.Rate(), 0))
-	b.noteCosts(ours, kept)
+	b.noteCosts(ours, unsent)
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 		if err != nil {
 			return "", "", err
 		}
-		if takesNumbers(sent) && try < 4 {
+		if reservesNumbers(sent) && try < 4 {
 			continue // one request in sixteen also reserves numbers for the next ones
 		}
 		vary, err := s.varyCreate(ctx, id, one)
@@ -198,7 +198,7 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 // books from the day after the last one.
 func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
 
-func takesNumbers(r *record.Recording) bool {
+func reservesNumbers(r *record.Recording) bool {
 	for _, s := range r.Statements {
 		if strings.Contains(s.SQL, "booking_counters") {
 			return true

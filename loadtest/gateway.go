@@ -124,7 +124,7 @@ func (b *bench) processorTime(ctx context.Context, d routes) error {
 	for i, one := range measured {
 		sides = append(sides, func(round int) error { return b.charge(ctx, one, round, &costs[i]) })
 	}
-	if err := turns(sides...); err != nil {
+	if err := runRounds(sides...); err != nil {
 		return err
 	}
 	nginx := costs[0].micros()
@@ -135,7 +135,7 @@ func (b *bench) processorTime(ctx context.Context, d routes) error {
 		ours := costs[i+1].micros()
 		ratio := report.Ratio(ours, nginx)
 		r := report.Row{
-			Figure: figure, Ours: fmt.Sprintf("%.1f µs", ours), Beside: fmt.Sprintf("nginx, plain proxy: %.1f µs", nginx),
+			Figure: figure, Ours: fmt.Sprintf("%.1f µs", ours), Baseline: fmt.Sprintf("nginx, plain proxy: %.1f µs", nginx),
 			Ratio: ratio, Show: "cpu",
 		}
 		if i == 0 {
@@ -147,7 +147,7 @@ func (b *bench) processorTime(ctx context.Context, d routes) error {
 		ours, traefik := costs[1].micros(), costs[3].micros()
 		b.table.Add(report.Row{
 			Figure: "gateway compared with Traefik and its Redis limiter, CPU per request", Ours: fmt.Sprintf("%.1f µs", ours),
-			Beside: fmt.Sprintf("Traefik: %.1f µs", traefik), Ratio: report.Ratio(ours, traefik), Show: "cpu",
+			Baseline: fmt.Sprintf("Traefik: %.1f µs", traefik), Ratio: report.Ratio(ours, traefik), Show: "cpu",
 		})
 	}
 	return nil
@@ -182,9 +182,9 @@ func (b *bench) charge(ctx context.Context, one route, round int, sum *cost) err
 		return err
 	}
 	done()
-	turn := cost{after - before, s.Requests}
-	b.say("%s: %.1f µs of CPU per request at %.0f req/s", one.name, turn.micros(), s.Rate())
-	sum.used, sum.requests = sum.used+turn.used, sum.requests+turn.requests
+	spent := cost{after - before, s.Requests}
+	b.say("%s: %.1f µs of CPU per request at %.0f req/s", one.name, spent.micros(), s.Rate())
+	sum.used, sum.requests = sum.used+spent.used, sum.requests+spent.requests
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (b *bench) latency(ctx context.Context, d routes) error {
 				return err
 			})
 		}
-		if err := turns(sides...); err != nil {
+		if err := runRounds(sides...); err != nil {
 			return err
 		}
 		b.addLatency(rate, 50, time.Millisecond, samples)
@@ -233,14 +233,14 @@ func (b *bench) wait(ctx context.Context, one route, at load.Schedule) (load.Sam
 func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samples []load.Sample) {
 	direct, nginx, ours := samples[0].Percentile(percentile), samples[1].Percentile(percentile), samples[2].Percentile(percentile)
 	r := report.Row{
-		Figure: fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate),
-		Ours:   fmt.Sprintf("%s (%s in all)", report.Millis(ours-direct), report.Millis(ours)),
-		Beside: fmt.Sprintf("nginx: %s (%s in all); direct: %s", report.Millis(nginx-direct), report.Millis(nginx), report.Millis(direct)),
-		Ratio:  report.Ratio(float64(ours), float64(nginx)), Show: "latency",
+		Figure:   fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate),
+		Ours:     fmt.Sprintf("%s (%s in all)", report.Millis(ours-direct), report.Millis(ours)),
+		Baseline: fmt.Sprintf("nginx: %s (%s in all); direct: %s", report.Millis(nginx-direct), report.Millis(nginx), report.Millis(direct)),
+		Ratio:    report.Ratio(float64(ours), float64(nginx)), Show: "latency",
 	}
 	if len(samples) > 3 {
 		traefik := samples[3].Percentile(percentile)
-		r.Beside += fmt.Sprintf("; Traefik: %s (%s in all)", report.Millis(traefik-direct), report.Millis(traefik))
+		r.Baseline += fmt.Sprintf("; Traefik: %s (%s in all)", report.Millis(traefik-direct), report.Millis(traefik))
 	}
 	if rate == rates[len(rates)-1] {
 		r.Aim = report.Aim{Text: "< " + report.Millis(aim), Value: float64(ours - direct), AtMost: float64(aim)}

@@ -74,7 +74,7 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 	if err := bulk.Copy(ctx, s.admin, of, smallList/2+1, smallList, listed); err != nil {
 		return nil, err
 	}
-	if err := bulk.Settle(ctx, s.admin, "bookings"); err != nil || !b.wants("list") {
+	if err := bulk.VacuumAndCheckpoint(ctx, s.admin, "bookings"); err != nil || !b.wants("list") {
 		return l, err
 	}
 	if l.firstTime, l.deepTime, err = b.pages(ctx, s, l); err != nil {
@@ -124,7 +124,7 @@ func (b *bench) median(ctx context.Context, s *shop, path string) (timing, error
 			return err
 		})
 	}
-	err := turns(all...)
+	err := runRounds(all...)
 	return timing{page: samples[0].Percentile(50), plain: samples[1].Percentile(50)}, err
 }
 
@@ -159,7 +159,7 @@ func (b *bench) addRatio(figure, show string, large, small timing) {
 	reads := func(t timing) float64 { return report.Ratio(float64(t.page), float64(t.plain)) }
 	ratio := report.Ratio(reads(large), reads(small))
 	b.table.Add(report.Row{
-		Figure: figure, Ours: times(large), Beside: fmt.Sprintf("of %d rows: %s", smallList, times(small)),
+		Figure: figure, Ours: times(large), Baseline: fmt.Sprintf("of %d rows: %s", smallList, times(small)),
 		Ratio: ratio, Aim: report.Aim{Text: "≤ 1.2 ×", Value: ratio, AtMost: 1.2}, Show: show,
 	})
 }
@@ -186,11 +186,11 @@ var rareCustomer = ids.FromUUID[ids.CustomerPrefix]([16]byte{0: 0xfc, 6: 0x70, 8
 
 // resource compares pages of a list of the live mode, with BENCH_ROWS and with few rows, and reads it as CSV in between.
 func (b *bench) resource(ctx context.Context, c *chain, name string) error {
-	made, err := c.made(ctx, c.key, "/"+name, resources[name].body(c.customer))
+	created, err := c.create(ctx, c.key, "/"+name, resources[name].body(c.customer))
 	if err != nil {
 		return err
 	}
-	_, text, _ := strings.Cut(made, "_")
+	_, text, _ := strings.Cut(created, "_")
 	id, err := ids.Parse[ids.CustomerPrefix]("cu_" + text)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (b *bench) resource(ctx context.Context, c *chain, name string) error {
 	if err := bulk.Copy(ctx, c.db, of, 1, smallList, own); err != nil {
 		return err
 	}
-	if err := bulk.Settle(ctx, c.db, name); err != nil {
+	if err := bulk.VacuumAndCheckpoint(ctx, c.db, name); err != nil {
 		return err
 	}
 	pages := map[string]string{"first page": "?limit=20", "one customer's page": "?limit=20&customer_id=" + rareCustomer.String()}
@@ -213,7 +213,7 @@ func (b *bench) resource(ctx context.Context, c *chain, name string) error {
 	if err := bulk.Copy(ctx, c.db, of, smallList+1, csvRows, own); err != nil {
 		return err
 	}
-	if err := bulk.Settle(ctx, c.db, name); err != nil {
+	if err := bulk.VacuumAndCheckpoint(ctx, c.db, name); err != nil {
 		return err
 	}
 	b.try(ctx, name, fmt.Sprintf("`GET /%s` as CSV", name), func() error {
@@ -287,7 +287,7 @@ func (b *bench) csv(ctx context.Context, s *shop, l asCSV) error {
 	})
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("`GET /%s` as CSV, %d rows: the service's memory", name, csvRows),
-		Ours:   fmt.Sprintf("%.1f MiB more", more), Beside: fmt.Sprintf("before: %.1f MiB", float64(before)/mega),
+		Ours:   fmt.Sprintf("%.1f MiB more", more), Baseline: fmt.Sprintf("before: %.1f MiB", float64(before)/mega),
 		Aim: report.Aim{Text: "< 64 MiB more", Value: more, AtMost: 64}, Show: l.show,
 	})
 	return nil

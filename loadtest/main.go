@@ -119,8 +119,8 @@ func (b *bench) slice() time.Duration {
 	return time.Duration((b.Seconds+rounds-1)/rounds) * time.Second
 }
 
-// turns runs each of the sides once per round.
-func turns(sides ...func(round int) error) error {
+// runRounds runs each of the sides once per round.
+func runRounds(sides ...func(round int) error) error {
 	for round := range rounds {
 		for _, side := range sides {
 			if err := side(round); err != nil {
@@ -204,8 +204,8 @@ func (b *bench) measure(ctx context.Context) {
 		{"console", []string{"console"}, b.console},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
 	} {
-		if wanted := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {
-			b.try(ctx, strings.Join(wanted, ","), group.figure, func() error { return group.measure(ctx) })
+		if requested := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(requested) > 0 {
+			b.try(ctx, strings.Join(requested, ","), group.figure, func() error { return group.measure(ctx) })
 		}
 	}
 }

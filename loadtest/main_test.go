@@ -40,7 +40,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestSidesTakeTurns(t *testing.T) {
+func TestSidesAlternate(t *testing.T) {
 	t.Parallel()
 	var order []string
 	side := func(name string) func(int) error {
@@ -49,7 +49,7 @@ func TestSidesTakeTurns(t *testing.T) {
 			return nil
 		}
 	}
-	if err := turns(side("a"), side("b")); err != nil {
+	if err := runRounds(side("a"), side("b")); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"a0", "b0", "a1", "b1", "a2", "b2"}; !slices.Equal(order, want) {
@@ -57,7 +57,7 @@ func TestSidesTakeTurns(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	calls := 0
-	err := turns(func(int) error { return boom }, func(int) error { calls++; return nil })
+	err := runRounds(func(int) error { return boom }, func(int) error { calls++; return nil })
 	if !errors.Is(err, boom) || calls != 0 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
@@ -120,19 +120,19 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	before := usage{"postgres": time.Second, "redis": 2 * time.Second}
 	after := usage{"postgres": 3 * time.Second, "redis": 2*time.Second + time.Millisecond, "kafka": 500 * time.Millisecond}
-	turn := after.since(before)
-	if got := turn.per(1000); got != "postgres 2000, kafka 500, redis 1" {
+	delta := after.since(before)
+	if got := delta.per(1000); got != "postgres 2000, kafka 500, redis 1" {
 		t.Errorf("per request: %s", got)
 	}
-	if got := turn.plus(turn).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
+	if got := delta.plus(delta).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
 		t.Errorf("two turns: %s", got)
 	}
-	if got := (usage{}).plus(turn).per(0); got != "" {
+	if got := (usage{}).plus(delta).per(0); got != "" {
 		t.Errorf("without requests: %q", got)
 	}
 }
 
-func TestWantedBookingsNeverMeet(t *testing.T) {
+func TestRequestedBookingsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	s := &shop{}
 	for i := range s.units {

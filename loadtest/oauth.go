@@ -188,7 +188,7 @@ func (b *bench) refresh(ctx context.Context, a *apps) error {
 	}
 	used := warm.Requests + connections
 	ours := &served{name: "POST /oauth/token", target: a.target(1 + used)}
-	if err := turns(b.serve(ctx, ours), b.replay(ctx, pgbench, a.app, bare)); err != nil {
+	if err := runRounds(b.serve(ctx, ours), b.replay(ctx, pgbench, a.app, bare)); err != nil {
 		return err
 	}
 	if err := b.enough(ours, used); err != nil {
@@ -197,10 +197,10 @@ func (b *bench) refresh(ctx context.Context, a *apps) error {
 	ratio := report.Ratio(ours.Rate(), bare.Rate())
 	b.table.Add(report.Row{
 		Figure: "`POST /oauth/token` with a refresh token, at the service", Ours: fmt.Sprintf("%.0f/s", ours.Rate()),
-		Beside: fmt.Sprintf("pgbench: %.0f/s", bare.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "refresh",
+		Baseline: fmt.Sprintf("pgbench: %.0f/s", bare.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "refresh",
 	})
 	b.table.Add(report.Row{
-		Figure: "the same, compared with the budget", Ours: fmt.Sprintf("%.0f/s", ours.Rate()), Beside: fmt.Sprintf("budget: %d/s", refreshAim),
+		Figure: "the same, compared with the budget", Ours: fmt.Sprintf("%.0f/s", ours.Rate()), Baseline: fmt.Sprintf("budget: %d/s", refreshAim),
 		Ratio: ours.Rate() / refreshAim, Aim: report.Aim{Text: "≥ 1", Value: ours.Rate() / refreshAim, Least: 1}, Show: "refresh",
 	})
 	b.noteCosts(ours, bare)
@@ -210,7 +210,7 @@ func (b *bench) refresh(ctx context.Context, a *apps) error {
 // refreshScript records one refresh, and creates a script that refreshes pgbench's grants.
 func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 	const recorded = 0
-	var answer struct {
+	var tokens struct {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 	}
@@ -220,7 +220,7 @@ func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(body, &answer)
+		return json.Unmarshal(body, &tokens)
 	}, r)
 	if err != nil {
 		return nil, err
@@ -230,8 +230,8 @@ func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 		servedGrant + "000000000000":   bareID(bareGrant),
 		bytea(old[:len("svc_rt_")+26]): bareHash("f", "(:n)::bigint"),
 		bytea(old):                     bareHash("r", "(:n)::bigint"),
-		bytea(answer.Refresh):          bareHash("R", "(:n)::bigint"),
-		bytea(answer.Access):           bareHash("a", "(:n)::bigint"),
+		bytea(tokens.Refresh):          bareHash("R", "(:n)::bigint"),
+		bytea(tokens.Access):           bareHash("a", "(:n)::bigint"),
 	}}
 	script, err := b.script("refresh", r, v, beginsRefreshTrip)
 	if err != nil {
@@ -262,24 +262,24 @@ func (b *bench) token(ctx context.Context, a *apps) error {
 	if err != nil {
 		return err
 	}
-	var answer struct {
+	var tokens struct {
 		Access string `json:"access_token"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
+	if err := json.Unmarshal(body, &tokens); err != nil {
 		return err
 	}
 	side := func(name, credential string) *served {
 		request := load.Request(http.MethodGet, "/api/v1/tenant", []string{"Authorization: Bearer " + credential}, "")
 		return &served{name: name, target: load.Target{Addr: a.gateway, Nth: func(int) []byte { return request }, Status: http.StatusOK}}
 	}
-	key, token := side("GET /tenant with an API key", a.key), side("GET /tenant with an access token", answer.Access)
-	if err := turns(b.serve(ctx, key), b.serve(ctx, token)); err != nil {
+	key, token := side("GET /tenant with an API key", a.key), side("GET /tenant with an access token", tokens.Access)
+	if err := runRounds(b.serve(ctx, key), b.serve(ctx, token)); err != nil {
 		return err
 	}
 	ratio := report.Ratio(token.Rate(), key.Rate())
 	b.table.Add(report.Row{
 		Figure: "`GET /tenant` with an access token, through the gateway", Ours: fmt.Sprintf("%.0f/s", token.Rate()),
-		Beside: fmt.Sprintf("with an API key: %.0f/s", key.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 95 %", Value: ratio, Least: 0.95}, Show: "token",
+		Baseline: fmt.Sprintf("with an API key: %.0f/s", key.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 95 %", Value: ratio, Least: 0.95}, Show: "token",
 	})
 	for _, s := range []*served{key, token} {
 		b.table.Note("%s, CPU µs per request: %s", s.name, s.used.per(float64(s.Requests)))

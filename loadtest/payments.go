@@ -117,13 +117,13 @@ func (b *bench) intents(ctx context.Context, s *standIn, all []*cardTenant) erro
 			nth, used := one.target.Nth, warm.Requests+atOnce
 			one.target.Nth = func(n int) []byte { return nth(used + n) }
 		}
-		if err := turns(b.serveWith(ctx, ours, part.clients), b.serveWith(ctx, alone, part.inFlight)); err != nil {
+		if err := runRounds(b.serveWith(ctx, ours, part.clients), b.serveWith(ctx, alone, part.inFlight)); err != nil {
 			return err
 		}
 		ratio := report.Ratio(ours.Rate(), alone.Rate())
 		b.table.Add(report.Row{
 			Figure: fmt.Sprintf("`POST /payment-intents` with Idempotency-Key, %s, %d at once, Stripe responds after %s", part.name, part.clients, gatewayLatency),
-			Ours:   fmt.Sprintf("%.0f/s", ours.Rate()), Beside: fmt.Sprintf("the stand-in alone, %d at once: %.0f/s", part.inFlight, alone.Rate()), Ratio: ratio, Show: "intents",
+			Ours:   fmt.Sprintf("%.0f/s", ours.Rate()), Baseline: fmt.Sprintf("the stand-in alone, %d at once: %.0f/s", part.inFlight, alone.Rate()), Ratio: ratio, Show: "intents",
 			Aim: report.Aim{Text: "≥ 90 %", Value: ratio, Least: 0.9},
 		})
 		b.table.Note("%s, CPU µs per intent: %s", ours.name, ours.used.per(float64(ours.Requests)))
@@ -257,14 +257,14 @@ func (s *standIn) unpaid(ctx context.Context, run string, tenants []*cardTenant,
 		if err != nil {
 			return nil, err
 		}
-		var made struct {
+		var created struct {
 			ID     string `json:"id"`
 			Secret string `json:"client_secret"`
 		}
-		if err := t.post(ctx, "/payment-intents", fmt.Sprintf("%s-intent-%d", run, i), intentOf(booking), &made); err != nil {
+		if err := t.post(ctx, "/payment-intents", fmt.Sprintf("%s-intent-%d", run, i), intentOf(booking), &created); err != nil {
 			return nil, err
 		}
-		out.intents[i], out.secrets[i], out.keys[i], out.numbers[booking] = made.ID, made.Secret, t.public, i
+		out.intents[i], out.secrets[i], out.keys[i], out.numbers[booking] = created.ID, created.Secret, t.public, i
 	}
 	return out, nil
 }
@@ -369,11 +369,11 @@ func (b *bench) connect(ctx context.Context, s *standIn, t *cardTenant, of ...st
 
 // unpriced creates a booking that accepts any payment.
 func (t *cardTenant) unpriced(ctx context.Context, key string) (id string, err error) {
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
-	err = t.post(ctx, "/bookings", key, `{"event_date":"2030-06-01"}`, &made)
-	return made.ID, err
+	err = t.post(ctx, "/bookings", key, `{"event_date":"2030-06-01"}`, &created)
+	return created.ID, err
 }
 
 // gatewayCommand runs `payments gateway` with the service's settings and a secret, and reads its output.

@@ -47,11 +47,11 @@ func (b *bench) search(ctx context.Context) error {
 	env := b.platform.Env
 	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
 	s := &shop{addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"]}
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
 	create := load.Request(http.MethodPost, "/api/v1/customers", s.headers(s.live, ""), `{"first_name":"Bench","email":"bench@example.com"}`)
-	if err := s.call(ctx, create, http.StatusCreated, &made); err != nil {
+	if err := s.call(ctx, create, http.StatusCreated, &created); err != nil {
 		return err
 	}
 	if err := b.fillCustomers(ctx, admin); err != nil {
@@ -71,14 +71,14 @@ func (b *bench) search(ctx context.Context) error {
 		b.say("q=%s: p50 %s, p99 %s", search.q, report.Millis(p50), report.Millis(p99))
 		row := report.Row{
 			Figure: fmt.Sprintf("`GET /customers?q=%s` of %d (%s), p50", search.q, b.Rows, search.what),
-			Ours:   report.Millis(p50), Beside: "p99 " + report.Millis(p99), Show: "search",
+			Ours:   report.Millis(p50), Baseline: "p99 " + report.Millis(p99), Show: "search",
 		}
 		if search.aim > 0 {
 			row.Aim = report.Aim{Text: "≤ " + report.Millis(search.aim), Value: float64(p50), AtMost: float64(search.aim)}
 		}
 		b.table.Add(row)
 	}
-	if err := b.besideDeep(ctx, s); err != nil || b.Rows < csvRows {
+	if err := b.underDeepSearches(ctx, s); err != nil || b.Rows < csvRows {
 		return err
 	}
 	const oldest = "customers?created_before=2020-03-10T10:40:30Z" // of rows that are a minute apart
@@ -88,9 +88,9 @@ func (b *bench) search(ctx context.Context) error {
 // deepClients is how many clients search at the same time for a word of the oldest tenth.
 const deepClients = 32
 
-// besideDeep measures a list while more clients than the service has connections send searches that must collect all
+// underDeepSearches measures a list while more clients than the service has connections send searches that must collect all
 // their matches.
-func (b *bench) besideDeep(ctx context.Context, s *shop) error {
+func (b *bench) underDeepSearches(ctx context.Context, s *shop) error {
 	busy, end := context.WithCancel(ctx)
 	var clients errgroup.Group
 	for range deepClients {
@@ -111,7 +111,7 @@ func (b *bench) besideDeep(ctx context.Context, s *shop) error {
 	b.say("list with %d clients of q=legacy: p50 %s, p99 %s", deepClients, report.Millis(p50), report.Millis(p99))
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`, p50", deepClients),
-		Ours:   report.Millis(p50), Beside: "p99 " + report.Millis(p99), Show: "search",
+		Ours:   report.Millis(p50), Baseline: "p99 " + report.Millis(p99), Show: "search",
 		Aim: report.Aim{Text: "≤ " + report.Millis(searchAim), Value: float64(p50), AtMost: float64(searchAim)},
 	})
 	return nil

@@ -121,8 +121,8 @@ func (p *person) flowQuery() string {
 	}.Encode()
 }
 
-// ask opens the consent page.
-func (p *person) ask(ctx context.Context) (page string, err error) {
+// openConsent opens the consent page.
+func (p *person) openConsent(ctx context.Context) (page string, err error) {
 	_, page, err = p.send(ctx, http.MethodGet, "/oauth/authorize", p.flowQuery(), nil, http.StatusOK)
 	return page, err
 }
@@ -150,7 +150,7 @@ func (p *person) exchange(ctx context.Context, code string) (body string, err er
 
 // flow runs the flow from the authorization request to the tokens.
 func (p *person) flow(ctx context.Context) error {
-	page, err := p.ask(ctx)
+	page, err := p.openConsent(ctx)
 	if err != nil {
 		return err
 	}
@@ -203,22 +203,22 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 		return err
 	}
 	ours := &served{name: "flow"}
-	turn := 0
+	offset := 0
 	serve := func(d time.Duration) (load.Sample, error) {
 		return load.Each(ctx, connections, d, func(ctx context.Context, conn, n int) error {
-			return people[conn*perConnection+(turn+n)/connections%perConnection].flow(ctx)
+			return people[conn*perConnection+(offset+n)/connections%perConnection].flow(ctx)
 		})
 	}
 	if _, err := serve(warmUp); err != nil {
 		return err
 	}
-	err = turns(func(int) error {
+	err = runRounds(func(int) error {
 		before := b.processors()
 		sample, err := serve(b.slice())
 		if err != nil {
 			return err
 		}
-		turn += sample.Requests
+		offset += sample.Requests
 		ours.used = ours.used.plus(b.processors().since(before))
 		ours.Sample = load.Join(ours.Sample, sample)
 		b.say("flows: %.0f/s, p50 %s", sample.Rate(), report.Millis(sample.Percentile(50)))
@@ -230,7 +230,7 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 	ratio := report.Ratio(ours.Rate(), bare.Rate())
 	b.table.Add(report.Row{
 		Figure: "Consent page, consent and exchange of the code, at the service", Ours: fmt.Sprintf("%.0f/s", ours.Rate()),
-		Beside: fmt.Sprintf("pgbench: %.0f/s", bare.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "flow",
+		Baseline: fmt.Sprintf("pgbench: %.0f/s", bare.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "flow",
 	})
 	b.noteCosts(ours, bare)
 	return nil
@@ -238,15 +238,15 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 
 // flowScript records one flow, request by request, and creates a script that does the same for pgbench's operators.
 func (b *bench) flowScript(ctx context.Context, a *apps, p *person) (*replayed, error) {
-	var page, code, answer string
+	var page, code, response string
 	whole := &record.Recording{Service: "identity"}
 	for _, step := range []struct {
 		route string
 		do    func() error
 	}{
-		{"/oauth/authorize", func() (err error) { page, err = p.ask(ctx); return err }},
+		{"/oauth/authorize", func() (err error) { page, err = p.openConsent(ctx); return err }},
 		{"/oauth/authorize", func() (err error) { code, err = p.allow(ctx, page); return err }},
-		{"/oauth/token", func() (err error) { answer, err = p.exchange(ctx, code); return err }},
+		{"/oauth/token", func() (err error) { response, err = p.exchange(ctx, code); return err }},
 	} {
 		r := &record.Recording{Service: "identity", Route: step.route}
 		if err := record.All(ctx, b.platform, a.db, step.do, r); err != nil {
@@ -254,7 +254,7 @@ func (b *bench) flowScript(ctx context.Context, a *apps, p *person) (*replayed, 
 		}
 		whole.Statements, whole.Trips = append(whole.Statements, r.Statements...), whole.Trips+r.Trips
 	}
-	v, err := a.varyFlow(ctx, code, answer)
+	v, err := a.varyFlow(ctx, code, response)
 	if err != nil {
 		return nil, err
 	}
@@ -271,12 +271,12 @@ const flowGrant = "ffffffff-0009-7000-8000-"
 
 // varyFlow returns what differs between two flows: the operator with their session, the grant, its code and tokens, and the
 // number of its record in the audit log.
-func (a *apps) varyFlow(ctx context.Context, code, answer string) (v sqlbench.Vary, err error) {
+func (a *apps) varyFlow(ctx context.Context, code, response string) (v sqlbench.Vary, err error) {
 	var tokens struct {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 	}
-	if err := json.Unmarshal([]byte(answer), &tokens); err != nil {
+	if err := json.Unmarshal([]byte(response), &tokens); err != nil {
 		return v, err
 	}
 	var grant, tenant, session string
@@ -339,7 +339,7 @@ func (b *bench) signIns(ctx context.Context, a *apps) error {
 	}
 	var ours, alone load.Sample
 	from := 0
-	err = turns(func(int) error {
+	err = runRounds(func(int) error {
 		sample, err := load.Each(ctx, connections, b.slice(), func(ctx context.Context, _, n int) error { return a.operator(from + n).signIn(ctx) })
 		ours, from = load.Join(ours, sample), from+sample.Requests+connections
 		b.say("sign-ins: %.0f/s, p50 %s", sample.Rate(), report.Millis(sample.Percentile(50)))
@@ -361,12 +361,12 @@ func (b *bench) signIns(ctx context.Context, a *apps) error {
 	}
 	b.table.Add(report.Row{
 		Figure: "Sign-ins with a password, at the service", Ours: fmt.Sprintf("%.1f/s", ours.Rate()),
-		Beside: fmt.Sprintf("argon2id alone, 64 MiB: %.1f/s", alone.Rate()), Ratio: report.Ratio(ours.Rate(), alone.Rate()), Show: "signin",
+		Baseline: fmt.Sprintf("argon2id alone, 64 MiB: %.1f/s", alone.Rate()), Ratio: report.Ratio(ours.Rate(), alone.Rate()), Show: "signin",
 	})
 	const mega = 1 << 20
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("the service's memory while %d sign in at once", connections), Ours: fmt.Sprintf("%.0f MiB", float64(peak)/mega),
-		Beside: fmt.Sprintf("before: %.0f MiB", float64(idle)/mega), Aim: report.Aim{Text: "< 512 MiB", Value: float64(peak) / mega, AtMost: 512}, Show: "signin",
+		Baseline: fmt.Sprintf("before: %.0f MiB", float64(idle)/mega), Aim: report.Aim{Text: "< 512 MiB", Value: float64(peak) / mega, AtMost: 512}, Show: "signin",
 	})
 	return nil
 }

@@ -142,14 +142,14 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 		{"tenant", "create", "--slug", slug, "--name", slug, "--timezone", "UTC", "--currency", "USD", "--json"},
 		{"key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json"},
 	} {
-		var made struct {
+		var created struct {
 			Secret string `json:"secret"`
 		}
-		if err := b.identity(ctx, &made, args...); err != nil {
+		if err := b.identity(ctx, &created, args...); err != nil {
 			return "", err
 		}
-		if made.Secret != "" {
-			return made.Secret, nil
+		if created.Secret != "" {
+			return created.Secret, nil
 		}
 	}
 	return "", fmt.Errorf("%w: no key was made", errResult)
@@ -252,7 +252,7 @@ func (b *bench) claims(ctx context.Context) error {
 	}
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("webhooks: a claim with %d finished deliveries stored, mean", rows), Ours: report.Millis(full),
-		Beside: "with none: " + report.Millis(empty), Ratio: report.Ratio(float64(full), float64(empty)), Show: "claims",
+		Baseline: "with none: " + report.Millis(empty), Ratio: report.Ratio(float64(full), float64(empty)), Show: "claims",
 		Aim: report.Aim{Text: "≤ 1.2 ×", Value: report.Ratio(float64(full), float64(empty)), AtMost: 1.2},
 	})
 	return nil

@@ -94,8 +94,8 @@ func undocumented(doc object) []string {
 			for name, media := range children(body, "content") {
 				need(where+" requestBody "+name, media, "example")
 			}
-			for status, answer := range children(op, "responses") {
-				for name, media := range children(answer, "content") {
+			for status, response := range children(op, "responses") {
+				for name, media := range children(response, "content") {
 					if strings.HasPrefix(status, "2") {
 						need(where+" "+status+" "+name, media, "example")
 					}

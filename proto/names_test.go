@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/proto"
 )
 
-// mayName are the files and folders that may name a service, besides its own folder, this one and the documentation.
+// allowedNames are the files and folders that may name a service, besides its own folder, this one and the documentation.
 // Everything else is derived from services.yaml.
-var mayName = map[string]string{
+var allowedNames = map[string]string{
 	"go.work":                              "editors read it; no build does",
 	".ci/load":                             "its requests need keys, which identity's command makes",
 	".ci/kind-load":                        "the same, in a cluster",
@@ -71,10 +71,10 @@ func TestFewFilesNameAService(t *testing.T) {
 			if s.Public || belongs(path, s) || !names(path, text, s.Name) {
 				continue
 			}
-			allowed := slices.ContainsFunc(keys(mayName), func(may string) bool { return strings.HasPrefix(path, may) })
+			allowed := slices.ContainsFunc(keys(allowedNames), func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 			if !allowed {
 				t.Errorf("%s names the service %s: take the services from proto/services.yaml (proto.Services, or SERVICES of the Makefile); "+
-					"where the file is about this one service, say so in mayName", path, s.Name)
+					"where the file is about this one service, add it to allowedNames", path, s.Name)
 			}
 			if !strings.HasPrefix(path, "charts/") {
 				found[s.Name] = append(found[s.Name], path)

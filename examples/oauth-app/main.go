@@ -59,13 +59,13 @@ func run(ctx context.Context, tokens string) error {
 	}
 	token, err := a.stored()
 	if errors.Is(err, os.ErrNotExist) {
-		token, err = a.ask(ctx)
+		token, err = a.authorize(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	if err = a.list(ctx, token); ended(err) {
-		if token, err = a.ask(ctx); err == nil {
+		if token, err = a.authorize(ctx); err == nil {
 			err = a.list(ctx, token)
 		}
 	}
@@ -98,8 +98,8 @@ func (a *app) discover(ctx context.Context) error {
 	return nil
 }
 
-// ask opens the consent page for the operator, waits for the response, and exchanges its code for tokens.
-func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
+// authorize opens the consent page for the operator, waits for the response, and exchanges its code for tokens.
+func (a *app) authorize(ctx context.Context) (*oauth2.Token, error) {
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	redirect, err := url.Parse(a.RedirectURL)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := make(chan url.Values, 1)
+	responses := make(chan url.Values, 1)
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := r.URL.Query()
 		if r.URL.Path != redirect.Path || got.Get("state") != state || got.Get("iss") != a.issuer { // not the response to this request
@@ -118,7 +118,7 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 		}
 		fmt.Fprintln(w, "You can close this window and return to the app.")
 		select {
-		case answers <- got:
+		case responses <- got:
 		default: // the response came twice
 		}
 	})}
@@ -129,7 +129,7 @@ func (a *app) ask(ctx context.Context) (*oauth2.Token, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case got := <-answers:
+	case got := <-responses:
 		if code := got.Get("error"); code != "" {
 			return nil, fmt.Errorf("%s: %s", code, got.Get("error_description"))
 		}

@@ -90,14 +90,14 @@ func (w *Env) keys(names ...string) caller.Keys {
 }
 
 // Server verifies the calls of the gateway and of the named peers.
-func (w *Env) Server(answers *idemstore.Store, peers ...string) *httpx.Server {
+func (w *Env) Server(idempotency *idemstore.Store, peers ...string) *httpx.Server {
 	w.T.Helper()
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	return &httpx.Server{
-		Service: w.service, Contract: spec, Idem: answers,
+		Service: w.service, Contract: spec, Idempotency: idempotency,
 		Verifier: &caller.Verifier{Self: w.service, Keys: w.keys(append(peers, "gateway")...)},
 	}
 }
@@ -115,8 +115,8 @@ func (w *Env) Pages() *page.Codec {
 // Header is a request header, as "Name: value"; without a value it is removed.
 type Header string
 
-// Answer is a received response.
-type Answer struct {
+// Response is a received response.
+type Response struct {
 	T      *testing.T
 	Status int
 	Header http.Header
@@ -124,7 +124,7 @@ type Answer struct {
 }
 
 // Send sends a request as the service peer would, on behalf of the caller in ctx.
-func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...Header) Answer {
+func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...Header) Response {
 	w.T.Helper()
 	req := httptest.NewRequestWithContext(context.WithoutCancel(ctx), method, target, strings.NewReader(body))
 	if body != "" {
@@ -149,7 +149,7 @@ func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, targe
 	if strings.HasPrefix(target, "/api/v1/") {
 		checker.Check(w.T, req, res, rec.Body.Bytes())
 	}
-	return Answer{T: w.T, Status: res.StatusCode, Header: res.Header, Body: rec.Body.Bytes()}
+	return Response{T: w.T, Status: res.StatusCode, Header: res.Header, Body: rec.Body.Bytes()}
 }
 
 // Sign signs req as a request that the service peer sends on behalf of the caller in ctx.
@@ -164,7 +164,7 @@ func (w *Env) Sign(ctx context.Context, req *http.Request, peer string) {
 }
 
 // Is fails the test unless the answer has the status and, when given, the error code and the field.
-func (a Answer) Is(status int, codeAndField ...string) {
+func (a Response) Is(status int, codeAndField ...string) {
 	a.T.Helper()
 	var e struct {
 		Error struct{ Code, Param string }
@@ -177,7 +177,7 @@ func (a Answer) Is(status int, codeAndField ...string) {
 }
 
 // Decode reads the body as a client would.
-func Decode[T any](a Answer) T {
+func Decode[T any](a Response) T {
 	a.T.Helper()
 	var v T
 	if err := json.Unmarshal(a.Body, &v); err != nil {
@@ -198,7 +198,7 @@ func LargestMetadata() string {
 
 // Walk reads a list to its end, with at most limit rows a page, and returns the ids of its rows and the size of each
 // page in bytes. It fails the test when a page is empty, has more rows than limit, or is larger than a page may be.
-func (w *Env) Walk(get func(query string) Answer, limit int) (ids []string, sizes []int) {
+func (w *Env) Walk(get func(query string) Response, limit int) (ids []string, sizes []int) {
 	w.T.Helper()
 	for next := ""; ; {
 		a := get(fmt.Sprint("limit=", limit) + next)
@@ -211,7 +211,7 @@ func (w *Env) Walk(get func(query string) Answer, limit int) (ids []string, size
 		rows := 0
 		for _, row := range p.Data {
 			rows += len(row)
-			ids = append(ids, Decode[struct{ ID string }](Answer{T: w.T, Body: row}).ID)
+			ids = append(ids, Decode[struct{ ID string }](Response{T: w.T, Body: row}).ID)
 		}
 		sizes = append(sizes, rows)
 		if len(p.Data) > limit || rows > page.MaxBytes && len(p.Data) > 1 || p.More && len(p.Data) == 0 || p.More != (p.Next != nil) {

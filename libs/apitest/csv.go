@@ -12,13 +12,13 @@ import (
 
 // SameRows fails the test unless a CSV has exactly the rows of a JSON list, each cell with the value of the property that
 // its column names.
-func SameRows(t testing.TB, answer []byte, list []json.RawMessage) {
+func SameRows(t testing.TB, body []byte, list []json.RawMessage) {
 	t.Helper()
-	records, err := csv.NewReader(bytes.NewReader(answer)).ReadAll()
+	records, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
 	if err != nil || len(records) != len(list)+1 {
 		t.Fatalf("%d records for %d rows: %v", len(records), len(list), err)
 	}
-	if bytes.HasPrefix(answer, []byte("\xef\xbb\xbf")) || !bytes.HasSuffix(answer, []byte("\r\n")) {
+	if bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) || !bytes.HasSuffix(body, []byte("\r\n")) {
 		t.Error("the CSV begins with a byte order mark, or its last line does not end")
 	}
 	for i, row := range list {

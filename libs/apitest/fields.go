@@ -11,13 +11,13 @@ import (
 // Written checks that every field of a resource is stored and answered: sent has each field of the generated body B, and
 // the answer has each of them with the value that was sent. except names the fields that are answered in another form,
 // or that cannot be sent together with the others.
-func Written[B any](t *testing.T, sent string, answer []byte, except ...string) {
+func Written[B any](t *testing.T, sent string, body []byte, except ...string) {
 	t.Helper()
 	var want, got map[string]any
 	if err := json.Unmarshal([]byte(sent), &want); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(answer, &got); err != nil {
+	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names[B]() {

@@ -36,7 +36,7 @@ func somebody() caller.Caller {
 	}
 }
 
-func TestVerifyGivesBackWhoWasSigned(t *testing.T) {
+func TestVerifyReturnsTheSignedCaller(t *testing.T) {
 	t.Parallel()
 	c := somebody()
 	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k2:"+two+";k1:"+one)}

@@ -213,7 +213,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestAnswersStayBounded(t *testing.T) {
+func TestErrorFieldsAreBounded(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
 	var b strings.Builder
@@ -241,7 +241,7 @@ func TestAnswersStayBounded(t *testing.T) {
 // A body needs about its own size in memory wherever it has many values, because the contract reads few of them. The
 // other tests, which are parallel, wait meanwhile.
 // The test is not parallel, as it measures the memory of the whole process.
-func TestManyValuesHoldLittle(t *testing.T) {
+func TestManyValuesUseLittleMemory(t *testing.T) {
 	op := load(t).Operation("createOrder")
 	many := func(one string) string { return strings.Repeat(one+",", (1<<20-100)/(len(one)+1)) + one }
 	for name, body := range map[string]string{
@@ -265,7 +265,7 @@ func TestManyValuesHoldLittle(t *testing.T) {
 
 // Only a few large bodies are parsed at a time, even when many arrive at the same time. The test is not parallel because it
 // measures the memory of the whole process.
-func TestManyLargeBodiesHoldLittle(t *testing.T) {
+func TestManyLargeBodiesUseLittleMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var b strings.Builder
 	for i := 0; b.Len() < 1<<20-64; i++ {

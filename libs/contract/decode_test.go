@@ -61,7 +61,7 @@ func TestDecode(t *testing.T) {
 }
 
 // A name that differs from the contract's only in case is another field, also in nested objects.
-func TestDecodeTakesNamesToTheLetter(t *testing.T) {
+func TestDecodeMatchesNamesExactly(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
 	var got order
@@ -95,7 +95,7 @@ func TestDecodeWritesPlainText(t *testing.T) {
 }
 
 // Nothing is left out when an alternative has no bound.
-func TestDecodeKeepsWhatHasNoBound(t *testing.T) {
+func TestDecodePreservesUnboundedValues(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
 	sent := map[string]string{}

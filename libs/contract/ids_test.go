@@ -13,7 +13,7 @@ import (
 
 // The contract says for each id in a body which kind it has. Paths and filters take any text, and an id of another kind
 // finds nothing there.
-func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
+func TestIDsInBodiesStateTheirKind(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {

@@ -157,14 +157,14 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 			return err
 		}
 	}
-	if err := l.answer(op, yamldoc.Child(yamldoc.Child(node, "responses"), strconv.Itoa(op.Success))); err != nil {
+	if err := l.response(op, yamldoc.Child(yamldoc.Child(node, "responses"), strconv.Itoa(op.Success))); err != nil {
 		return err
 	}
 	return l.requestBody(op, yamldoc.Child(node, "requestBody"), ptr+"/requestBody")
 }
 
-// answer finds out whether the 2xx answer holds a person's data. That of an internal call is stored nowhere.
-func (l *loader) answer(op *Operation, node *yaml.Node) error {
+// response finds out whether the 2xx answer holds a person's data. That of an internal call is stored nowhere.
+func (l *loader) response(op *Operation, node *yaml.Node) error {
 	if l.service != "" {
 		return nil
 	}

@@ -72,7 +72,7 @@ func (p *parser) children(parent jsontext.Kind, s *shape) ([]node, error) {
 		if err := p.fill(&child, raw, sub); err != nil {
 			return nil, err
 		}
-		if s.keeps(child.key, len(p.stack)-mark) {
+		if s.needs(child.key, len(p.stack)-mark) {
 			p.stack = append(p.stack, child)
 		}
 	}

@@ -96,10 +96,10 @@ func (s *shape) types(n *yaml.Node) {
 	}
 }
 
-// keeps reports whether another child of a value is needed after before kept ones. Children beyond the contract's bound
+// needs reports whether another child of a value is needed after before kept ones. Children beyond the contract's bound
 // are not needed, except as many as it takes to report the excess and a hundred errors. Without a bound all are needed;
 // a value that must not have children needs none.
-func (s *shape) keeps(key string, before int) bool {
+func (s *shape) needs(key string, before int) bool {
 	switch {
 	case s == nil || !s.parent:
 		return false

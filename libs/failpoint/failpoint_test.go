@@ -12,7 +12,7 @@ import (
 
 // A build with the tag crashes at the step that the environment names, at the given pass. A build without the tag does not, and
 // contains neither the names of the steps nor that of the variable.
-func TestHere(t *testing.T) {
+func TestBuildWithTheTagCrashes(t *testing.T) {
 	t.Parallel()
 	tagged, plain := build(t, "-tags", "failpoints"), build(t)
 	for _, tc := range []struct {

@@ -106,9 +106,9 @@ func RequestID(c *gin.Context) string { return c.Writer.Header().Get(headerReque
 // outside distinguishes a failure of a dependency of the service from an internal error. libs/pg marks its errors with
 // Unavailable.
 func outside(err error, internal *apperr.Error) *apperr.Error {
-	var called interface{ Unavailable() bool }
+	var dependency interface{ Unavailable() bool }
 	switch {
-	case errors.As(err, &called) && called.Unavailable():
+	case errors.As(err, &dependency) && dependency.Unavailable():
 		return apperr.ErrUnavailable.WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apperr.ErrTimeout.WithCause(err)

@@ -37,7 +37,7 @@ var errNone = apperr.New(apperr.NotFound, "customer_not_found", "Customer not fo
 // record is the idempotency table of one test: key → fingerprint and answer.
 type record struct {
 	fingerprint [32]byte
-	reply       idem.Reply
+	response    idem.Response
 }
 
 // testService is a customers service with one customer, and what a test needs to call it.
@@ -57,7 +57,7 @@ type testService struct {
 	log     bytes.Buffer
 }
 
-func (d *testService) Check(ctx context.Context) (*idem.Reply, error) {
+func (d *testService) Check(ctx context.Context) (*idem.Response, error) {
 	d.checks++
 	req, _ := idem.RequestFrom(ctx)
 	rec, ok := d.records[req.Key]
@@ -67,8 +67,8 @@ func (d *testService) Check(ctx context.Context) (*idem.Reply, error) {
 	case rec.fingerprint != req.Fingerprint:
 		return nil, apperr.ErrMismatch
 	}
-	reply := rec.reply
-	return &reply, nil
+	response := rec.response
+	return &response, nil
 }
 
 func (d *testService) existing(_ context.Context, id string) error {
@@ -104,7 +104,7 @@ func (d *testService) write(c *gin.Context, status int, location string) error {
 	if err := httpx.IfMatch(c).Check(3); err != nil {
 		return err
 	}
-	reply := idem.Reply{Status: status, Location: location, ETag: `"3"`, Body: []byte(customer)}
+	response := idem.Response{Status: status, Location: location, ETag: `"3"`, Body: []byte(customer)}
 	if req, ok := idem.RequestFrom(ctx); ok {
 		found, err := d.Check(ctx)
 		if err != nil {
@@ -114,10 +114,10 @@ func (d *testService) write(c *gin.Context, status int, location string) error {
 			found.Replayed = true
 			return httpx.Send(c, *found)
 		}
-		reply.ExpiresAt = time.Unix(1_800_000_000, 0)
-		d.records[req.Key] = record{req.Fingerprint, reply}
+		response.ExpiresAt = time.Unix(1_800_000_000, 0)
+		d.records[req.Key] = record{req.Fingerprint, response}
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, response)
 }
 
 // routes are the handlers of customers' operations on customers; the others answer that they failed.
@@ -200,7 +200,7 @@ func open(t *testing.T) *testService {
 func (d *testService) mount(routes map[string]httpx.Route) {
 	d.t.Helper()
 	s := &httpx.Server{
-		Service: "customers", Contract: d.spec, Idem: d,
+		Service: "customers", Contract: d.spec, Idempotency: d,
 		Verifier: &caller.Verifier{Self: "customers", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: d.secret}}}},
 	}
 	e := httpx.NewEngine("https://booking.test")

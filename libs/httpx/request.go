@@ -129,12 +129,12 @@ func readAll(r io.Reader, most int64, reserve func(n int64) error) ([]byte, erro
 // readError returns the answer when a body cannot be read. The reader may return an *apperr.Error of its own.
 func readError(err error) error {
 	var tooLarge *http.MaxBytesError
-	var answer *apperr.Error
+	var apiErr *apperr.Error
 	switch {
 	case errors.As(err, &tooLarge):
 		return ErrTooLarge
-	case errors.As(err, &answer):
-		return answer
+	case errors.As(err, &apiErr):
+		return apiErr
 	default:
 		return contract.ErrMalformed.WithMessage("The body could not be read completely.").WithCause(err)
 	}

@@ -38,19 +38,19 @@ type Route struct {
 	Allow Handler
 }
 
-// IdemChecker finds the stored answer of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
+// IdempotencyChecker finds the stored answer of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
 // the key was used for another request. *idemstore.Store implements it.
-type IdemChecker interface {
-	Check(ctx context.Context) (*idem.Reply, error)
+type IdempotencyChecker interface {
+	Check(ctx context.Context) (*idem.Response, error)
 }
 
 // Server mounts the operations of one service.
 type Server struct {
-	Service  string // x-service in the contract
-	Contract *contract.Contract
-	Verifier *caller.Verifier
-	Idem     IdemChecker      // nil in a service without writes
-	Now      func() time.Time // nil is time.Now
+	Service     string // x-service in the contract
+	Contract    *contract.Contract
+	Verifier    *caller.Verifier
+	Idempotency IdempotencyChecker // nil in a service without writes
+	Now         func() time.Time   // nil is time.Now
 }
 
 // Mount registers each of the service's operations under /api/v1. routes is keyed by operationId. A missing operation,
@@ -213,7 +213,7 @@ func (s *Server) validate(route Route, checks ...Handler) Handler {
 
 // refuse responds with the error of a failed validation, unless a stored answer or a missing resource comes first.
 func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
-	if answered, err := s.replay(c); answered || err != nil {
+	if responded, err := s.replay(c); responded || err != nil {
 		return err
 	}
 	if route.Exists != nil {
@@ -265,7 +265,7 @@ func (s *Server) handle(route Route) Handler {
 		if err == nil || !early(err) {
 			return err
 		}
-		if answered, stored := s.replay(c); answered || stored != nil {
+		if responded, stored := s.replay(c); responded || stored != nil {
 			return stored
 		}
 		return err
@@ -273,18 +273,18 @@ func (s *Server) handle(route Route) Handler {
 }
 
 // replay responds with the stored reply of the request's key, if there is one, and ends the request.
-func (s *Server) replay(c *gin.Context) (answered bool, err error) {
+func (s *Server) replay(c *gin.Context) (responded bool, err error) {
 	ctx := c.Request.Context()
-	if _, ok := idem.RequestFrom(ctx); !ok || s.Idem == nil {
+	if _, ok := idem.RequestFrom(ctx); !ok || s.Idempotency == nil {
 		return false, nil
 	}
-	reply, err := s.Idem.Check(ctx)
-	if err != nil || reply == nil {
+	res, err := s.Idempotency.Check(ctx)
+	if err != nil || res == nil {
 		return false, err
 	}
 	c.Abort()
-	reply.Replayed = true
-	return true, Send(c, *reply)
+	res.Replayed = true
+	return true, Send(c, *res)
 }
 
 // early reports whether a handler may return this error before it reads the idempotency record. A stored answer of the

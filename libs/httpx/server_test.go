@@ -22,7 +22,7 @@ import (
 
 const good = `{"first_name":"Ada","email":"a@b.co"}`
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	t.Parallel()
 	big := `{"first_name":"` + strings.Repeat("a", 1<<20) + `"}`
 	for _, tc := range []struct {
@@ -177,8 +177,8 @@ func TestReplayIsSentAsStored(t *testing.T) {
 	d := open(t)
 	key := []string{"Idempotency-Key", "k"}
 	first := d.call("POST", httpx.Base+"/customers", good, key...)
-	if first.Header.Get("Idempotent-Replayed") != "" || first.Header.Get(httpx.HeaderIdemExpires) != "1800000000" ||
-		first.Header.Get(httpx.HeaderIdemCache) != "no" { // the customer resource is personal
+	if first.Header.Get("Idempotent-Replayed") != "" || first.Header.Get(httpx.HeaderIdempotencyExpires) != "1800000000" ||
+		first.Header.Get(httpx.HeaderIdempotencyCache) != "no" { // the customer resource is personal
 		t.Errorf("first: %v", first.Header)
 	}
 	again := d.call("POST", httpx.Base+"/customers", ` {"email":"a@b.co", "first_name":"Ada"}`, key...)
@@ -343,7 +343,7 @@ func TestLogLine(t *testing.T) {
 	}
 }
 
-func TestMountWantsExactlyTheContract(t *testing.T) {
+func TestMountRequiresExactlyTheContract(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(document(t))
 	if err != nil {

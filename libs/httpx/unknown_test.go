@@ -46,7 +46,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 
 // Unknown fields are refused together with other errors of the body: after errors of the path, and after the known
 // fields.
-func TestStrictSaysTheNearestField(t *testing.T) {
+func TestStrictNamesTheNearestField(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	res := d.call("POST", httpx.Base+"/customers", `{"fristname":1,"email":"x","mail":2}`, "Prefer", "handling=strict")
@@ -73,7 +73,7 @@ func TestStrictSaysTheNearestField(t *testing.T) {
 }
 
 // A replay returns the first answer whatever the request prefers now, because the body is not validated again.
-func TestReplaySaysNothingOfUnknownFields(t *testing.T) {
+func TestReplayOmitsUnknownFields(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	path, odd := httpx.Base+"/customers/"+known, `{"mail":1}`

@@ -16,14 +16,14 @@ const eraseBatch = 20
 // Erase replaces the stored answers about resources by what erase leaves of them. The records stay: a repetition of the
 // request answers the erased body and has no second effect.
 func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error {
-	type answer struct {
+	type storedResponse struct {
 		CredentialID, Key string
 		Secret            bool
 		Body              []byte
 	}
-	var last answer
+	var last storedResponse
 	for {
-		list, err := pg.Many(ctx, tx, pgx.RowToStructByName[answer], `
+		list, err := pg.Many(ctx, tx, pgx.RowToStructByName[storedResponse], `
 			select credential_id, key, secret, body from idempotency_keys
 			where tenant_id = @tenant and livemode = @live and resource_id = any(@resources) and body is not null
 			  and (credential_id, key) > (@credential, @key)

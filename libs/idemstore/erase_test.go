@@ -25,11 +25,11 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &idemstore.Store{DB: db.App, Box: box, Now: time.Now}
-	answer := func(ctx context.Context, key, resource string, secret bool) idem.Reply {
+	respond := func(ctx context.Context, key, resource string, secret bool) idem.Response {
 		t.Helper()
 		ctx = idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint("POST", "/x", "", nil), Secret: secret})
-		r, err := runOn(ctx, s, func(context.Context, pg.Tx) (idem.Reply, error) {
-			return idem.Reply{Status: 201, Location: "/x", ETag: `"1"`, Resource: resource, Body: []byte("person " + resource)}, nil
+		r, err := runOn(ctx, s, func(context.Context, pg.Tx) (idem.Response, error) {
+			return idem.Response{Status: 201, Location: "/x", ETag: `"1"`, Resource: resource, Body: []byte("person " + resource)}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -41,12 +41,12 @@ func TestErase(t *testing.T) {
 	others := caller.With(ctx, second)
 	const many = 45 // several batches
 	for i := range many {
-		answer(ctx, fmt.Sprint("k", i), "a", false)
+		respond(ctx, fmt.Sprint("k", i), "a", false)
 	}
-	answer(others, "k0", "a", true)
-	answer(ctx, "b", "b", false)
-	answer(ctx, "c", "c", false)
-	answer(pg.OtherMode(ctx), "k0", "a", false)
+	respond(others, "k0", "a", true)
+	respond(ctx, "b", "b", false)
+	respond(ctx, "c", "c", false)
+	respond(pg.OtherMode(ctx), "k0", "a", false)
 	erase := func(body []byte) ([]byte, error) {
 		return []byte(strings.Replace(string(body), "person", "erased", 1)), nil
 	}
@@ -55,14 +55,14 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range many {
-		r := answer(ctx, fmt.Sprint("k", i), "a", false)
+		r := respond(ctx, fmt.Sprint("k", i), "a", false)
 		if string(r.Body) != "erased a" || !r.Replayed || r.Status != 201 || r.Location != "/x" || r.ETag != `"1"` || r.ExpiresAt.IsZero() {
 			t.Errorf("k%d: %+v %s", i, r, r.Body)
 		}
 	}
-	for want, r := range map[string]idem.Reply{
-		"erased a": answer(others, "k0", "a", true), "erased b": answer(ctx, "b", "b", false),
-		"person c": answer(ctx, "c", "c", false), "person a": answer(pg.OtherMode(ctx), "k0", "a", false),
+	for want, r := range map[string]idem.Response{
+		"erased a": respond(others, "k0", "a", true), "erased b": respond(ctx, "b", "b", false),
+		"person c": respond(ctx, "c", "c", false), "person a": respond(pg.OtherMode(ctx), "k0", "a", false),
 	} {
 		if string(r.Body) != want || !r.Replayed {
 			t.Errorf("%q, want %q", r.Body, want)
@@ -72,7 +72,7 @@ func TestErase(t *testing.T) {
 	err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return s.Erase(ctx, tx, []string{"c"}, func([]byte) ([]byte, error) { return nil, boom })
 	})
-	if r := answer(ctx, "c", "c", false); !errors.Is(err, boom) || string(r.Body) != "person c" {
+	if r := respond(ctx, "c", "c", false); !errors.Is(err, boom) || string(r.Body) != "person c" {
 		t.Errorf("%v, %s", err, r.Body)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/reseal"
 )
 
-// sealedAnswer is a stored answer that holds a secret.
-type sealedAnswer struct {
+// sealedResponse is a stored answer that holds a secret.
+type sealedResponse struct {
 	Tenant     ids.Tenant `db:"tenant_id"`
 	Livemode   bool
 	Credential string `db:"credential_id"`
@@ -25,9 +25,9 @@ type sealedAnswer struct {
 
 // Reseal seals the stored answers that hold a secret under the first key of box. db has the worker role.
 func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
-	return reseal.Run(ctx, db, box, reseal.Column[sealedAnswer]{
-		Name: "idempotency_keys", Next: nextAnswers, Put: putAnswers,
-		Sealed: func(r sealedAnswer) (text, bound []byte, name string) {
+	return reseal.Run(ctx, db, box, reseal.Column[sealedResponse]{
+		Name: "idempotency_keys", Next: nextResponses, Put: putResponses,
+		Sealed: func(r sealedResponse) (text, bound []byte, name string) {
 			mode := caller.ModeOf(r.Livemode)
 			name = fmt.Sprintf("key %q of %s", r.Key, r.Credential)
 			return r.Body, boundTo(caller.Caller{Tenant: r.Tenant, Mode: mode, Credential: r.Credential}, r.Key), name
@@ -35,9 +35,9 @@ func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error
 	}, out)
 }
 
-func nextAnswers(ctx context.Context, tx pg.Tx, head []byte, after *sealedAnswer, limit int) ([]sealedAnswer, error) {
+func nextResponses(ctx context.Context, tx pg.Tx, head []byte, after *sealedResponse, limit int) ([]sealedResponse, error) {
 	if after == nil {
-		after = &sealedAnswer{} // every key comes after the empty one
+		after = &sealedResponse{} // every key comes after the empty one
 	}
 	rows, err := tx.Query(ctx, `
 		select tenant_id, livemode, credential_id, key, body from idempotency_keys
@@ -47,14 +47,14 @@ func nextAnswers(ctx context.Context, tx pg.Tx, head []byte, after *sealedAnswer
 	if err != nil {
 		return nil, fmt.Errorf("read sealed answers: %w", err)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[sealedAnswer])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[sealedResponse])
 	if err != nil {
 		return nil, fmt.Errorf("read sealed answers: %w", err)
 	}
 	return list, nil
 }
 
-func putAnswers(ctx context.Context, tx pg.Tx, list []sealedAnswer, texts [][]byte) error {
+func putResponses(ctx context.Context, tx pg.Tx, list []sealedResponse, texts [][]byte) error {
 	b := &pgx.Batch{}
 	for i, r := range list {
 		b.Queue(`update idempotency_keys set body = $5 where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,

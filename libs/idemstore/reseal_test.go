@@ -49,21 +49,21 @@ func (w *writer) Write(b []byte) (int, error) {
 // without a secret are not changed, and one that no key opens is named and left.
 func TestReseal(t *testing.T) {
 	t.Parallel()
-	const answers = 250
+	const responses = 250
 	before, during, after := boxes(t)
 	db := pgtest.New(t, nil)
 	var spaces []context.Context
-	for i := range answers {
+	for i := range responses {
 		mode := caller.Test
 		if i%2 == 0 {
 			mode = caller.Live
 		}
 		spaces = append(spaces, idem.WithRequest(pgtest.Ctx(t, mode), idem.Request{Key: fmt.Sprint("k", i), Secret: i != 7}))
 	}
-	run := func(ctx context.Context, box *crypt.Box, i int) (idem.Reply, error) {
+	run := func(ctx context.Context, box *crypt.Box, i int) (idem.Response, error) {
 		s := &idemstore.Store{DB: db.App, Box: box, Now: time.Now}
-		return runOn(ctx, s, func(context.Context, pg.Tx) (idem.Reply, error) {
-			return idem.Reply{Status: 201, Body: fmt.Appendf(nil, `{"secret":%d}`, i)}, nil
+		return runOn(ctx, s, func(context.Context, pg.Tx) (idem.Response, error) {
+			return idem.Response{Status: 201, Body: fmt.Appendf(nil, `{"secret":%d}`, i)}, nil
 		})
 	}
 	for i, ctx := range spaces {
@@ -88,8 +88,8 @@ func TestReseal(t *testing.T) {
 			t.Fatalf("answer %d without the old key: %+v, %v", i, got, err)
 		}
 	}
-	lost := idem.WithRequest(pgtest.Ctx(t, caller.Test), idem.Request{Key: "lost", Secret: true})
-	if _, err := run(lost, before, 0); err != nil {
+	unreadable := idem.WithRequest(pgtest.Ctx(t, caller.Test), idem.Request{Key: "lost", Secret: true})
+	if _, err := run(unreadable, before, 0); err != nil {
 		t.Fatal(err)
 	}
 	out = &writer{}

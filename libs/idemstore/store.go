@@ -30,10 +30,10 @@ type Store struct {
 // answer that render makes of its result, commit together. A request whose key is still in use waits for the first one, up
 // to the lock time-out. The verb may run twice when the database reports a deadlock, so it must touch nothing but tx.
 func Run[T any](
-	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Reply, error),
-) (idem.Reply, error) {
+	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
+) (idem.Response, error) {
 	req, keyed := idem.RequestFrom(ctx)
-	var out idem.Reply
+	var out idem.Response
 	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if keyed {
 			prior, _, err := s.claim(ctx, tx, req)
@@ -51,14 +51,14 @@ func Run[T any](
 		}
 		out.Secret = req.Secret
 		out.ExpiresAt = s.Now().Add(idem.Lifetime)
-		return s.keep(ctx, tx, req, out)
+		return s.save(ctx, tx, req, out)
 	})
 	return out, err
 }
 
 // Check finds the stored answer for a request that failed before its transaction: a finished record of the same key is a
 // replay or a mismatch. Without an answer it returns nil, nil.
-func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
+func (s *Store) Check(ctx context.Context) (*idem.Response, error) {
 	req, ok := idem.RequestFrom(ctx)
 	if !ok {
 		return nil, nil
@@ -76,7 +76,7 @@ func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 // Claim keeps the request's key from being used by any other request, from the commit of tx on: an operation of several
 // transactions calls it first in the first one, and Run in the last one stores the answer. operation is what the same request has
 // begun before and not finished, "" for nothing; answered says that it was answered before. Without a key it does nothing.
-func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error) {
+func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, responded bool, err error) {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
 		return "", false, nil
@@ -144,7 +144,7 @@ func (s *Store) Release(ctx context.Context, tx pg.Tx) error {
 
 // claim inserts the key's row, or takes over an expired one or one that the same request has claimed before, whose operation it
 // returns. It waits while another transaction holds the row.
-func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *idem.Reply, operation string, err error) {
+func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *idem.Response, operation string, err error) {
 	c := caller.FromContext(ctx)
 	now := s.Now()
 	rows, err := tx.Query(ctx, `
@@ -198,7 +198,7 @@ func (s *Store) record(ctx context.Context, q pg.Q, req idem.Request) (record, e
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[record])
 }
 
-func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem.Reply, error) {
+func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem.Response, error) {
 	if [32]byte(rec.Fingerprint) != req.Fingerprint {
 		return nil, apperr.ErrMismatch
 	}
@@ -213,13 +213,13 @@ func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem
 		}
 		body = plain
 	}
-	return &idem.Reply{
+	return &idem.Response{
 		Status: *rec.Status, Location: rec.Location, ETag: rec.ETag, Body: body,
 		Replayed: true, ExpiresAt: rec.ExpiresAt, Secret: rec.Secret,
 	}, nil
 }
 
-func (s *Store) keep(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Reply) error {
+func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Response) error {
 	body := r.Body
 	if r.Secret {
 		sealed, err := s.Box.Seal(body, aad(ctx, req.Key))
@@ -248,9 +248,9 @@ func Sweep(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "idempotency_keys")
 }
 
-func deref(r *idem.Reply) idem.Reply {
+func deref(r *idem.Response) idem.Response {
 	if r == nil {
-		return idem.Reply{}
+		return idem.Response{}
 	}
 	return *r
 }

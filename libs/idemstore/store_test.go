@@ -32,21 +32,21 @@ func with(ctx context.Context, key, body string) context.Context {
 }
 
 // effect inserts an inbox row, so that the rows count how often the verb was committed.
-func effect(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+func effect(ctx context.Context, tx pg.Tx) (idem.Response, error) {
 	c := caller.FromContext(ctx)
 	id := ids.New[ids.EventPrefix]()
 	_, err := tx.Exec(ctx, `insert into inbox values ($1, $2, 'test', $3, now())`, c.Tenant, c.Live(), id)
-	return idem.Reply{Status: 201, Location: "/api/v1/x/" + id.String(), Body: []byte(`{"id":"` + id.String() + `"}`)}, err
+	return idem.Response{Status: 201, Location: "/api/v1/x/" + id.String(), Body: []byte(`{"id":"` + id.String() + `"}`)}, err
 }
 
 func store(db *pgtest.DB) *idemstore.Store { return &idemstore.Store{DB: db.App, Now: time.Now} }
 
 // runOn runs a verb that makes its answer itself.
-func runOn(ctx context.Context, s *idemstore.Store, verb func(ctx context.Context, tx pg.Tx) (idem.Reply, error)) (idem.Reply, error) {
-	return idemstore.Run(ctx, s, verb, func(_ context.Context, r idem.Reply) (idem.Reply, error) { return r, nil })
+func runOn(ctx context.Context, s *idemstore.Store, verb func(ctx context.Context, tx pg.Tx) (idem.Response, error)) (idem.Response, error) {
+	return idemstore.Run(ctx, s, verb, func(_ context.Context, r idem.Response) (idem.Response, error) { return r, nil })
 }
 
-func TestTwentyAtOnceHappenOnce(t *testing.T) {
+func TestTwentyConcurrentRequestsHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{"a":1}`)
@@ -55,7 +55,7 @@ func TestTwentyAtOnceHappenOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range bodies {
 		wg.Go(func() {
-			r, err := runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+			r, err := runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Response, error) {
 				ran.Add(1)
 				return effect(ctx, tx)
 			})
@@ -115,7 +115,7 @@ func TestAnErrorFreesTheKey(t *testing.T) {
 	db := pgtest.New(t, nil)
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
 	boom := errors.New("boom")
-	if _, err := runOn(ctx, store(db), func(context.Context, pg.Tx) (idem.Reply, error) { return idem.Reply{}, boom }); !errors.Is(err, boom) {
+	if _, err := runOn(ctx, store(db), func(context.Context, pg.Tx) (idem.Response, error) { return idem.Response{}, boom }); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
 	if r, err := store(db).Check(ctx); r != nil || err != nil {
@@ -147,7 +147,7 @@ func TestAKeyIsFreshAfterADay(t *testing.T) {
 	}
 }
 
-func TestTheSecondWaitsAndThenIsToldToRetry(t *testing.T) {
+func TestSecondRequestWaitsThenGetsRetry(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	impatient, err := pg.Open(t.Context(), db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
@@ -156,7 +156,7 @@ func TestTheSecondWaitsAndThenIsToldToRetry(t *testing.T) {
 	}
 	defer impatient.Close()
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
-	_, err = runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+	_, err = runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Response, error) {
 		second := idemstore.Store{DB: impatient, Now: time.Now}
 		if _, err := runOn(ctx, &second, effect); !errors.Is(err, apperr.ErrInProgress) {
 			t.Errorf("the second got %v while the first ran", err)
@@ -168,7 +168,7 @@ func TestTheSecondWaitsAndThenIsToldToRetry(t *testing.T) {
 	}
 }
 
-func TestSecretAnswersAreSealedAtRest(t *testing.T) {
+func TestSecretResponsesAreSealedAtRest(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	box, err := crypt.NewBox("k1:" + strings.Repeat("ab", 32))
@@ -178,8 +178,8 @@ func TestSecretAnswersAreSealedAtRest(t *testing.T) {
 	s := store(db)
 	s.Box = box
 	ctx := idem.WithRequest(pgtest.Ctx(t, caller.Test), idem.Request{Key: "k", Secret: true})
-	verb := func(context.Context, pg.Tx) (idem.Reply, error) {
-		return idem.Reply{Status: 201, Body: []byte(`{"secret":"whsec_visible"}`)}, nil
+	verb := func(context.Context, pg.Tx) (idem.Response, error) {
+		return idem.Response{Status: 201, Body: []byte(`{"secret":"whsec_visible"}`)}, nil
 	}
 	for i := range 2 {
 		got, err := runOn(ctx, s, verb)
@@ -228,9 +228,9 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Now = time.Now
-	for i, kept := range []bool{true, false, false} {
-		if r, err := s.Check(with(ctx, fmt.Sprint(i), `{}`)); err != nil || (r != nil) != kept {
-			t.Errorf("record %d: %v, %v; want it kept: %v", i, r, err, kept)
+	for i, stored := range []bool{true, false, false} {
+		if r, err := s.Check(with(ctx, fmt.Sprint(i), `{}`)); err != nil || (r != nil) != stored {
+			t.Errorf("record %d: %v, %v; want it kept: %v", i, r, err, stored)
 		}
 	}
 	if left := records(t, db, ctx); left != 1 {
@@ -255,12 +255,12 @@ func TestOperationOfAKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	claims := func(ctx context.Context, wantOperation string, wantAnswered bool, begin string) {
+	claims := func(ctx context.Context, wantOperation string, wantResponded bool, begin string) {
 		t.Helper()
 		tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			operation, answered, err := s.Claim(ctx, tx)
-			if operation != wantOperation || answered != wantAnswered {
-				t.Errorf("operation %q, answered %v; want %q, %v", operation, answered, wantOperation, wantAnswered)
+			operation, responded, err := s.Claim(ctx, tx)
+			if operation != wantOperation || responded != wantResponded {
+				t.Errorf("operation %q, answered %v; want %q, %v", operation, responded, wantOperation, wantResponded)
 			}
 			if err != nil || begin == "" {
 				return err

@@ -19,7 +19,7 @@ import (
 
 // Messages that wait are handled together, in order per key; a failed batch has no effect and is handled message by
 // message; a restarted consumer begins after the handled messages.
-func TestTogether(t *testing.T) {
+func TestBatches(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		s := prepare(t, brokers)
@@ -35,7 +35,7 @@ func TestTogether(t *testing.T) {
 			}
 		}
 		s.produce(t, msgs...)
-		var alone, together seen
+		var alone, batched seen
 		var mu sync.Mutex
 		batches := 0
 		handle := func(_ context.Context, m kafkax.Message) error { alone.add(m.Key + "=" + string(m.Value)); return nil }
@@ -47,17 +47,17 @@ func TestTogether(t *testing.T) {
 			batches++
 			mu.Unlock()
 			for _, m := range list {
-				together.add(m.Key + "=" + string(m.Value))
+				batched.add(m.Key + "=" + string(m.Value))
 			}
 			return nil
 		}
 		grouped := func(c *kafkax.Consumer) { c.HandleBatch = batch }
 		stop := s.consume(t, handle, grouped)
-		count := func() int { return len(alone.all()) + len(together.all()) }
+		count := func() int { return len(alone.all()) + len(batched.all()) }
 		eventually(t, "all have come", func() bool { return count() >= keys*each })
 		stop()
 		byKey := map[string][]string{}
-		for _, v := range append(together.all(), alone.all()...) {
+		for _, v := range append(batched.all(), alone.all()...) {
 			byKey[v[:2]] = append(byKey[v[:2]], v)
 		}
 		for key, values := range byKey {
@@ -67,7 +67,7 @@ func TestTogether(t *testing.T) {
 			}
 		}
 		mu.Lock()
-		if n := len(together.all()); batches == 0 || n/batches < 2 {
+		if n := len(batched.all()); batches == 0 || n/batches < 2 {
 			t.Errorf("%d messages in %d batches", n, batches)
 		}
 		mu.Unlock()
@@ -79,7 +79,7 @@ func TestTogether(t *testing.T) {
 		before := count()
 		s.consume(t, handle, grouped)
 		s.produce(t, thing("k0", "last"))
-		eventually(t, "the last one", func() bool { return alone.count("k0=last")+together.count("k0=last") == 1 })
+		eventually(t, "the last one", func() bool { return alone.count("k0=last")+batched.count("k0=last") == 1 })
 		if count() != before+1 {
 			t.Errorf("%d came again", count()-before-1)
 		}
@@ -87,7 +87,7 @@ func TestTogether(t *testing.T) {
 }
 
 // With FetchWait a broker keeps messages back until they come together; a single one comes all the same.
-func TestMessagesAreHeldBackAndComeTogether(t *testing.T) {
+func TestHeldBackMessagesArriveInBatches(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		s := prepare(t, brokers)

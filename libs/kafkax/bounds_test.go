@@ -54,7 +54,7 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) {
 		}
 		memtest.Under(t, limit, func() {
 			var got, begun seen
-			together := func(_ context.Context, batch []kafkax.Message) error {
+			handleBatch := func(_ context.Context, batch []kafkax.Message) error {
 				begun.add("")
 				eventually(t, "all partitions have a batch in hand", func() bool { return len(begun.all()) >= partitions })
 				time.Sleep(100 * time.Millisecond) // meanwhile the following messages are fetched in advance
@@ -63,8 +63,8 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) {
 				}
 				return nil
 			}
-			handle := func(ctx context.Context, m kafkax.Message) error { return together(ctx, []kafkax.Message{m}) }
-			stop := s.consume(t, handle, func(c *kafkax.Consumer) { c.HandleBatch = together })
+			handle := func(ctx context.Context, m kafkax.Message) error { return handleBatch(ctx, []kafkax.Message{m}) }
+			stop := s.consume(t, handle, func(c *kafkax.Consumer) { c.HandleBatch = handleBatch })
 			eventually(t, "all have come", func() bool { return len(got.all()) >= messages })
 			stop()
 		})
@@ -168,7 +168,7 @@ func lag(t *testing.T, reg *prometheus.Registry) (sum float64) {
 
 // A Kafka that has lost its topics gets them again: the next writer creates those of the service, and the readers create
 // those that they read; messages that are written then are read. Nothing is restarted.
-func TestTopicsAreMadeAnew(t *testing.T) {
+func TestLostTopicsAreCreatedAgain(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		c := kafkax.Cluster{Brokers: brokers, Prefix: kafkatest.Prefix(t)}
@@ -180,7 +180,7 @@ func TestTopicsAreMadeAnew(t *testing.T) {
 			Cluster: c, Group: "readers", Topics: []string{"things", "others"}, Log: slog.New(slog.DiscardHandler),
 			Handle: func(_ context.Context, m kafkax.Message) error { got.add(string(m.Value)); return nil },
 		}
-		keep(t, kafkax.WithTopics(c, []kafkax.Topic{things, others}, consumer.Run))
+		supervise(t, kafkax.WithTopics(c, []kafkax.Topic{things, others}, consumer.Run))
 		produce := func(value string) {
 			t.Helper()
 			if err := w.Produce(t.Context(), thing("a", value)); err != nil {
@@ -207,8 +207,8 @@ func TestTopicsAreMadeAnew(t *testing.T) {
 	})
 }
 
-// keep restarts work whenever it fails, as a service does, until the test ends.
-func keep(t *testing.T, work func(context.Context) error) {
+// supervise restarts work whenever it fails, as a service does, until the test ends.
+func supervise(t *testing.T, work func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

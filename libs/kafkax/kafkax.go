@@ -257,13 +257,13 @@ func led(topics []kafka.Topic) error {
 // checkLeaders queries the leader of each partition, because a leader knows its partition slightly later than the other brokers
 // do.
 func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
-	ask := map[string][]kafka.OffsetRequest{}
+	requests := map[string][]kafka.OffsetRequest{}
 	for _, t := range topics {
 		for _, p := range t.Partitions {
-			ask[t.Name] = append(ask[t.Name], kafka.LastOffsetOf(p.ID))
+			requests[t.Name] = append(requests[t.Name], kafka.LastOffsetOf(p.ID))
 		}
 	}
-	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: ask})
+	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: requests})
 	if err != nil {
 		return fmt.Errorf("list offsets: %w", err)
 	}

@@ -33,7 +33,7 @@ func TestWriterLosesNothing(t *testing.T) {
 	}
 }
 
-func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
+func TestWriterFailsWithoutABroker(t *testing.T) {
 	t.Parallel()
 	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."})
 	defer w.Close()

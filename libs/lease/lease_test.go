@@ -50,7 +50,7 @@ func TestLease(t *testing.T) {
 }
 
 // An attempt is the current one until another one follows or the operation ends.
-func TestIs(t *testing.T) {
+func TestLeaseOfTheCurrentAttempt(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	first := lease.Lease{}.Take(now, time.Second)

@@ -50,11 +50,11 @@ func StartTracing(ctx context.Context, service, endpoint string) (stop func(cont
 // sampler keeps the spans that its base keeps, and spans that are kept for their result.
 type sampler struct{ sdktrace.Sampler }
 
-type keepKey struct{}
+type sampleKey struct{}
 
 // ShouldSample implements sdktrace.Sampler.
 func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
-	if p.ParentContext.Value(keepKey{}) != nil {
+	if p.ParentContext.Value(sampleKey{}) != nil {
 		return sdktrace.AlwaysSample().ShouldSample(p)
 	}
 	return s.Sampler.ShouldSample(p)
@@ -66,7 +66,7 @@ func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) 
 	if span := trace.SpanFromContext(ctx); span.IsRecording() || !Tracing() {
 		return span, func() {}
 	}
-	_, span = otel.Tracer(scope).Start(context.WithValue(ctx, keepKey{}, true), "", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start))
+	_, span = otel.Tracer(scope).Start(context.WithValue(ctx, sampleKey{}, true), "", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start))
 	return span, func() { span.End() }
 }
 

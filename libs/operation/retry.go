@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnderWay is an UnderWay without a text of its own.
-var ErrUnderWay = &UnderWay{Answer: apperr.ErrInProgress}
+var ErrUnderWay = &UnderWay{Err: apperr.ErrInProgress}
 
 const (
 	// Patience is how long a request waits for another attempt, unless its service says otherwise.
@@ -26,11 +26,11 @@ const (
 
 // UnderWay reports that another request, or a worker, holds what the transaction would change.
 type UnderWay struct {
-	Answer *apperr.Error // when it takes too long
+	Err *apperr.Error // when it takes too long
 }
 
 // Error implements error.
-func (u *UnderWay) Error() string { return u.Answer.Error() }
+func (u *UnderWay) Error() string { return u.Err.Error() }
 
 // Again is the error of a transaction that lacks something. The transaction is run again after Fetch, which runs outside of it.
 type Again struct {
@@ -65,7 +65,7 @@ func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Cont
 		case !errors.As(err, &busy):
 			return err
 		case time.Now().After(until):
-			return busy.Answer
+			return busy.Err
 		default:
 			select {
 			case <-ctx.Done():

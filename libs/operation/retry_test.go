@@ -16,7 +16,7 @@ var errBoom = errors.New("boom")
 // An attempt that is under way is waited for, until it ends or patience does.
 func TestRetryWaits(t *testing.T) {
 	t.Parallel()
-	busy := &operation.UnderWay{Answer: apperr.ErrInProgress.WithMessage("Busy.")}
+	busy := &operation.UnderWay{Err: apperr.ErrInProgress.WithMessage("Busy.")}
 	for name, tc := range map[string]struct {
 		ends time.Duration // after which the other attempt has ended
 		then error
@@ -27,7 +27,7 @@ func TestRetryWaits(t *testing.T) {
 		"with an error":     {0, errBoom, errBoom, 0},
 		"after a while":     {time.Second, nil, nil, time.Second},
 		"with an error too": {time.Second, errBoom, errBoom, time.Second},
-		"too late":          {time.Minute, nil, busy.Answer, 5*time.Second + 50*time.Millisecond},
+		"too late":          {time.Minute, nil, busy.Err, 5*time.Second + 50*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

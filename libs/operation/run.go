@@ -27,13 +27,13 @@ type Operation[T any] interface {
 }
 
 // RefusedError reports that an operation has had no effect.
-type RefusedError struct{ Answer error }
+type RefusedError struct{ Err error }
 
 // Error implements error.
-func (r *RefusedError) Error() string { return r.Answer.Error() }
+func (r *RefusedError) Error() string { return r.Err.Error() }
 
 // Unwrap implements the interface of package errors.
-func (r *RefusedError) Unwrap() error { return r.Answer }
+func (r *RefusedError) Unwrap() error { return r.Err }
 
 // Refused reports whether a service that was called has decided to do nothing. Where it says that such a request is still running,
 // or came before with another body, it may have done something.
@@ -49,7 +49,7 @@ func Refused(err error) bool {
 type Keys interface {
 	// Claim keeps the request's key from being used by any other request, and says what the request has begun before, and
 	// whether it was answered. Begin notes what it begins. Both do nothing without a key.
-	Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error)
+	Claim(ctx context.Context, tx pg.Tx) (operation string, responded bool, err error)
 	Begin(ctx context.Context, tx pg.Tx, operation string)
 	// Release takes the claim of a request back.
 	Release(ctx context.Context, tx pg.Tx) error
@@ -91,11 +91,11 @@ func Resume[T any](ctx context.Context, r Runner, op Operation[T]) error {
 }
 
 func run[T any](ctx context.Context, r Runner, op Operation[T], write Write[T]) error {
-	done, answered, err := begin(ctx, r, op)
+	done, responded, err := begin(ctx, r, op)
 	if err != nil {
 		return err
 	}
-	if answered {
+	if responded {
 		return write(ctx, func(context.Context, pg.Tx) (none T, err error) { return none, ErrUnderWay }) // unless it expires just now
 	}
 	if done {
@@ -114,11 +114,11 @@ func run[T any](ctx context.Context, r Runner, op Operation[T], write Write[T]) 
 	return err
 }
 
-func begin[T any](ctx context.Context, r Runner, op Operation[T]) (done, answered bool, err error) {
+func begin[T any](ctx context.Context, r Runner, op Operation[T]) (done, responded bool, err error) {
 	err = r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		begun, prior, err := r.Keys.Claim(ctx, tx)
 		if err != nil || prior {
-			answered = prior
+			responded = prior
 			return err
 		}
 		if known := op.Name(); begun == "" && known != "" {
@@ -134,7 +134,7 @@ func begin[T any](ctx context.Context, r Runner, op Operation[T]) (done, answere
 		}
 		return nil
 	})
-	return done, answered, err
+	return done, responded, err
 }
 
 func release[T any](ctx context.Context, r Runner, op Operation[T]) error {

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Home is a tenant and a mode.
-type Home struct {
+// Owner is a tenant and a mode.
+type Owner struct {
 	TenantID ids.Tenant
 	Livemode bool
 }
@@ -26,8 +26,8 @@ func Outside(table string) string {
 		where h.tenant_id = ` + table + `.tenant_id and h.livemode = ` + table + `.livemode)`
 }
 
-// Homes are the arguments of Outside.
-func Homes(list []Home) (tenants [][16]byte, modes []bool) {
+// Owners are the arguments of Outside.
+func Owners(list []Owner) (tenants [][16]byte, modes []bool) {
 	tenants, modes = make([][16]byte, len(list)), make([]bool, len(list))
 	for i, h := range list {
 		tenants[i], modes[i] = h.TenantID.UUID(), h.Livemode
@@ -36,13 +36,13 @@ func Homes(list []Home) (tenants [][16]byte, modes []bool) {
 }
 
 const (
-	dueAtOnce   = 100                    // rows that a worker looks up at a time
-	homeWorkers = 32                     // rows of one tenant and mode that are processed at the same time: fewer than an account's calls
-	allWorkers  = 256                    // rows that a worker processes at the same time
-	lookEvery   = 100 * time.Millisecond // how often the worker looks for new rows while it processes others
-	restFor     = time.Second            // how long a row that stays due is not retried
-	reportEvery = time.Minute            // of the rows that failed, while others are still processed
-	keptErrors  = 20                     // of the rows that failed
+	dueAtOnce    = 100                    // rows that a worker looks up at a time
+	ownerWorkers = 32                     // rows of one tenant and mode that are processed at the same time: fewer than an account's calls
+	allWorkers   = 256                    // rows that a worker processes at the same time
+	lookEvery    = 100 * time.Millisecond // how often the worker looks for new rows while it processes others
+	restFor      = time.Second            // how long a row that stays due is not retried
+	reportEvery  = time.Minute            // of the rows that failed, while others are still processed
+	maxErrors    = 20                     // of the rows that failed
 )
 
 // Workers processes the due rows of all tenants. It processes the tenants and modes in parallel, so that a tenant whose account
@@ -52,8 +52,8 @@ type Workers[T comparable] struct {
 	Service string
 	DB      *pg.DB // worker role
 	// Find returns up to limit rows, the oldest first, without those of the tenants that have all their workers.
-	Find func(ctx context.Context, tx pg.Tx, now time.Time, full []Home, limit int) ([]T, error)
-	Home func(row T) Home
+	Find  func(ctx context.Context, tx pg.Tx, now time.Time, full []Owner, limit int) ([]T, error)
+	Owner func(row T) Owner
 	// Do processes a row. An UnderWay reports that another process holds the row, which is not a failure.
 	Do  func(ctx context.Context, row T) error
 	Now func() time.Time
@@ -64,7 +64,7 @@ type Workers[T comparable] struct {
 
 	mu      sync.Mutex
 	all     sync.WaitGroup
-	running map[Home]int
+	running map[Owner]int
 	begun   map[T]time.Time // of the rows that were begun recently and have not succeeded
 	failed  int
 	errs    []error
@@ -73,7 +73,7 @@ type Workers[T comparable] struct {
 
 // Run processes the rows that are due, and those that become due in the meantime.
 func (w *Workers[T]) Run(ctx context.Context) error {
-	w.running, w.begun, w.ended = map[Home]int{}, map[T]time.Time{}, make(chan struct{}, 1)
+	w.running, w.begun, w.ended = map[Owner]int{}, map[T]time.Time{}, make(chan struct{}, 1)
 	defer w.all.Wait()
 	for reported := time.Now(); ; {
 		more, err := w.look(ctx)
@@ -86,7 +86,7 @@ func (w *Workers[T]) Run(ctx context.Context) error {
 		idle := w.idle()
 		if idle || time.Since(reported) >= reportEvery {
 			reported = time.Now()
-			w.tell(ctx)
+			w.reportFailures(ctx)
 		}
 		if idle {
 			return nil
@@ -122,14 +122,14 @@ func (w *Workers[T]) look(ctx context.Context) (more bool, err error) {
 }
 
 // full returns the tenants that use all their workers, and the number of workers that are left for the others.
-func (w *Workers[T]) full() (list []Home, places int) {
+func (w *Workers[T]) full() (list []Owner, places int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	places = allWorkers
-	for home, n := range w.running {
+	for owner, n := range w.running {
 		places -= n
-		if n >= homeWorkers {
-			list = append(list, home)
+		if n >= ownerWorkers {
+			list = append(list, owner)
 		}
 	}
 	for row, at := range w.begun {
@@ -140,8 +140,8 @@ func (w *Workers[T]) full() (list []Home, places int) {
 	return list, places
 }
 
-// tell reports the failures since the last report.
-func (w *Workers[T]) tell(ctx context.Context) {
+// reportFailures reports the failures since the last report.
+func (w *Workers[T]) reportFailures(ctx context.Context) {
 	w.mu.Lock()
 	count, errs := w.failed, w.errs
 	w.failed, w.errs = 0, nil
@@ -157,23 +157,23 @@ func (w *Workers[T]) idle() bool {
 
 // begin processes a row in parallel with the others, unless it was begun recently or its tenant uses all its workers.
 func (w *Workers[T]) begin(ctx context.Context, row T) bool {
-	home := w.Home(row)
+	owner := w.Owner(row)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, lately := w.begun[row]; lately || w.running[home] >= homeWorkers {
+	if _, lately := w.begun[row]; lately || w.running[owner] >= ownerWorkers {
 		return false
 	}
-	w.running[home]++
+	w.running[owner]++
 	w.begun[row] = time.Now()
 	w.all.Go(func() {
-		w.end(home, row, Recovered(func() error {
-			return w.Do(caller.With(ctx, caller.Service(w.Service, home.TenantID, caller.ModeOf(home.Livemode))), row)
+		w.end(owner, row, Recovered(func() error {
+			return w.Do(caller.With(ctx, caller.Service(w.Service, owner.TenantID, caller.ModeOf(owner.Livemode))), row)
 		}))
 	})
 	return true
 }
 
-func (w *Workers[T]) end(home Home, row T, err error) {
+func (w *Workers[T]) end(owner Owner, row T, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var busy *UnderWay
@@ -182,13 +182,13 @@ func (w *Workers[T]) end(home Home, row T, err error) {
 		delete(w.begun, row)
 	case errors.As(err, &busy): // it may stay due while the other process has it locked
 	default:
-		if w.failed++; w.failed <= keptErrors {
+		if w.failed++; w.failed <= maxErrors {
 			w.errs = append(w.errs, err)
 		}
 	}
-	waiting := w.running[home] == homeWorkers
-	if w.running[home]--; w.running[home] == 0 {
-		delete(w.running, home)
+	waiting := w.running[owner] == ownerWorkers
+	if w.running[owner]--; w.running[owner] == 0 {
+		delete(w.running, owner)
 	}
 	if waiting || len(w.running) == 0 {
 		select {

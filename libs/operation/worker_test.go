@@ -40,12 +40,12 @@ func (elsewhere) Release(context.Context, pg.Tx) error       { return errBoom }
 func TestWorkersLeaveARowToAnotherProcess(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\nselect 1;\n")}})
-	runner, home := operation.Runner{DB: db.App, Keys: noKeys{}}, operation.Home{TenantID: ids.New[ids.TenantPrefix]()}
+	runner, owner := operation.Runner{DB: db.App, Keys: noKeys{}}, operation.Owner{TenantID: ids.New[ids.TenantPrefix]()}
 	const most = 100
 	var begun atomic.Int32
 	w := operation.Workers[string]{
-		Service: "test", DB: db.Worker, Now: time.Now, Home: func(string) operation.Home { return home },
-		Find: func(context.Context, pg.Tx, time.Time, []operation.Home, int) ([]string, error) {
+		Service: "test", DB: db.Worker, Now: time.Now, Owner: func(string) operation.Owner { return owner },
+		Find: func(context.Context, pg.Tx, time.Time, []operation.Owner, int) ([]string, error) {
 			if begun.Load() == most {
 				return nil, nil
 			}

@@ -31,9 +31,9 @@ func Diff(before, after json.RawMessage) json.RawMessage {
 		out = append(append(append(out, quoted...), ':'), value...)
 	}
 	for _, a := range attributes(before) {
-		value, kept := now[a.name]
+		value, present := now[a.name]
 		delete(now, a.name)
-		if !bookkeeping[a.name] && (!kept || !bytes.Equal(a.value, value)) {
+		if !bookkeeping[a.name] && (!present || !bytes.Equal(a.value, value)) {
 			put(a.name, a.value)
 		}
 	}

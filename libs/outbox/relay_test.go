@@ -106,7 +106,7 @@ func TestARolledBackEventIsNeverSent(t *testing.T) {
 
 // Relays are stopped at random, acknowledgments are lost, and two relays run at the same time. Every event still arrives, and the
 // first arrivals of each object are in order.
-func TestNothingIsLostAndObjectsKeepTheirOrder(t *testing.T) {
+func TestNoEventIsLostAndObjectsStayInOrder(t *testing.T) {
 	t.Parallel()
 	const objects, changes = 20, 15
 	db := pgtest.New(t, nil)
@@ -153,7 +153,7 @@ func TestNothingIsLostAndObjectsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestDecodeGivesBackWhatWasAdded(t *testing.T) {
+func TestDecodeReturnsWhatWasAdded(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	ctx := pgtest.Ctx(t, caller.Live)

@@ -20,7 +20,7 @@ const MaxCSVRows = 100_000
 // csvExpanded are the most rows of an expanded page, which has the size of a page of JSON: the call that expands it takes no more.
 const csvExpanded = 100
 
-var csvTurns = NewTurns()
+var csvSlots = NewSlots()
 
 // refusePaging refuses the parameters that choose a page.
 func refusePaging(q contract.Query) error {
@@ -59,7 +59,7 @@ func serveCSV[T, V any](
 func checkCount[T any](ctx context.Context, r Request, op *contract.Operation, read func(ctx context.Context, r Request) (Rows[T], error)) error {
 	n := 0
 	r.Limit, r.count = MaxCSVRows, &n
-	err := csvTurns.Take(ctx, func() (bool, error) {
+	err := csvSlots.Take(ctx, func() (bool, error) {
 		_, err := read(ctx, r)
 		return false, err
 	})
@@ -80,7 +80,7 @@ func sendAll[T, V any](
 		r.Limit = min(size, MaxCSVRows-sent)
 		var shown []T
 		more := false
-		err := csvTurns.Take(ctx, func() (bool, error) {
+		err := csvSlots.Take(ctx, func() (bool, error) {
 			rows, err := read(ctx, r)
 			if err != nil {
 				return false, err

@@ -81,7 +81,7 @@ func TestAllRowsAreSentOnce(t *testing.T) {
 
 // Two downloads of a tenant take turns at their pages, and the tenant rests after each for twice as long as it took, except after the last. A slow
 // client keeps no other download from its turn, and another tenant has its own turns.
-func TestDownloadsOfATenantTakeTurns(t *testing.T) {
+func TestDownloadsOfATenantAlternate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		busy, other := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
@@ -119,17 +119,17 @@ func TestDownloadsOfATenantTakeTurns(t *testing.T) {
 }
 
 // A download that waits for its turn ends with its request.
-func TestTurnEndsWithTheRequest(t *testing.T) {
+func TestWaitForASlotEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(caller.With(t.Context(), caller.Service("test", ids.New[ids.TenantPrefix](), caller.Test)))
 		ended := make(chan error, 2)
 		go func() {
-			ended <- csvTurns.Take(ctx, func() (bool, error) { time.Sleep(time.Second); return true, nil })
+			ended <- csvSlots.Take(ctx, func() (bool, error) { time.Sleep(time.Second); return true, nil })
 		}()
 		synctest.Wait()
 		go func() {
-			ended <- csvTurns.Take(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil })
+			ended <- csvSlots.Take(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil })
 		}()
 		time.Sleep(1500 * time.Millisecond)
 		cancel()

@@ -16,20 +16,20 @@ var downloads = quota.NewSlots(Downloads)
 // DownloadRows are the most rows that a download reads at a time: so few that a turn is short, and so many that the statements cost little.
 const DownloadRows = 250
 
-// Turns lets the downloads of a tenant read and render one part at a time in a process. A download that writes holds no turn. Make one
-// with NewTurns for each kind of download: one that waits for another service keeps only those of its kind waiting.
-type Turns struct{ slots *quota.Slots }
+// Slots lets the downloads of a tenant read and render one part at a time in a process. A download that writes holds no turn. Make one
+// with NewSlots for each kind of download: one that waits for another service keeps only those of its kind waiting.
+type Slots struct{ slots *quota.Slots }
 
-// NewTurns creates the turns of a kind of download in this process.
-func NewTurns() Turns {
-	return Turns{quota.NewSlots(quota.Limits{
+// NewSlots creates the turns of a kind of download in this process.
+func NewSlots() Slots {
+	return Slots{quota.NewSlots(quota.Limits{
 		Work: Downloads.Work, All: Downloads.All, PerTenant: 1, Waiting: Downloads.PerTenant - 1, Wait: downloadTimeout,
 	})}
 }
 
 // Take runs f, which reads and renders a part of a download and reports whether more follows. After a part that is not the last, the
 // tenant rests. So a tenant with any number of downloads holds one part in memory, and leaves the processors to others most of the time.
-func (t Turns) Take(ctx context.Context, f func() (more bool, err error)) error {
+func (t Slots) Take(ctx context.Context, f func() (more bool, err error)) error {
 	done, err := t.slots.Acquire(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {
 		return err

@@ -20,8 +20,8 @@ func TestBoundedListEndsAtTheServer(t *testing.T) {
 	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\n")}})
 	ctx := pgtest.Ctx(t, caller.Test)
 	for name, tc := range map[string]struct {
-		rows, bytes  int
-		kept, beyond int
+		rows, bytes      int
+		retained, beyond int
 	}{
 		"none":           {0, 1, 0, 0},
 		"one":            {1, 5 << 20, 1, 0},
@@ -47,8 +47,8 @@ func TestBoundedListEndsAtTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(sent) != tc.kept+tc.beyond {
-			t.Errorf("%s: %d rows are sent, want %d", name, len(sent), tc.kept+tc.beyond)
+		if len(sent) != tc.retained+tc.beyond {
+			t.Errorf("%s: %d rows are sent, want %d", name, len(sent), tc.retained+tc.beyond)
 		}
 		for i, row := range sent {
 			if row.ID != tc.rows-i {
@@ -59,7 +59,7 @@ func TestBoundedListEndsAtTheServer(t *testing.T) {
 			ID   int
 			Body string
 		}], sql, args...)
-		if err != nil || len(got.Items) != tc.kept || got.More != (tc.beyond > 0) {
+		if err != nil || len(got.Items) != tc.retained || got.More != (tc.beyond > 0) {
 			t.Errorf("%s: %d rows are kept, more %v, %v", name, len(got.Items), got.More, err)
 		}
 	}

@@ -54,9 +54,9 @@ func (b *Breaker) Begin() error {
 	return nil
 }
 
-// Answered ends a call that received a response with any status, because the data of one tenant can cause a 500. It also ends a
+// Responded ends a call that received a response with any status, because the data of one tenant can cause a 500. It also ends a
 // call that says nothing about the service.
-func (b *Breaker) Answered() { b.circuit.RecordSuccess() }
+func (b *Breaker) Responded() { b.circuit.RecordSuccess() }
 
 // Unavailable ends a call without a connection, or with one that broke.
 func (b *Breaker) Unavailable() { b.circuit.RecordFailure() }

@@ -21,7 +21,7 @@ func TestBreaker(t *testing.T) {
 			end()
 		}
 		for range 10 {
-			call(b.Answered)
+			call(b.Responded)
 		}
 		for range 9 {
 			call(b.Unavailable)
@@ -38,7 +38,7 @@ func TestBreaker(t *testing.T) {
 			t.Error("still open after a second")
 		}
 		for range closingCalls {
-			call(b.Answered)
+			call(b.Responded)
 		}
 		if len(states) != 3 || states[0] != "open" || states[1] != "half-open" || states[2] != "closed" {
 			t.Errorf("%v", states)

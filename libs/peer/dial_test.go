@@ -60,7 +60,7 @@ func TestAVanishedProcessCostsNoCall(t *testing.T) {
 }
 
 // An address behind which nothing lives is unavailable, not late, within the call's time-out, whether it refuses or drops connections.
-func TestNothingLivesThere(t *testing.T) {
+func TestUnreachableAddressIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]string{"dropping": peertest.Dropping(t, 0, nil), "refusing": peertest.Refusing(t)} {
 		c := client(t, nil)

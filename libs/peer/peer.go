@@ -27,7 +27,7 @@ import (
 
 const (
 	defaultTimeout = 3 * time.Second
-	maxAnswer      = 8 << 20
+	maxResponse    = 8 << 20
 	maxRefusal     = 1 << 20
 )
 
@@ -45,10 +45,10 @@ type Client struct {
 	once    sync.Once
 	client  *http.Client
 	breaker *Breaker
-	again   failsafe.Executor[answer]
+	again   failsafe.Executor[response]
 }
 
-type answer struct {
+type response struct {
 	status     int
 	retryAfter string
 	body       []byte
@@ -82,8 +82,8 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	defer obs.Since(ctx, "peer_ms", time.Now())
 	limited, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	send := func() (answer, error) { return c.send(limited, method, path, body, options) }
-	var got answer
+	send := func() (response, error) { return c.send(limited, method, path, body, options) }
+	var got response
 	var err error
 	if method == http.MethodGet {
 		got, err = c.again.WithContext(limited).Get(send)
@@ -134,7 +134,7 @@ func (c *Client) Open(ctx context.Context, path string, options ...Option) (*htt
 	if err != nil {
 		return nil, c.failed(ctx, ctx, err)
 	}
-	return nil, c.refused(answer{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: body})
+	return nil, c.refused(response{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: body})
 }
 
 // closing is a body that releases its request when it is closed.
@@ -178,19 +178,19 @@ func (c *Client) prepare() {
 			c.Changed(state)
 		}
 	})
-	retry := retrypolicy.NewBuilder[answer]().
-		HandleIf(func(a answer, err error) bool { return retryable(a, err) }).
+	retry := retrypolicy.NewBuilder[response]().
+		HandleIf(func(a response, err error) bool { return retryable(a, err) }).
 		WithMaxRetries(2).
 		WithBackoff(20*time.Millisecond, 200*time.Millisecond).
 		WithJitterFactor(0.3).
 		ReturnLastFailure().
 		Build()
-	c.again = failsafe.With[answer](retry)
+	c.again = failsafe.With[response](retry)
 }
 
 // retryable reports whether a retry may succeed: not after a deadline, which is used up, not with an open breaker, and not without a
 // connection, which Dial has tried often enough.
-func retryable(a answer, err error) bool {
+func retryable(a response, err error) bool {
 	if err == nil {
 		return a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable
 	}
@@ -202,14 +202,14 @@ func retryable(a answer, err error) bool {
 var errOwn = errors.New("request cannot be sent")
 
 // send makes one attempt, unless the breaker is open, and reports its result to the breaker.
-func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (answer, error) {
+func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (response, error) {
 	if err := c.breaker.Begin(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	got, err := c.attempt(ctx, method, path, body, options)
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errOwn):
-		c.breaker.Answered()
+		c.breaker.Responded()
 	case ctx.Err() == nil || Unconnected(err):
 		c.breaker.Unavailable()
 	default:
@@ -222,27 +222,27 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, opt
 	return got, err
 }
 
-func (c *Client) attempt(ctx context.Context, method, path string, body []byte, options []Option) (_ answer, err error) {
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte, options []Option) (_ response, err error) {
 	ctx, end := obs.Span(ctx, method+" "+c.Target, trace.SpanKindClient)
 	defer func() { end(err) }()
 	obs.Count(ctx, "peer_calls", 1)
 	req, err := c.request(ctx, method, path, body, options)
 	if err != nil {
-		return answer{}, fmt.Errorf("%w: %w", errOwn, err)
+		return response{}, fmt.Errorf("%w: %w", errOwn, err)
 	}
 	res, err := c.client.Do(req)
 	if err != nil {
-		return answer{}, fmt.Errorf("call %s: %w", c.Target, err)
+		return response{}, fmt.Errorf("call %s: %w", c.Target, err)
 	}
 	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
 	if err != nil {
-		return answer{}, fmt.Errorf("read answer of %s: %w", c.Target, err)
+		return response{}, fmt.Errorf("read answer of %s: %w", c.Target, err)
 	}
-	if len(b) > maxAnswer {
-		return answer{}, fmt.Errorf("%w: answer of %s is above %d bytes", errOwn, c.Target, maxAnswer)
+	if len(b) > maxResponse {
+		return response{}, fmt.Errorf("%w: answer of %s is above %d bytes", errOwn, c.Target, maxResponse)
 	}
-	return answer{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: b}, nil
+	return response{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: b}, nil
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body []byte, options []Option) (*http.Request, error) {

@@ -47,7 +47,7 @@ func ctx() context.Context {
 	return obs.WithTraceparent(caller.With(context.Background(), c), traceparent)
 }
 
-func answers(status int, body string) http.HandlerFunc {
+func respondWith(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
@@ -82,7 +82,7 @@ func TestDoSignsAndCarries(t *testing.T) {
 	}
 }
 
-func TestAnswersBecomeErrors(t *testing.T) {
+func TestResponsesBecomeErrors(t *testing.T) {
 	t.Parallel()
 	envelope := func(code string) string {
 		return `{"error":{"code":"` + code + `","message":"No."}}`
@@ -98,26 +98,26 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		503: apperr.New(apperr.Unavailable, "unavailable", ""),
 		504: apperr.New(apperr.Timeout, "upstream_timeout", ""),
 	} {
-		err := client(t, answers(status, envelope(want.Code))).Do(ctx(), http.MethodPost, "/x", nil, nil)
+		err := client(t, respondWith(status, envelope(want.Code))).Do(ctx(), http.MethodPost, "/x", nil, nil)
 		var got *apperr.Error
 		if !errors.As(err, &got) || got.Kind != want.Kind || got.Code != want.Code || got.Message != "No." {
 			t.Errorf("%d: got %#v", status, err)
 		}
 	}
 	for status, want := range map[int]error{502: apperr.ErrUnavailable, 503: apperr.ErrUnavailable, 401: apperr.ErrInternal, 302: apperr.ErrInternal} {
-		err := client(t, answers(status, "<html>")).Do(ctx(), http.MethodPost, "/x", nil, nil)
+		err := client(t, respondWith(status, "<html>")).Do(ctx(), http.MethodPost, "/x", nil, nil)
 		if err == nil || !errors.Is(apperr.As(err), want) {
 			t.Errorf("%d without envelope: %v, want %v", status, err, want)
 		}
 	}
-	if err := client(t, answers(401, envelope("invalid_credential"))).Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(apperr.As(err), apperr.ErrInternal) {
+	if err := client(t, respondWith(401, envelope("invalid_credential"))).Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(apperr.As(err), apperr.ErrInternal) {
 		t.Errorf("a refused signature is told to the client: %v", err)
 	}
 }
 
-func TestFieldsKeepTheFirst(t *testing.T) {
+func TestFieldOfTheErrorComesFirst(t *testing.T) {
 	t.Parallel()
-	err := client(t, answers(422, `{"message":"m","errors":{"a":["A"],"b":["B1","B2"],"c":["C"]},
+	err := client(t, respondWith(422, `{"message":"m","errors":{"a":["A"],"b":["B1","B2"],"c":["C"]},
 		"error":{"code":"invalid_request","message":"B1","param":"b"}}`)).Do(ctx(), http.MethodPost, "/x", nil, nil)
 	var got []string
 	for _, f := range apperr.As(err).Fields {
@@ -128,11 +128,11 @@ func TestFieldsKeepTheFirst(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsKept(t *testing.T) {
+func TestRetryAfterIsPreserved(t *testing.T) {
 	t.Parallel()
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
-		answers(503, `{"error":{"code":"unavailable","message":"m"}}`)(w, nil)
+		respondWith(503, `{"error":{"code":"unavailable","message":"m"}}`)(w, nil)
 	})
 	if err := c.Do(ctx(), http.MethodPost, "/x", nil, nil); apperr.As(err).RetryAfter != 7*time.Second {
 		t.Errorf("got %v", apperr.As(err).RetryAfter)
@@ -168,7 +168,7 @@ func TestOnlyReadsAreRepeated(t *testing.T) {
 	}
 }
 
-func TestSlowDeadAndGone(t *testing.T) {
+func TestSlowAndDeadPeersAndACanceledCall(t *testing.T) {
 	t.Parallel()
 	slow := client(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	slow.Timeout = 50 * time.Millisecond
@@ -196,7 +196,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // The time-out bounds a read with all its tries, by a clock that counts only the waiting.
-func TestTimeoutIsOfAllTries(t *testing.T) {
+func TestTimeoutCoversAllAttempts(t *testing.T) {
 	t.Parallel()
 	const want = 50 * time.Millisecond
 	for _, first := range []int{0, 1} { // tries that fail before one that hangs
@@ -254,7 +254,7 @@ func TestOpen(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/refused":
-			answers(http.StatusForbidden, `{"error":{"code":"insufficient_scope","message":"No."}}`)(w, r)
+			respondWith(http.StatusForbidden, `{"error":{"code":"insufficient_scope","message":"No."}}`)(w, r)
 		case "/slow":
 			<-r.Context().Done()
 		default:

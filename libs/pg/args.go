@@ -59,15 +59,15 @@ const maxStatements = 4096
 
 // cache keeps parsed statements by their text.
 type cache struct {
-	mu   sync.RWMutex
-	kept map[string]statement
+	mu     sync.RWMutex
+	parsed map[string]statement
 }
 
-var statements = &cache{kept: map[string]statement{}}
+var statements = &cache{parsed: map[string]statement{}}
 
 func (c *cache) parse(ctx context.Context, conn *pgx.Conn, sql string, a Args) (statement, error) {
 	c.mu.RLock()
-	s, ok := c.kept[sql]
+	s, ok := c.parsed[sql]
 	c.mu.RUnlock()
 	if ok {
 		return s, nil
@@ -88,9 +88,9 @@ func (c *cache) parse(ctx context.Context, conn *pgx.Conn, sql string, a Args) (
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.kept) >= maxStatements {
-		clear(c.kept)
+	if len(c.parsed) >= maxStatements {
+		clear(c.parsed)
 	}
-	c.kept[sql] = s
+	c.parsed[sql] = s
 	return s, nil
 }

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-func TestDownTellsADeadServerFromAnError(t *testing.T) {
+func TestDownDistinguishesADeadServerFromAnError(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)
 	in := func(ctx context.Context, sql string) error {

@@ -170,8 +170,8 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 		return err
 	}
 	var both sync.WaitGroup
-	var gate sync.WaitGroup
-	gate.Add(2)
+	var barrier sync.WaitGroup
+	barrier.Add(2)
 	for _, order := range [][2]int{{1, 2}, {2, 1}} {
 		first := true
 		both.Go(func() {
@@ -181,8 +181,8 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 				}
 				if first {
 					first = false
-					gate.Done()
-					gate.Wait() // each holds its first row before it locks the other's
+					barrier.Done()
+					barrier.Wait() // each holds its first row before it locks the other's
 				}
 				return touch(ctx, tx, order[1])
 			})

@@ -55,13 +55,13 @@ type Spec struct {
 
 // Platform holds the parts that a service uses for its own objects.
 type Platform struct {
-	Contract *contract.Contract
-	DB       *pg.DB        // the app role
-	Worker   *pg.DB        // the worker role
-	Relay    *outbox.Relay // call Wake after each commit of an event
-	Idem     *idemstore.Store
-	Pages    *page.Codec // nil without Spec.CursorKeys
-	Server   *httpx.Server
+	Contract    *contract.Contract
+	DB          *pg.DB        // the app role
+	Worker      *pg.DB        // the worker role
+	Relay       *outbox.Relay // call Wake after each commit of an event
+	Idempotency *idemstore.Store
+	Pages       *page.Codec // nil without Spec.CursorKeys
+	Server      *httpx.Server
 
 	rt      *service.Runtime
 	service proto.Service
@@ -88,8 +88,8 @@ func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Pla
 	if err := p.connect(ctx, cfg, spec); err != nil {
 		return nil, err
 	}
-	p.Idem = &idemstore.Store{DB: p.DB, Box: spec.Box, Now: time.Now}
-	p.Server.Idem = p.Idem
+	p.Idempotency = &idemstore.Store{DB: p.DB, Box: spec.Box, Now: time.Now}
+	p.Server.Idempotency = p.Idempotency
 	p.background() //nolint:contextcheck // workers end at the stop, not with the start's context
 	return p, nil
 }

@@ -175,7 +175,7 @@ func TestService(t *testing.T) {
 	t.Cleanup(func() { _ = stop() })
 
 	base := s.base(t, done)
-	s.answers(t, base)
+	s.checkCalls(t, base)
 	relayed(t, cluster)
 	s.consumes(t, cluster)
 	if err := stop(); err != nil {
@@ -201,7 +201,7 @@ func (s *tiny) base(t *testing.T, done <-chan error) string {
 	return ""
 }
 
-func (s *tiny) answers(t *testing.T, base string) {
+func (s *tiny) checkCalls(t *testing.T, base string) {
 	t.Helper()
 	if got := get(t, base, "/readyz", ""); got != http.StatusOK {
 		t.Errorf("readyz: %d", got)

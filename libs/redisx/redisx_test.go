@@ -119,7 +119,7 @@ func TestHungRedisFailsFastAndComesBack(t *testing.T) {
 	through := *real
 	through.Host = proxy(t, real.Host, &hung)
 	c := open(t, through.String())
-	answers(t, c)
+	waitUntilReachable(t, c)
 	hung.Store(true)
 	fails(t, "hung, open connections and new ones", func(ctx context.Context) error { return c.Ping(ctx).Err() })
 	fails(t, "hung, pipeline", func(ctx context.Context) error {
@@ -127,11 +127,11 @@ func TestHungRedisFailsFastAndComesBack(t *testing.T) {
 		return err
 	})
 	hung.Store(false)
-	answers(t, c)
+	waitUntilReachable(t, c)
 }
 
-// answers waits until a command succeeds: on a busy machine one may take longer than the client's time-out.
-func answers(t *testing.T, c redis.UniversalClient) {
+// waitUntilReachable waits until a command succeeds: on a busy machine one may take longer than the client's time-out.
+func waitUntilReachable(t *testing.T, c redis.UniversalClient) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
 		err := c.Ping(t.Context()).Err()

@@ -36,19 +36,19 @@ func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R]
 	done, left := 0, 0
 	for {
 		var rows []R
-		var lost []string
+		var unreadable []string
 		err := db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 			if rows, err = column.Next(ctx, tx, box.Head(), after, batch); err != nil || len(rows) == 0 {
 				return err
 			}
-			lost, err = column.renew(ctx, tx, box, rows)
+			unreadable, err = column.renew(ctx, tx, box, rows)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", column.Name, err)
 		}
-		done, left = done+len(rows)-len(lost), left+len(lost)
-		for _, name := range lost {
+		done, left = done+len(rows)-len(unreadable), left+len(unreadable)
+		for _, name := range unreadable {
 			fmt.Fprintf(out, "%s: no key opens %s\n", column.Name, name)
 		}
 		fmt.Fprintf(out, "%s: %d sealed anew\n", column.Name, done)
@@ -64,14 +64,14 @@ func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R]
 }
 
 // renew seals rows again, and returns the names of the rows that it cannot open.
-func (c Column[R]) renew(ctx context.Context, tx pg.Tx, box *crypt.Box, rows []R) (lost []string, err error) {
+func (c Column[R]) renew(ctx context.Context, tx pg.Tx, box *crypt.Box, rows []R) (unreadable []string, err error) {
 	var fresh []R
 	var texts [][]byte
 	for _, r := range rows {
 		text, aad, name := c.Sealed(r)
 		plain, err := box.Open(text, aad)
 		if err != nil {
-			lost = append(lost, name)
+			unreadable = append(unreadable, name)
 			continue
 		}
 		sealed, err := box.Seal(plain, aad)
@@ -81,7 +81,7 @@ func (c Column[R]) renew(ctx context.Context, tx pg.Tx, box *crypt.Box, rows []R
 		fresh, texts = append(fresh, r), append(texts, sealed)
 	}
 	if len(fresh) == 0 {
-		return lost, nil
+		return unreadable, nil
 	}
-	return lost, c.Put(ctx, tx, fresh, texts)
+	return unreadable, c.Put(ctx, tx, fresh, texts)
 }

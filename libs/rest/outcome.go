@@ -18,29 +18,29 @@ import (
 // delivery or a count.
 type Outcome[V any] struct {
 	Status int
-	Show   func(v V, mode api.Mode) Answer
+	Show   func(v V, mode api.Mode) Response
 }
 
 // Run runs a verb in its transaction, once per Idempotency-Key, and responds with its outcome.
-func Run[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], verb func(ctx context.Context, tx pg.Tx) (V, error)) error {
-	reply, err := idemstore.Run(c.Request.Context(), answers, verb, func(ctx context.Context, v V) (idem.Reply, error) {
-		return o.Show(v, httpx.Mode(ctx)).reply(o.Status)
+func Run[V any](c *gin.Context, idempotency *idemstore.Store, o Outcome[V], verb func(ctx context.Context, tx pg.Tx) (V, error)) error {
+	res, err := idemstore.Run(c.Request.Context(), idempotency, verb, func(ctx context.Context, v V) (idem.Response, error) {
+		return o.Show(v, httpx.Mode(ctx)).response(o.Status)
 	})
 	if err != nil {
 		return err
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 // OperateFor runs an operation and responds with its outcome.
-func OperateFor[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], op operation.Operation[V]) error {
-	reply, err := operate(c.Request.Context(), answers, operation.Patience, op, func(ctx context.Context, v V) (idem.Reply, error) {
-		return o.Show(v, httpx.Mode(ctx)).reply(o.Status)
+func OperateFor[V any](c *gin.Context, idempotency *idemstore.Store, o Outcome[V], op operation.Operation[V]) error {
+	res, err := operate(c.Request.Context(), idempotency, operation.Patience, op, func(ctx context.Context, v V) (idem.Response, error) {
+		return o.Show(v, httpx.Mode(ctx)).response(o.Status)
 	})
 	if err != nil {
 		return err
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 // RunOn is Run for a verb that does something with the resource of the path.
@@ -52,6 +52,6 @@ func RunOn[ID, T, V any](
 	if err != nil {
 		return err
 	}
-	err = Run(c, r.Answers, o, func(ctx context.Context, tx pg.Tx) (V, error) { return verb(ctx, tx, id, httpx.IfMatch(c)) })
+	err = Run(c, r.Idempotency, o, func(ctx context.Context, tx pg.Tx) (V, error) { return verb(ctx, tx, id, httpx.IfMatch(c)) })
 	return r.otherMode(c.Request.Context(), id, err)
 }

@@ -22,17 +22,17 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Answer is a resource in the form of an answer.
-type Answer struct {
+// Response is a resource in the form of an answer.
+type Response struct {
 	ID      string
 	Version int64 // the entity tag; 0 for what has none
 	Body    any   // the public shape
 }
 
-// reply is the answer as it is stored and sent.
-func (a Answer) reply(status int) (idem.Reply, error) {
+// res is the answer as it is stored and sent.
+func (a Response) response(status int) (idem.Response, error) {
 	body, err := contract.Encode(a.Body)
-	out := idem.Reply{Status: status, Resource: a.ID, Body: body}
+	out := idem.Response{Status: status, Resource: a.ID, Body: body}
 	if a.Version > 0 {
 		out.ETag = httpx.ETag(a.Version)
 	}
@@ -41,14 +41,14 @@ func (a Answer) reply(status int) (idem.Reply, error) {
 
 // Collection is what the handlers of one kind of resource share.
 type Collection[ID, T any] struct {
-	DB       *pg.DB
-	Answers  *idemstore.Store
-	Path     string // of the collection, such as "customers"
-	Parse    func(text string) (ID, error)
-	Patience time.Duration // with another attempt that a write waits for; 0: operation.Patience
-	NotFound error         // for an id that is unknown, malformed or another tenant's
-	Load     func(ctx context.Context, q pg.Q, id ID) (T, error)
-	Show     func(v T, mode api.Mode) Answer
+	DB          *pg.DB
+	Idempotency *idemstore.Store
+	Path        string // of the collection, such as "customers"
+	Parse       func(text string) (ID, error)
+	Patience    time.Duration // with another attempt that a write waits for; 0: operation.Patience
+	NotFound    error         // for an id that is unknown, malformed or another tenant's
+	Load        func(ctx context.Context, q pg.Q, id ID) (T, error)
+	Show        func(v T, mode api.Mode) Response
 }
 
 // Read reads the resource of an id in a path. When there is none, the error is NotFound, or apperr.ErrMode when the
@@ -94,17 +94,17 @@ func (r Collection[ID, T]) otherMode(ctx context.Context, id ID, err error) erro
 // write runs a use case in the transaction that stores the record of the key, the event and the response.
 func (r Collection[ID, T]) write(
 	ctx context.Context, status int, use func(ctx context.Context, tx pg.Tx) (T, error),
-) (reply idem.Reply, err error) {
+) (res idem.Response, err error) {
 	err = operation.Retry(ctx, cmp.Or(r.Patience, operation.Patience), func(ctx context.Context) (err error) {
-		reply, err = idemstore.Run(ctx, r.Answers, use, func(ctx context.Context, v T) (idem.Reply, error) { return r.reply(ctx, status, v) })
+		res, err = idemstore.Run(ctx, r.Idempotency, use, func(ctx context.Context, v T) (idem.Response, error) { return r.response(ctx, status, v) })
 		return err
 	})
-	return reply, err
+	return res, err
 }
 
-func (r Collection[ID, T]) reply(ctx context.Context, status int, v T) (idem.Reply, error) {
+func (r Collection[ID, T]) response(ctx context.Context, status int, v T) (idem.Response, error) {
 	shown := r.Show(v, httpx.Mode(ctx))
-	out, err := shown.reply(status)
+	out, err := shown.response(status)
 	if status == http.StatusCreated {
 		out.Location = httpx.Base + "/" + r.Path + "/" + shown.ID
 	}
@@ -147,7 +147,7 @@ func Create[ID, T, B, In, P any](
 	}
 	ctx := c.Request.Context()
 	p, failed := prepare(ctx, from(body))
-	reply, err := r.write(ctx, http.StatusCreated, func(ctx context.Context, tx pg.Tx) (none T, err error) {
+	res, err := r.write(ctx, http.StatusCreated, func(ctx context.Context, tx pg.Tx) (none T, err error) {
 		if failed != nil {
 			return none, failed
 		}
@@ -156,7 +156,7 @@ func Create[ID, T, B, In, P any](
 	if err != nil {
 		return err
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 // Update changes the resource of the path: from converts the body, prepare looks up what the use case needs, and update makes
@@ -199,7 +199,7 @@ func change[ID, T, P any](
 	}
 	ctx := c.Request.Context()
 	p, failed := prepare(ctx)
-	reply, err := r.write(ctx, http.StatusOK, func(ctx context.Context, tx pg.Tx) (T, error) {
+	res, err := r.write(ctx, http.StatusOK, func(ctx context.Context, tx pg.Tx) (T, error) {
 		if failed == nil {
 			return use(ctx, tx, id, p, httpx.IfMatch(c))
 		}
@@ -212,44 +212,44 @@ func change[ID, T, P any](
 	if err != nil {
 		return r.otherMode(ctx, id, err)
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 // Operate runs an operation on the resource of an id, and responds with the result.
 func Operate[ID, T any](c *gin.Context, r Collection[ID, T], id ID, op operation.Operation[T]) error {
-	reply, err := r.operate(c.Request.Context(), http.StatusOK, op)
+	res, err := r.operate(c.Request.Context(), http.StatusOK, op)
 	if err != nil {
 		return r.otherMode(c.Request.Context(), id, err)
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 // OperateNew runs an operation that makes a resource.
 func OperateNew[ID, T any](c *gin.Context, r Collection[ID, T], op operation.Operation[T]) error {
-	reply, err := r.operate(c.Request.Context(), http.StatusCreated, op)
+	res, err := r.operate(c.Request.Context(), http.StatusCreated, op)
 	if err != nil {
 		return err
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
-func (r Collection[ID, T]) operate(ctx context.Context, status int, op operation.Operation[T]) (idem.Reply, error) {
-	return operate(ctx, r.Answers, cmp.Or(r.Patience, operation.Patience), op, func(ctx context.Context, v T) (idem.Reply, error) {
-		return r.reply(ctx, status, v)
+func (r Collection[ID, T]) operate(ctx context.Context, status int, op operation.Operation[T]) (idem.Response, error) {
+	return operate(ctx, r.Idempotency, cmp.Or(r.Patience, operation.Patience), op, func(ctx context.Context, v T) (idem.Response, error) {
+		return r.response(ctx, status, v)
 	})
 }
 
 // operate runs an operation whose last transaction stores the response that render makes of its result.
 func operate[T any](
-	ctx context.Context, answers *idemstore.Store, patience time.Duration, op operation.Operation[T],
-	render func(ctx context.Context, v T) (idem.Reply, error),
-) (reply idem.Reply, err error) {
-	runner := operation.Runner{DB: answers.DB, Keys: answers}
+	ctx context.Context, idempotency *idemstore.Store, patience time.Duration, op operation.Operation[T],
+	render func(ctx context.Context, v T) (idem.Response, error),
+) (res idem.Response, err error) {
+	runner := operation.Runner{DB: idempotency.DB, Keys: idempotency}
 	err = operation.Run(ctx, runner, patience, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
-		reply, err = idemstore.Run(ctx, answers, step, render)
+		res, err = idemstore.Run(ctx, idempotency, step, render)
 		return err
 	})
-	return reply, err
+	return res, err
 }
 
 // Delete deletes the resource of the path in a transaction and responds without a body.
@@ -265,5 +265,5 @@ func Delete[ID, T any](
 	if err != nil {
 		return r.otherMode(ctx, id, err)
 	}
-	return httpx.Send(c, idem.Reply{Status: http.StatusNoContent})
+	return httpx.Send(c, idem.Response{Status: http.StatusNoContent})
 }

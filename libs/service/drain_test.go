@@ -57,17 +57,17 @@ func TestDrain(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn, bufio.NewReader(conn)
 	}
-	type kept struct {
+	type idleConn struct {
 		net.Conn
 		r *bufio.Reader
 	}
-	idle := map[string]kept{}
+	idle := map[string]idleConn{}
 	for _, path := range []string{"/full", "/empty", "/flushed"} {
 		conn, r := open()
 		if res := oneRequest(t, conn, r, path); res.Close {
 			t.Errorf("%s closes its connection before the stop", path)
 		}
-		idle[path] = kept{conn, r}
+		idle[path] = idleConn{conn, r}
 	}
 	slow, slowReader := open()
 	if _, err := fmt.Fprint(slow, "GET /slow HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {

@@ -79,7 +79,7 @@ func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 		start: func() error {
 			go func() {
 				defer close(done)
-				rt.keep(ctx, name, work)
+				rt.supervise(ctx, name, work)
 			}()
 			return nil
 		},
@@ -114,7 +114,7 @@ func (rt *Runtime) Every(name string, interval time.Duration, work func(ctx cont
 	})
 }
 
-func (rt *Runtime) keep(ctx context.Context, name string, work func(ctx context.Context) error) {
+func (rt *Runtime) supervise(ctx context.Context, name string, work func(ctx context.Context) error) {
 	wait := firstBackoff
 	for {
 		start := time.Now()

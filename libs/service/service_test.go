@@ -106,11 +106,11 @@ func TestStopsInReverseOrderAndLetsRequestsFinish(t *testing.T) {
 			fmt.Fprint(w, "done")
 		}))
 	})
-	answer := make(chan string, 1)
+	response := make(chan string, 1)
 	url := base(t, rt)
 	go func() {
 		_, body, err := get(url + "/slow")
-		answer <- fmt.Sprint(body, err)
+		response <- fmt.Sprint(body, err)
 	}()
 	<-entered
 	stopped := make(chan error, 1)
@@ -123,7 +123,7 @@ func TestStopsInReverseOrderAndLetsRequestsFinish(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if got := <-answer; got != "done<nil>" {
+	if got := <-response; got != "done<nil>" {
 		t.Errorf("the request under way got %q", got)
 	}
 	if err := <-stopped; err != nil {
@@ -134,7 +134,7 @@ func TestStopsInReverseOrderAndLetsRequestsFinish(t *testing.T) {
 	}
 }
 
-func TestAHangingPartDoesNotCostTheOthersTheirTurn(t *testing.T) {
+func TestAHangingPartDoesNotBlockTheOthers(t *testing.T) {
 	t.Parallel()
 	var closed atomic.Bool
 	_, _, stop := running(t, func(rt *Runtime) {

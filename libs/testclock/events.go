@@ -40,10 +40,10 @@ func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return kafkax.Poison(err)
 	}
-	return h.learn(caller.With(ctx, from), id, Clock{FrozenAt: body.Clock, Version: e.GetResourceVersion()})
+	return h.record(caller.With(ctx, from), id, Clock{FrozenAt: body.Clock, Version: e.GetResourceVersion()})
 }
 
-func (h *Events) learn(ctx context.Context, event ids.Event, clock Clock) error {
+func (h *Events) record(ctx context.Context, event ids.Event, clock Clock) error {
 	err := h.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, h.Service, event)
 		if err != nil || !first {

@@ -8,14 +8,14 @@ import (
 
 	"golang.org/x/text/language"
 
+	"holdfast.dev/libs/locale"
 	"holdfast.dev/libs/web"
-	"holdfast.dev/libs/words"
 )
 
 // The language that a person has chosen takes precedence over those that the browser requests.
 func TestText(t *testing.T) {
 	t.Parallel()
-	texts, err := words.New(fstest.MapFS{
+	texts, err := locale.New(fstest.MapFS{
 		"locales/en.json": {Data: []byte(`{"hello": "Hello"}`)},
 		"locales/de.json": {Data: []byte(`{"hello": "Hallo"}`)},
 	}, language.English)

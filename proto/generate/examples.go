@@ -54,11 +54,11 @@ func readExamples(files fs.FS) (map[string]example, error) {
 }
 
 // addExample adds the bodies of an example to their schemas, and the request as a curl command.
-func (op operation) addExample(e example, answer *yaml.Node) error {
+func (op operation) addExample(e example, response *yaml.Node) error {
 	for _, part := range []struct {
 		of   *yaml.Node
 		body json.RawMessage
-	}{{get(op.node, "requestBody"), e.Request.Body}, {answer, e.Response.Body}} {
+	}{{get(op.node, "requestBody"), e.Request.Body}, {response, e.Response.Body}} {
 		if len(part.body) == 0 {
 			continue
 		}

@@ -66,39 +66,39 @@ type operation struct {
 }
 
 func (op operation) expand(examples map[string]example) error {
-	success, answer := op.success()
-	if answer == nil {
+	success, response := op.success()
+	if response == nil {
 		return errors.New("it has no answer 2xx")
 	}
 	if err := op.addErrors(); err != nil {
 		return err
 	}
-	op.addHeaders(success, answer)
+	op.addHeaders(success, response)
 	if columns := get(op.node, "x-csv"); columns != nil {
 		media := mapping()
 		set(media, "schema", mappingOf("type", "string"))
 		set(media, "x-columns", columns)
-		set(get(answer, "content"), csvType, media)
+		set(get(response, "content"), csvType, media)
 	}
 	set(op.node, "security", op.security())
 	e, ok := examples[op.id]
 	if !ok {
 		return nil
 	}
-	return op.addExample(e, answer)
+	return op.addExample(e, response)
 }
 
-func (op operation) success() (status string, answer *yaml.Node) {
-	for status, answer := range pairs(get(op.node, "responses")) {
+func (op operation) success() (status string, response *yaml.Node) {
+	for status, response := range pairs(get(op.node, "responses")) {
 		if strings.HasPrefix(status, "2") {
-			return status, answer
+			return status, response
 		}
 	}
 	return "", nil
 }
 
-// takes reports whether the operation has that parameter of the components.
-func (op operation) takes(parameter string) bool {
+// hasParameter reports whether the operation has that parameter of the components.
+func (op operation) hasParameter(parameter string) bool {
 	return slices.Contains(op.parameters(), parameter)
 }
 
@@ -113,12 +113,12 @@ func (op operation) parameters() []string {
 }
 
 // addHeaders adds the headers of the answer before its content.
-func (op operation) addHeaders(status string, answer *yaml.Node) {
+func (op operation) addHeaders(status string, response *yaml.Node) {
 	headers := mapping()
 	add := func(name, component string) { set(headers, name, reference("headers", component)) }
 	add("X-Request-Id", "RequestId")
 	if op.public() {
-		op.addPublicHeaders(answer, headers)
+		op.addPublicHeaders(response, headers)
 		return
 	}
 	add("X-Service-Scope", "ServiceScope")
@@ -130,20 +130,20 @@ func (op operation) addHeaders(status string, answer *yaml.Node) {
 	if status == "201" {
 		add("Location", "Location")
 	}
-	schema := referred(get(answer, "content", "application/json", "schema"))
+	schema := referred(get(response, "content", "application/json", "schema"))
 	if get(op.doc, "components", "schemas", schema, "properties", "version") != nil {
 		add("ETag", "ETag")
 	}
-	if op.takes("IdempotencyKey") {
+	if op.hasParameter("IdempotencyKey") {
 		add("Idempotent-Replayed", "IdempotentReplayed")
 		add("X-Ignored-Fields", "IgnoredFields")
 		add("Preference-Applied", "PreferenceApplied")
 	}
-	content := get(answer, "content")
-	remove(answer, "content")
-	set(answer, "headers", headers)
+	content := get(response, "content")
+	remove(response, "content")
+	set(response, "headers", headers)
 	if content != nil {
-		set(answer, "content", content)
+		set(response, "content", content)
 	}
 }
 
@@ -151,13 +151,13 @@ func (op operation) addHeaders(status string, answer *yaml.Node) {
 func (op operation) public() bool { return text(op.node, "x-public") == "true" }
 
 // addPublicHeaders adds the headers of an answer without a credential, which has no scopes and no rate of one.
-func (op operation) addPublicHeaders(answer, headers *yaml.Node) {
-	answers := []*yaml.Node{answer}
+func (op operation) addPublicHeaders(response, headers *yaml.Node) {
+	nodes := []*yaml.Node{response}
 	if unchanged := get(op.node, "responses", "304"); unchanged != nil {
 		set(headers, "ETag", reference("headers", "ContentETag"))
-		answers = append(answers, unchanged)
+		nodes = append(nodes, unchanged)
 	}
-	for _, a := range answers {
+	for _, a := range nodes {
 		content := get(a, "content")
 		remove(a, "content")
 		set(a, "headers", headers)
@@ -219,10 +219,10 @@ func (op operation) addErrors() error {
 		return err
 	}
 	var names []string
-	answers := get(op.node, "responses")
+	nodes := get(op.node, "responses")
 	for _, c := range codes { // codes are in the order of their statuses
 		names = append(names, c.Code)
-		set(answers, strconv.Itoa(c.Status), reference("responses", responses[c.Status]))
+		set(nodes, strconv.Itoa(c.Status), reference("responses", responses[c.Status]))
 	}
 	set(op.node, "x-error-codes", list(names))
 	description := get(op.node, "description")
@@ -297,7 +297,7 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 		"IdempotencyKey": {"idempotency_in_progress", "idempotency_mismatch"},
 		"IfMatch":        {"version_mismatch"},
 	} {
-		if op.takes(parameter) {
+		if op.hasParameter(parameter) {
 			has = append(has, codes...)
 		}
 	}

@@ -23,9 +23,9 @@ func fields(source []byte) ([]byte, error) {
 	for path, item := range pairs(get(doc, "paths")) {
 		for method, node := range pairs(item) {
 			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
-			_, answer := op.success()
+			_, response := op.success()
 			fmt.Fprintf(&out, "%q: {%s},\n", op.id, strings.Join(slices.Concat(
-				member("Body", propertyNames(doc, get(node, "requestBody"))), member("Answer", propertyNames(doc, answer))), ", "))
+				member("Body", propertyNames(doc, get(node, "requestBody"))), member("Response", propertyNames(doc, response))), ", "))
 		}
 	}
 	out.WriteString("}\n")

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAnAnswerHasItsProperties checks that a resource requires all of its properties except those that are marked. Other schemas
+// TestAResourceRequiresItsProperties checks that a resource requires all of its properties except those that are marked. Other schemas
 // state themselves what they require.
-func TestAnAnswerHasItsProperties(t *testing.T) {
+func TestAResourceRequiresItsProperties(t *testing.T) {
 	t.Parallel()
 	const source = `openapi: 3.1.0
 paths: {}

@@ -53,16 +53,16 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	).Handle)
 
 	handlers := &api.API{
-		DB:        p.DB,
-		Answers:   p.Idem,
-		Bookings:  bookings,
-		Catalogue: &app.Catalogue{Wake: p.Relay.Wake},
-		Clocks:    clocks,
-		Feeds:     feeds,
-		Directory: customers,
-		Pages:     p.Pages,
-		Server:    p.Server,
-		Now:       time.Now,
+		DB:          p.DB,
+		Idempotency: p.Idempotency,
+		Bookings:    bookings,
+		Catalogue:   &app.Catalogue{Wake: p.Relay.Wake},
+		Clocks:      clocks,
+		Feeds:       feeds,
+		Directory:   customers,
+		Pages:       p.Pages,
+		Server:      p.Server,
+		Now:         time.Now,
 	}
 	return p.Serve(handlers.Mount)
 }

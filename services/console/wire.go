@@ -74,19 +74,19 @@ func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 			client.Timeout = gatewayTimeout
 		}
 	}
-	words, err := pages.NewWords()
+	messages, err := pages.NewMessages()
 	if err != nil {
 		return nil, nil, err
 	}
 	server, err := api.New(api.Options{
-		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: livePageTime,
+		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Messages: messages, Live: app.NewLive(services, cfg.Live), LiveTime: livePageTime,
 		PublicURL: publicURL, Now: time.Now,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	engine := httpx.NewEngine(publicURL)
-	gate := &httpx.Server{Service: "console", Contract: c, Verifier: &caller.Verifier{Self: "console", Keys: verifies}}
-	server.Mount(engine, gate.Internal)
+	guard := &httpx.Server{Service: "console", Contract: c, Verifier: &caller.Verifier{Self: "console", Keys: verifies}}
+	server.Mount(engine, guard.Internal)
 	return engine, server, nil
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	countEvery = 15 * time.Second       // how often what waits for a completer is counted
-	learnWait  = 250 * time.Millisecond // in which events of bookings are gathered
+	fetchWait  = 250 * time.Millisecond // in which events of bookings are gathered
 	workEvery  = time.Second            // how often workers look for what is due
 	allocEvery = 10 * time.Second       // how often some of the money on no invoice is looked at
 	patience   = 5 * time.Second        // of a request that another one's accept is in the way of
@@ -37,7 +37,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	bookings, tenants := &peers.Bookings{Client: to["bookings"]}, peers.NewTenants(to["identity"])
 	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
-	customers := &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake}
+	customers := &app.Customers{Idempotency: p.Idempotency, Contract: p.Contract, Wake: p.Relay.Wake}
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
@@ -45,12 +45,12 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants},
 		&testclock.Events{DB: p.DB, Service: "customers"})
 	consumer := p.Consume(events.Handle)
-	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, learnWait
+	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, fetchWait
 	quotes := &app.Quotes{
 		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
 	}
-	operations := operation.Runner{DB: p.DB, Keys: p.Idem}
+	operations := operation.Runner{DB: p.DB, Keys: p.Idempotency}
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Operations: operations, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
@@ -64,13 +64,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
 
 	handlers := &api.API{
-		DB:        p.DB,
-		Answers:   p.Idem,
-		Customers: customers,
-		Leads:     leads,
-		Quotes:    quotes,
-		Invoices:  invoices,
-		Tenants:   tenants,
+		DB:          p.DB,
+		Idempotency: p.Idempotency,
+		Customers:   customers,
+		Leads:       leads,
+		Quotes:      quotes,
+		Invoices:    invoices,
+		Tenants:     tenants,
 		Exports: &app.Exports{
 			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: to["bookings"], Path: "/internal/v1/bookings"},
 			Payments: &peers.OfCustomer{Client: to["payments"], Path: "/internal/v1/payment-intents"},

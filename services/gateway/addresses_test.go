@@ -23,13 +23,13 @@ func TestUpstreamsFollowTheList(t *testing.T) {
 	secret := "=k1:" + strings.Repeat("01", 32)
 	all := strings.Join(targets(), secret+",") + secret
 	for _, c := range []struct {
-		name, answers, keys, want string
+		name, service, keys, want string
 	}{
 		{"all are there", targets()[0], all, ""},
 		{"one that the list lacks", "billing", all, "answered by billing, which proto/services.yaml does not let the gateway call"},
 		{"one without a key", targets()[0], strings.TrimPrefix(all, targets()[0]+secret+","), "no caller key for target"},
 	} {
-		doc := bytes.ReplaceAll(proto.OpenAPI, []byte("x-service: "+targets()[0]), []byte("x-service: "+c.answers))
+		doc := bytes.ReplaceAll(proto.OpenAPI, []byte("x-service: "+targets()[0]), []byte("x-service: "+c.service))
 		spec, err := contract.Load(doc)
 		if err != nil {
 			t.Fatal(err)
@@ -38,10 +38,10 @@ func TestUpstreamsFollowTheList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := upstreams(Config{Upstreams: peer.Addresses{Pattern: "http://{service}:8080"}, UpstreamMaxConns: 1}, spec,
+		created, err := upstreams(Config{Upstreams: peer.Addresses{Pattern: "http://{service}:8080"}, UpstreamMaxConns: 1}, spec,
 			&caller.Signer{From: "gateway", Keys: keys}, slog.New(slog.DiscardHandler), app.NewMetrics(prometheus.NewRegistry()))
-		if c.want == "" && (err != nil || len(made) != len(targets())) {
-			t.Errorf("%s: %d upstreams, %v", c.name, len(made), err)
+		if c.want == "" && (err != nil || len(created) != len(targets())) {
+			t.Errorf("%s: %d upstreams, %v", c.name, len(created), err)
 		}
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: %v", c.name, err)

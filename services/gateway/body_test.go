@@ -118,7 +118,7 @@ func TestBytesOfBodies(t *testing.T) {
 			}
 			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "") // needs no body bytes
 			_, _ = io.WriteString(conn, "}")
-			if res, body, _ := answered(t, conn); res.StatusCode != 201 {
+			if res, body, _ := readResponse(t, conn); res.StatusCode != 201 {
 				t.Errorf("%d %s", res.StatusCode, body)
 			}
 			eventually(t, "the room is given back", func() bool { return count(g.server.Pipeline.Metrics.BodyBytes) == 0 })
@@ -150,7 +150,7 @@ func TestStalledBodiesAreCut(t *testing.T) {
 		{"stream", "GET", events + "/stream", key, g, 200},
 	} {
 		conn := c.at.upload(t, c.method, c.path, c.key, 1000, `{"first_name"`)
-		res, body, closed := answered(t, conn)
+		res, body, closed := readResponse(t, conn)
 		if res.StatusCode != c.status || !closed || c.status == 400 && !strings.Contains(body, "stalled") {
 			t.Errorf("%s: %d %s, closed %v", c.name, res.StatusCode, body, closed)
 		}

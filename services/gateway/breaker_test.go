@@ -15,8 +15,8 @@ func (g *gateway) breaker(service string) float64 {
 	return count(g.server.Pipeline.Metrics.Breaker.WithLabelValues(service))
 }
 
-// together sends `clients` GETs at the same time, each on its own connection, and counts the statuses of the responses.
-func (g *gateway) together(t *testing.T, key string, clients int) map[int]int {
+// sendConcurrently sends `clients` GETs at the same time, each on its own connection, and counts the statuses of the responses.
+func (g *gateway) sendConcurrently(t *testing.T, key string, clients int) map[int]int {
 	t.Helper()
 	many := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer many.CloseIdleConnections()
@@ -46,7 +46,7 @@ func (g *gateway) together(t *testing.T, key string, clients int) map[int]int {
 }
 
 // An answer over 16 MiB is an error of its own request, and the breaker does not count it.
-func TestAnAnswerThatIsTooLargeIsNoFailureOfItsService(t *testing.T) {
+func TestATooLargeResponseIsNoFailureOfItsService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -108,7 +108,7 @@ func TestBreakerIsMetered(t *testing.T) {
 }
 
 // Late answers of one tenant never close a service for the others. Those of several tenants do: then the service hangs.
-func TestOneTenantsTimeoutsAreItsOwn(t *testing.T) {
+func TestTimeoutsOfATenantAffectNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.UpstreamTimeout = 200 * time.Millisecond })
@@ -176,7 +176,7 @@ func TestAThousandClientsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout = 1<<40, 20*time.Second })
 	w.service.set(func(f *fakeService) { f.delay = 600 * time.Millisecond })
-	if got := g.together(t, w.identity.newKey(), 1000); got[200] != 1000 {
+	if got := g.sendConcurrently(t, w.identity.newKey(), 1000); got[200] != 1000 {
 		t.Errorf("statuses %v", got)
 	}
 }
@@ -187,7 +187,7 @@ func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns = 1<<40, 2*time.Second, 25 })
 	w.service.set(func(f *fakeService) { f.delay = 1200 * time.Millisecond })
-	got := g.together(t, w.identity.newKey(), 75)
+	got := g.sendConcurrently(t, w.identity.newKey(), 75)
 	if got[200] != 25 || got[504] != 50 || g.breaker("customers") != closed {
 		t.Errorf("statuses %v, the breaker is %v", got, g.breaker("customers"))
 	}

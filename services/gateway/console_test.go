@@ -14,7 +14,7 @@ import (
 )
 
 // console plays the console: it answers what came, for as long as the test says.
-func (w *world) console(t *testing.T, answer http.HandlerFunc) func(*Config) {
+func (w *world) console(t *testing.T, respond http.HandlerFunc) func(*Config) {
 	t.Helper()
 	secret := ""
 	for _, key := range strings.Split(w.cfg.SignKeys, ",") {
@@ -31,7 +31,7 @@ func (w *world) console(t *testing.T, answer http.HandlerFunc) func(*Config) {
 		if who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now()); err != nil || from != "gateway" || !who.Tenant.IsZero() {
 			t.Errorf("%s %s: %+v from %q: %v", r.Method, r.URL, who, from, err)
 		}
-		answer(out, r)
+		respond(out, r)
 	}))
 	t.Cleanup(srv.Close)
 	return at("console", srv.URL)

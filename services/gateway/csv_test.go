@@ -37,7 +37,7 @@ func to(path string) edit {
 }
 
 // A list as CSV arrives while it is sent, with the headers of every answer.
-func TestCSVComesAsItIsSent(t *testing.T) {
+func TestCSVIsForwardedAsItIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -63,7 +63,7 @@ func TestCSVComesAsItIsSent(t *testing.T) {
 
 // Only a CSV request to an operation with CSV is streamed. All other responses are forwarded whole, and the service receives no
 // Accept header.
-func TestOtherAnswersAreWhole(t *testing.T) {
+func TestOtherResponsesAreForwardedWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -104,12 +104,12 @@ func TestExportsAreDownloads(t *testing.T) {
 	g := w.start(t)
 	service := w.service.streaming(t)
 	key := w.identity.newKey()
-	ask := []edit{to(oneCu + "/export"), bearer(key)}
-	first := g.listen(t, ask...)
+	request := []edit{to(oneCu + "/export"), bearer(key)}
+	first := g.listen(t, request...)
 	service.sends(t, "{\n")
 	first.hears(t, "{\n")
-	g.listen(t, ask...)
-	want(t, g.send(t, "GET", oneCu+"/export", "", ask[1:]...), 429, "rate_limited")
+	g.listen(t, request...)
+	want(t, g.send(t, "GET", oneCu+"/export", "", request[1:]...), 429, "rate_limited")
 	service.sends(t, "")
 	if err := first.ends(t); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("the download ended with %v", err)
@@ -153,17 +153,17 @@ func TestDownloadsOfOneCredentialAreBounded(t *testing.T) {
 	g := w.start(t)
 	service := w.downloads(t)
 	key := w.identity.newKey()
-	ask := []edit{to(customers), bearer(key), header("Accept", "text/csv")}
-	first := g.listen(t, ask...)
-	g.listen(t, ask...)
-	a := g.send(t, "GET", customers, "", ask[1:]...)
+	request := []edit{to(customers), bearer(key), header("Accept", "text/csv")}
+	first := g.listen(t, request...)
+	g.listen(t, request...)
+	a := g.send(t, "GET", customers, "", request[1:]...)
 	want(t, a, 429, "rate_limited")
 	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 open downloads") || a.Header.Get("RateLimit-Remaining") != "597" {
 		t.Errorf("%v %s", a.Header, a.body)
 	}
 	first.leave()
 	service.ends(t)
-	eventually(t, "a place is free", func() bool { return g.listen(t, ask...).StatusCode == http.StatusOK })
+	eventually(t, "a place is free", func() bool { return g.listen(t, request...).StatusCode == http.StatusOK })
 }
 
 // A refusal by the service arrives as it is.

@@ -118,7 +118,7 @@ func (f *fakeIdentity) change(key string, edit func(*internalapi.Principal)) int
 
 func (f *fakeIdentity) id(key string) string { return f.change(key, nil).ID }
 
-func (f *fakeIdentity) asked() int {
+func (f *fakeIdentity) lookupCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lookups
@@ -130,7 +130,7 @@ type fakeService struct {
 	mu       sync.Mutex
 	bodies   map[string]string // by id
 	records  map[string]string // id by kind, credential and key
-	made     int
+	created  int
 	handled  int
 	last     *http.Request
 	lastBody string
@@ -212,8 +212,8 @@ func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.C
 	if again && r.Header.Get("Idempotency-Key") != "" {
 		h.Set("Idempotent-Replayed", "true")
 	} else {
-		f.made++
-		stored = fmt.Sprintf("%s%026d", prefix, f.made)
+		f.created++
+		stored = fmt.Sprintf("%s%026d", prefix, f.created)
 		f.bodies[stored], f.records[key] = render(stored), stored
 	}
 	h.Set("Location", "/api/v1/"+kind+"/"+stored)
@@ -245,8 +245,8 @@ func (f *fakeService) set(edit func(*fakeService)) {
 	edit(f)
 }
 
-func (f *fakeService) calls() (handled, made int) {
+func (f *fakeService) calls() (handled, created int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.handled, f.made
+	return f.handled, f.created
 }

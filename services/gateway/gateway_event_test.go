@@ -84,7 +84,7 @@ func TestGatewayEvents(t *testing.T) {
 	if status, code, _ := g.deliver(t, account, strings.Repeat("x", 1<<20+1), "192.0.2.1"); status != 413 || code != "request_too_large" {
 		t.Errorf("%d %s", status, code)
 	}
-	if n := w.identity.asked(); n != 0 {
+	if n := w.identity.lookupCount(); n != 0 {
 		t.Errorf("identity was asked %d times", n)
 	}
 	if len(k.came) != 1 || k.came[0] != account+" t=1,v1=x 15" {

@@ -12,7 +12,7 @@ import (
 
 // While a client at the same address sends 50 invented keys a second with correct checksums, a request with a valid key that this
 // gateway has not seen gets a response within 2 s. A request with a key that was valid recently gets one immediately.
-func TestForgedKeysKeepNoClientOut(t *testing.T) {
+func TestForgedKeysBlockNoClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.PrincipalCacheTTL = 50 * time.Millisecond })

@@ -144,13 +144,13 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// answer is a received response.
-type answer struct {
+// response is a received response.
+type response struct {
 	*http.Response
 	body string
 }
 
-func (a *answer) code() string {
+func (a *response) code() string {
 	var e struct {
 		Error struct{ Code string }
 	}
@@ -165,7 +165,7 @@ func header(name, value string) edit { return func(r *http.Request) { r.Header.A
 func bearer(key string) edit { return header("Authorization", "Bearer "+key) }
 
 // send sends one request and checks the response against the contract. A body that is not empty is sent as JSON.
-func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *answer {
+func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *response {
 	t.Helper()
 	a, err := g.try(t, method, path, body, edits...)
 	if err != nil {
@@ -175,7 +175,7 @@ func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *
 }
 
 // try is send for other goroutines, which must not end the test.
-func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*answer, error) {
+func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*response, error) {
 	t.Helper()
 	a, err := g.raw(method, path, body, edits...)
 	if err != nil {
@@ -191,7 +191,7 @@ func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256}}
 
 // raw sends a request whose answer is not in the contract.
-func (g *gateway) raw(method, path, body string, edits ...edit) (*answer, error) {
+func (g *gateway) raw(method, path, body string, edits ...edit) (*response, error) {
 	req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -208,10 +208,10 @@ func (g *gateway) raw(method, path, body string, edits ...edit) (*answer, error)
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	return &answer{Response: res, body: string(b)}, err
+	return &response{Response: res, body: string(b)}, err
 }
 
-func want(t testing.TB, a *answer, status int, code string) {
+func want(t testing.TB, a *response, status int, code string) {
 	t.Helper()
 	if a.StatusCode != status || a.code() != code {
 		t.Errorf("%s %s: %d %q, want %d %q\n%s", a.Request.Method, a.Request.URL, a.StatusCode, a.code(), status, code, a.body)

@@ -75,15 +75,15 @@ func (w *world) busy(t *testing.T) (refused int, local float64) {
 			}
 		})
 	}
-	answers := make([]*answer, 300)
+	responses := make([]*response, 300)
 	var wg sync.WaitGroup
-	for i := range answers {
-		wg.Go(func() { answers[i], _ = g.raw("GET", oneCu, "", bearer(key)) })
+	for i := range responses {
+		wg.Go(func() { responses[i], _ = g.raw("GET", oneCu, "", bearer(key)) })
 	}
 	wg.Wait()
 	close(stop)
 	busy.Wait()
-	for _, a := range answers { // a request that passed the limit may have timed out at the service
+	for _, a := range responses { // a request that passed the limit may have timed out at the service
 		if a == nil {
 			continue
 		}
@@ -119,7 +119,7 @@ func TestLimitOnAllBases(t *testing.T) {
 	}
 }
 
-func TestRedisDies(t *testing.T) {
+func TestRedisBecomesUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"refuses", "hangs"} {
 		t.Run(how, func(t *testing.T) {

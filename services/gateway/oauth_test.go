@@ -22,8 +22,8 @@ func TestAccessTokens(t *testing.T) {
 	for range 2 {
 		want(t, g.send(t, "GET", oneCu, "", bearer(token)), 200, "")
 	}
-	if w.identity.asked() != 1 {
-		t.Errorf("%d look-ups", w.identity.asked())
+	if w.identity.lookupCount() != 1 {
+		t.Errorf("%d look-ups", w.identity.lookupCount())
 	}
 	// A refreshed token of the same grant has the same bucket.
 	grant := w.identity.id(token)
@@ -103,7 +103,7 @@ func TestOAuthIsForwarded(t *testing.T) {
 	}
 	g := w.start(t)
 	once := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	ask := func(method, path, body string, edits ...edit) *answer {
+	request := func(method, path, body string, edits ...edit) *response {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, g.url+path, strings.NewReader(body))
 		if err != nil {
@@ -121,9 +121,9 @@ func TestOAuthIsForwarded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &answer{Response: res, body: string(b)}
+		return &response{Response: res, body: string(b)}
 	}
-	a := ask("POST", "/oauth/authorize?x=%20y", "decision=allow", header("Cookie", "c=3"), header("Origin", "https://o.example"), header("Accept-Language", "de"),
+	a := request("POST", "/oauth/authorize?x=%20y", "decision=allow", header("Cookie", "c=3"), header("Origin", "https://o.example"), header("Accept-Language", "de"),
 		header("X-Forwarded-For", "6.6.6.6"), header("X-Caller", "forged"), header("Content-Type", "application/x-www-form-urlencoded"))
 	if a.StatusCode != 303 || a.Header.Get("Location") != "https://app.example/cb?code=x" || len(a.Header["Set-Cookie"]) != 2 || a.body != "page" ||
 		a.Header.Get("Content-Security-Policy") == "" || a.Header.Get("X-Internal-Secret") != "" || !strings.HasPrefix(a.Header.Get("X-Request-Id"), "req_") {
@@ -132,7 +132,7 @@ func TestOAuthIsForwarded(t *testing.T) {
 	if len(came) != 1 || came[0] != `POST /oauth/authorize?x=%20y "decision=allow" cookie=c=3 from=https://o.example for=127.0.0.1 lang=de` {
 		t.Errorf("%q", came)
 	}
-	if a := ask("POST", "/oauth/token", "grant_type=x"); a.StatusCode != 401 || a.Header.Get("WWW-Authenticate") == "" || a.body != "page" { // an app that identity does not know
+	if a := request("POST", "/oauth/token", "grant_type=x"); a.StatusCode != 401 || a.Header.Get("WWW-Authenticate") == "" || a.body != "page" { // an app that identity does not know
 		t.Errorf("%d %v %q", a.StatusCode, a.Header, a.body)
 	}
 	before := len(came)
@@ -140,14 +140,14 @@ func TestOAuthIsForwarded(t *testing.T) {
 		"/internal/v1/credentials/lookup", "/internal/v1/oauth/introspect", "/oauth/introspect", "/oauth/../internal/v1/oauth/introspect", "/oauth/link/%2e%2e", "/oauth/", "/oauth/link/",
 		"/oauth/link/a/b", "/.well-known/openid-configuration",
 	} {
-		if a := ask("POST", path, ""); path != "/oauth/link/%2e%2e" && a.StatusCode != 404 {
+		if a := request("POST", path, ""); path != "/oauth/link/%2e%2e" && a.StatusCode != 404 {
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}
 	}
 	if len(came) > before+1 {
 		t.Errorf("%q", came[before:])
 	}
-	if a := ask("POST", "/oauth/token", strings.Repeat("x", 1<<20+1)); a.StatusCode != 413 {
+	if a := request("POST", "/oauth/token", strings.Repeat("x", 1<<20+1)); a.StatusCode != 413 {
 		t.Errorf("a large body: %d", a.StatusCode)
 	}
 	if log := g.log.String(); strings.Contains(log, "x=%20y") || strings.Contains(log, "decision") {
@@ -164,7 +164,7 @@ func TestTheRateOfOAuth(t *testing.T) {
 	network := fmt.Sprintf("2001:db8:%x:%x::", time.Now().UnixNano()&0xffff, time.Now().UnixNano()>>16&0xffff)
 	for i := range 5 {
 		a, err := g.raw("GET", "/oauth/sign-in", "", header("X-Forwarded-For", fmt.Sprintf("%s%x", network, i+1)))
-		if wanted := 200; err != nil || i < 3 && a.StatusCode != wanted || i >= 3 && (a.StatusCode != 429 || a.Header.Get("Retry-After") == "") {
+		if expected := 200; err != nil || i < 3 && a.StatusCode != expected || i >= 3 && (a.StatusCode != 429 || a.Header.Get("Retry-After") == "") {
 			t.Errorf("request %d: %+v %v", i+1, a, err)
 		}
 	}

@@ -27,10 +27,10 @@ func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit = 1 })
-	narrow := func() string { return w.identity.newKey("read:units") }
+	restrictedKey := func() string { return w.identity.newKey("read:units") }
 	spent := w.identity.newKey("read:customers")
 	g.send(t, "GET", oneCu, "", bearer(spent))
-	revoked := narrow()
+	revoked := restrictedKey()
 	w.identity.change(revoked, func(p *internalapi.Principal) { p.Revoked = true })
 	good := func() string { return w.identity.newKey() }
 	badType := header("Content-Type", "text/plain")
@@ -59,7 +59,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"unknown", "POST", customers, "{", []edit{bearer(apikey.New(caller.Test))}, 401, "invalid_credential"},
 		{"revoked", "POST", customers, "{", []edit{bearer(revoked)}, 401, "revoked_credential"},
 		{"limit", "POST", customers, huge, []edit{bearer(spent)}, 429, "rate_limited"},
-		{"scope", "POST", customers, huge, []edit{bearer(narrow())}, 403, "insufficient_scope"},
+		{"scope", "POST", customers, huge, []edit{bearer(restrictedKey())}, 403, "insufficient_scope"},
 		{"size", "POST", customers, huge, []edit{bearer(good()), badType}, 413, "request_too_large"},
 		{"type", "POST", customers, "{", []edit{bearer(good()), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }}, 400, "missing_content_type"},
 		{"json", "POST", customers, "{", []edit{bearer(good()), longKey}, 400, "malformed_json"},
@@ -102,7 +102,7 @@ func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 }
 
 // The answer for an unknown path says where the operations are listed.
-func TestNothingHerePointsToTheDocs(t *testing.T) {
+func TestNotFoundPointsToTheDocs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -133,7 +133,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		want string
-		a    *answer
+		a    *response
 	}{
 		{`Bearer realm="holdfast"`, g.send(t, "GET", customers, "")},
 		{`Bearer realm="holdfast", error="invalid_token"`, g.send(t, "GET", customers, "", bearer("x"))},
@@ -154,24 +154,24 @@ func TestLookupsOfBadKeys(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	g.send(t, "GET", customers, "", bearer("svc_test_"+strings.Repeat("0", 32)))
-	if n := w.identity.asked(); n != 0 {
+	if n := w.identity.lookupCount(); n != 0 {
 		t.Fatalf("a malformed key cost %d look-ups", n)
 	}
 	unknown := apikey.New(caller.Live)
 	for range 5 {
 		want(t, g.send(t, "GET", customers, "", bearer(unknown)), 401, "invalid_credential")
 	}
-	if n := w.identity.asked(); n != 1 {
+	if n := w.identity.lookupCount(); n != 1 {
 		t.Errorf("an unknown key cost %d look-ups", n)
 	}
 }
 
-func TestHeadersOfAnAuthenticatedAnswer(t *testing.T) {
+func TestHeadersOfAnAuthenticatedResponse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey("read:customers", "read:units")
-	for i, a := range []*answer{
+	for i, a := range []*response{
 		g.send(t, "GET", oneCu, "", bearer(key)),
 		g.send(t, "DELETE", oneCu, "", bearer(key)),
 	} {

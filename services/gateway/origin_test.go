@@ -15,12 +15,12 @@ const ownPage = "https://till.example"
 
 // registered registers one origin with identity, and counts how often identity is called.
 func registered(w *world) *atomic.Int64 {
-	asked := new(atomic.Int64)
+	calls := new(atomic.Int64)
 	w.identity.pages = func(out http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		calls.Add(1)
 		fmt.Fprintf(out, `{"registered":%t}`, r.URL.Query().Get("origin") == ownPage)
 	}
-	return asked
+	return calls
 }
 
 // A preflight request is accepted for the origins that apps have registered, and only on the paths of the API and of the token
@@ -28,9 +28,9 @@ func registered(w *world) *atomic.Int64 {
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	asked := registered(w)
+	calls := registered(w)
 	g := w.start(t)
-	ask := func(path string, edits ...edit) *answer {
+	preflight := func(path string, edits ...edit) *response {
 		t.Helper()
 		a, err := g.raw("OPTIONS", path, "", edits...)
 		if err != nil {
@@ -43,7 +43,7 @@ func TestPreflight(t *testing.T) {
 	}
 	for range 3 {
 		for _, path := range []string{"/api/v1/customers", "/v1/bookings", "/oauth/token", "/oauth/revoke", "/oauth/par"} {
-			a := ask(path, from(ownPage)...)
+			a := preflight(path, from(ownPage)...)
 			if a.StatusCode != 204 || a.Header.Get("Access-Control-Allow-Origin") != ownPage || !strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "POST") ||
 				!strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") || a.Header.Get("Vary") != "Origin" || a.body != "" {
 				t.Errorf("%s: %d %v %s", path, a.StatusCode, a.Header, a.body)
@@ -53,7 +53,7 @@ func TestPreflight(t *testing.T) {
 			}
 		}
 	}
-	if n := asked.Load(); n != 1 {
+	if n := calls.Load(); n != 1 {
 		t.Errorf("identity was asked %d times", n)
 	}
 	for path, edits := range map[string][]edit{
@@ -69,7 +69,7 @@ func TestPreflight(t *testing.T) {
 		"/docs":                            from(ownPage),
 		"/api/v1/calendars/bookings/x.ics": from(ownPage),
 	} {
-		a := ask(path, edits...)
+		a := preflight(path, edits...)
 		if a.StatusCode == 404 && strings.Contains(path, "calendars") {
 			continue // no such path
 		}
@@ -77,14 +77,14 @@ func TestPreflight(t *testing.T) {
 			t.Errorf("%s: %d %v %s", path, a.StatusCode, a.Header, a.body)
 		}
 	}
-	if a := ask("/api/v1/nothing", from(ownPage)...); a.StatusCode != 404 {
+	if a := preflight("/api/v1/nothing", from(ownPage)...); a.StatusCode != 404 {
 		t.Errorf("no path: %d", a.StatusCode)
 	}
 }
 
 // Scripts of an app's own pages may read the answers to its access tokens, refusals too; those of other pages may not, and an API key
 // allows none.
-func TestAnswersToScripts(t *testing.T) {
+func TestResponsesToScripts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	registered(w)
@@ -140,19 +140,19 @@ func TestAnswersToScripts(t *testing.T) {
 func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		status int
-		method string
-		body   string
-		change func(c *Config)
-		answer func(out http.ResponseWriter, r *http.Request)
+		status  int
+		method  string
+		body    string
+		change  func(c *Config)
+		respond func(out http.ResponseWriter, r *http.Request)
 	}{
 		"429": {status: 429, method: "POST", change: func(c *Config) { c.OAuthRateLimit = 1 }},
 		"405": {status: 405, method: "GET"},
 		"413": {status: 413, method: "POST", body: strings.Repeat("x", 1<<20+1)},
-		"503": {status: 503, method: "POST", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		"503": {status: 503, method: "POST", respond: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		"504": {
 			status: 504, method: "POST", change: func(c *Config) { c.UpstreamTimeout = 200 * time.Millisecond },
-			answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			respond: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		},
 	} {
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/par"} {
@@ -163,8 +163,8 @@ func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 					switch {
 					case r.URL.Query().Has("origin"):
 						fmt.Fprintf(out, `{"registered":%t}`, r.URL.Query().Get("origin") == ownPage)
-					case c.answer != nil:
-						c.answer(out, r)
+					case c.respond != nil:
+						c.respond(out, r)
 					}
 				}
 				var changes []func(*Config)
@@ -201,7 +201,7 @@ func TestRefusalsWhileIdentityIsAway(t *testing.T) {
 		out.Header().Set("Access-Control-Allow-Origin", ownPage)
 	}
 	g := w.start(t)
-	ask := func(origin string) *answer {
+	request := func(origin string) *response {
 		t.Helper()
 		a, err := g.raw("POST", "/oauth/token", "", header("Origin", origin))
 		if err != nil {
@@ -209,14 +209,14 @@ func TestRefusalsWhileIdentityIsAway(t *testing.T) {
 		}
 		return a
 	}
-	if a := ask(ownPage); a.StatusCode != 200 || a.Header.Get("Access-Control-Allow-Origin") != ownPage {
+	if a := request(ownPage); a.StatusCode != 200 || a.Header.Get("Access-Control-Allow-Origin") != ownPage {
 		t.Fatalf("%d %v", a.StatusCode, a.Header)
 	}
 	w.identity.pages = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	if a := ask(ownPage); a.StatusCode != 503 || a.Header.Get("Access-Control-Allow-Origin") != ownPage {
+	if a := request(ownPage); a.StatusCode != 503 || a.Header.Get("Access-Control-Allow-Origin") != ownPage {
 		t.Errorf("%d %v", a.StatusCode, a.Header)
 	}
-	if a := ask("https://evil.example"); a.Header.Get("Access-Control-Allow-Origin") != "" {
+	if a := request("https://evil.example"); a.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%d %v", a.StatusCode, a.Header)
 	}
 }

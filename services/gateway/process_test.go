@@ -74,8 +74,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// answered reads the answer to what was written to conn, and reports whether the connection ends after it.
-func answered(t *testing.T, conn net.Conn) (res *http.Response, body string, closed bool) {
+// readResponse reads the answer to what was written to conn, and reports whether the connection ends after it.
+func readResponse(t *testing.T, conn net.Conn) (res *http.Response, body string, closed bool) {
 	t.Helper()
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, nil)
@@ -121,7 +121,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 
 	_, _ = io.Copy(io.Discard, header)
 	within("the header", 250*time.Millisecond, 4500*time.Millisecond)
-	res, body, closed := answered(t, upload)
+	res, body, closed := readResponse(t, upload)
 	within("the body", 500*time.Millisecond, 25*time.Second)
 	if res.StatusCode != 400 || !strings.Contains(body, `"malformed_json"`) || !closed {
 		t.Errorf("%d %s, closed %v", res.StatusCode, body, closed)
@@ -150,7 +150,7 @@ func TestEnormousHeader(t *testing.T) {
 			_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Long: %s\r\nConnection: close\r\n\r\n",
 				c.target, key, strings.Repeat("x", c.header))
 		}()
-		if res, body, closed := answered(t, conn); res.StatusCode != c.status || !closed {
+		if res, body, closed := readResponse(t, conn); res.StatusCode != c.status || !closed {
 			t.Errorf("%s: %d %.80s, closed %v", c.name, res.StatusCode, body, closed)
 		}
 	}
@@ -210,7 +210,7 @@ func TestOptionsOfTheWholeServer(t *testing.T) {
 	w := newWorld(t)
 	conn := dial(t, w.process(t, nil))
 	_, _ = io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	res, body, _ := answered(t, conn)
+	res, body, _ := readResponse(t, conn)
 	if id := res.Header.Get("X-Request-Id"); res.StatusCode != 404 || !strings.HasPrefix(id, "req_") || !strings.Contains(body, id) {
 		t.Errorf("%d %q %s", res.StatusCode, id, body)
 	}

@@ -18,8 +18,8 @@ import (
 
 // calendars answers calendars of the tokens that are in valid, and counts the requests.
 type calendars struct {
-	asked atomic.Int64
-	valid sync.Map
+	requests atomic.Int64
+	valid    sync.Map
 }
 
 func (w *world) calendars(tokens ...string) *calendars {
@@ -31,7 +31,7 @@ func (w *world) calendars(tokens ...string) *calendars {
 		if !strings.HasPrefix(r.URL.Path, "/api/v1/calendar/") {
 			return false
 		}
-		k.asked.Add(1)
+		k.requests.Add(1)
 		if r.Method != http.MethodGet || r.URL.RawQuery != "" {
 			out.WriteHeader(http.StatusInternalServerError)
 			return true
@@ -87,7 +87,7 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 	if from := w.service.caller; !from.Tenant.IsZero() || from.Credential != "svc:gateway" || len(from.Scopes) > 0 {
 		t.Errorf("the service was called as %+v", from)
 	}
-	if n := w.identity.asked(); n != 0 {
+	if n := w.identity.lookupCount(); n != 0 {
 		t.Errorf("identity was asked %d times", n)
 	}
 	if a := g.send(t, "GET", calendar(token), "", header("If-None-Match", `W/"1"`)); a.StatusCode != 304 || a.body != "" {
@@ -217,9 +217,9 @@ func TestGuessedTokens(t *testing.T) {
 		a, err := g.try(t, "GET", calendar(guess), "")
 		return err == nil && a.StatusCode == 404
 	})
-	before := k.asked.Load()
+	before := k.requests.Load()
 	want(t, g.send(t, "GET", calendar(guess), ""), 404, "calendar_feed_not_found")
-	if k.asked.Load() != before {
+	if k.requests.Load() != before {
 		t.Error("a repeated guess was forwarded")
 	}
 }

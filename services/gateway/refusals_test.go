@@ -14,7 +14,7 @@ import (
 )
 
 // call sends a request to op that passes the checks before the service.
-func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits ...edit) *answer {
+func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits ...edit) *response {
 	t.Helper()
 	body := ""
 	if op.HasBody {
@@ -27,7 +27,7 @@ func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits
 	a, err := g.try(t, op.Method, "/api/v1"+path+query, body, edits...)
 	if err != nil {
 		t.Error(op.ID, err)
-		return &answer{Response: &http.Response{Request: &http.Request{}}}
+		return &response{Response: &http.Response{Request: &http.Request{}}}
 	}
 	return a
 }
@@ -67,8 +67,8 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 		}
 		want(t, broken.call(t, op, "", good), 500, "internal_error")
 		if len(op.Scopes) > 0 {
-			narrow := slices.DeleteFunc(slices.Clone(proto.Scopes), func(s string) bool { return slices.Contains(op.Scopes, s) })
-			want(t, open.call(t, op, "", bearer(w.identity.newKey(narrow...))), 403, "insufficient_scope")
+			otherScopes := slices.DeleteFunc(slices.Clone(proto.Scopes), func(s string) bool { return slices.Contains(op.Scopes, s) })
+			want(t, open.call(t, op, "", bearer(w.identity.newKey(otherScopes...))), 403, "insufficient_scope")
 		}
 		if slices.Contains(op.Statuses, 413) {
 			want(t, open.call(t, op, "", good, declared), 413, "request_too_large")

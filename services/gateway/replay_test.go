@@ -13,9 +13,9 @@ import (
 )
 
 // replayed waits until Redis has the answer of the key, soon after the first answer.
-func (g *gateway) replayed(t *testing.T, body string, edits ...edit) *answer {
+func (g *gateway) replayed(t *testing.T, body string, edits ...edit) *response {
 	t.Helper()
-	var a *answer
+	var a *response
 	before := count(g.server.Pipeline.Metrics.Replays.WithLabelValues("hit"))
 	eventually(t, "a replay from Redis", func() bool {
 		a = g.send(t, "POST", bookings, body, edits...)
@@ -45,9 +45,9 @@ func TestReplayFromRedis(t *testing.T) {
 		again.Header.Get("RateLimit-Remaining") == first.Header.Get("RateLimit-Remaining") {
 		t.Error("request id or rate headers are not fresh")
 	}
-	handled, made := w.service.calls()
-	if g.replayed(t, party, edits...); made != 1 {
-		t.Errorf("%d bookings were made", made)
+	handled, created := w.service.calls()
+	if g.replayed(t, party, edits...); created != 1 {
+		t.Errorf("%d bookings were made", created)
 	}
 	if after, _ := w.service.calls(); after != handled {
 		t.Error("a replay from Redis reached the service")
@@ -81,7 +81,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-func TestReplayNeedsTheScopeStill(t *testing.T) {
+func TestReplayStillNeedsTheScope(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -105,8 +105,8 @@ func TestReplayFromTheService(t *testing.T) {
 	g.replayed(t, party, edits...)
 	w.forget(t, key)
 	again := g.send(t, "POST", bookings, party, edits...)
-	if _, made := w.service.calls(); made != 1 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%d made, %q", made, again.Header.Get("Idempotent-Replayed"))
+	if _, created := w.service.calls(); created != 1 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%d made, %q", created, again.Header.Get("Idempotent-Replayed"))
 	}
 }
 
@@ -167,7 +167,7 @@ func TestOnlyRecordedSuccessIsRemembered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
-	for name, answers := range map[string]func(http.ResponseWriter){
+	for name, respond := range map[string]func(http.ResponseWriter){
 		"an answer without a record": func(w http.ResponseWriter) {
 			w.Header().Set("Location", "/api/v1/bookings/x")
 			w.Header().Set("Etag", `"1"`)
@@ -184,7 +184,7 @@ func TestOnlyRecordedSuccessIsRemembered(t *testing.T) {
 			f.handle = func(w http.ResponseWriter, r *http.Request) bool {
 				w.Header().Set("Content-Type", "application/json")
 				w.Header().Set("X-Request-Id", r.Header.Get("X-Request-Id"))
-				answers(w)
+				respond(w)
 				return true
 			}
 		})

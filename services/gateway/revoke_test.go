@@ -48,7 +48,7 @@ func TestRevocationHoldsFromTheNextRequest(t *testing.T) {
 			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 401, "revoked_credential")
 		}
 	}
-	if n := w.identity.asked(); n != 2 {
+	if n := w.identity.lookupCount(); n != 2 {
 		t.Errorf("%d look-ups", n)
 	}
 }
@@ -68,11 +68,11 @@ func TestANewVersionHoldsFromTheNextRequest(t *testing.T) {
 	}
 	// A version that identity does not have yet causes one lookup, not one per request.
 	w.setState(t, key, "9")
-	before := w.identity.asked()
+	before := w.identity.lookupCount()
 	for range 3 {
 		g.send(t, "GET", oneCu, "", bearer(key))
 	}
-	if n := w.identity.asked() - before; n != 1 {
+	if n := w.identity.lookupCount() - before; n != 1 {
 		t.Errorf("%d look-ups", n)
 	}
 }
@@ -148,7 +148,7 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	w.identity.mu.Unlock()
 	wg.Wait()
-	if n := w.identity.asked(); n > 3 {
+	if n := w.identity.lookupCount(); n > 3 {
 		t.Errorf("%d look-ups", n)
 	}
 }
@@ -166,7 +166,7 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 		want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
 	}
 	time.Sleep(1100 * time.Millisecond) // they are older than a second now
-	asked, local := w.identity.asked(), count(g.server.Pipeline.Metrics.Fallback)
+	calls, local := w.identity.lookupCount(), count(g.server.Pipeline.Metrics.Fallback)
 	cable.set(false, true)
 	for _, key := range keys {
 		if a, err := g.raw("GET", oneCu, "", bearer(key)); err != nil || a.StatusCode != 200 {
@@ -178,7 +178,7 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 	if count(g.server.Pipeline.Metrics.Fallback)-local != 20 || downFor == 0 {
 		t.Fatal("Redis was there")
 	}
-	if n := w.identity.asked() - asked; n != 0 && downFor < time.Second {
+	if n := w.identity.lookupCount() - calls; n != 0 && downFor < time.Second {
 		t.Errorf("%d look-ups", n)
 	}
 }
@@ -208,13 +208,13 @@ func TestRedisAndIdentityDown(t *testing.T) {
 			} else {
 				w.forget(t, key)
 			}
-			asked := w.identity.asked()
+			calls := w.identity.lookupCount()
 			eventually(t, "identity is asked", func() bool {
 				a := g.send(t, "GET", oneCu, "", bearer(key))
 				if a.StatusCode != 200 && time.Since(start) < 4*time.Second {
 					t.Fatalf("%d after %s", a.StatusCode, time.Since(start))
 				}
-				return w.identity.asked() > asked
+				return w.identity.lookupCount() > calls
 			})
 			eventually(t, "it is too old", func() bool {
 				return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode == http.StatusServiceUnavailable

@@ -134,7 +134,7 @@ func (s *source) ends(t testing.TB) {
 	}
 }
 
-func TestAStreamComesAsItIsSent(t *testing.T) {
+func TestAStreamIsForwardedAsItIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -280,10 +280,10 @@ func TestAClientLeavesAStream(t *testing.T) {
 	service.ends(t)
 
 	// A client that leaves before the answer is not a failure of the service.
-	asked := make(chan struct{})
+	requested := make(chan struct{})
 	w.service.set(func(f *fakeService) {
 		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {
-			asked <- struct{}{}
+			requested <- struct{}{}
 			<-r.Context().Done()
 			service.ended <- struct{}{}
 			return true
@@ -291,7 +291,7 @@ func TestAClientLeavesAStream(t *testing.T) {
 	})
 	for range 30 { // more than enough to open the breaker
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { <-asked; cancel() }()
+		go func() { <-requested; cancel() }()
 		_, err := g.raw("GET", stream, "", bearer(w.identity.newKey()), func(r *http.Request) { *r = *r.WithContext(ctx) })
 		if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -450,17 +450,17 @@ func TestAStopEndsStreams(t *testing.T) {
 	flood := w.service.flooding()
 	conn := dial(t, address)
 	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", stream, w.identity.newKey())
-	asked := func(n int) func() bool {
+	handledCalls := func(n int) func() bool {
 		return func() bool { handled, _ := w.service.calls(); return handled == n }
 	}
 	eventually(t, "the first stream is stuck", flood.stuck)
 	w.service.set(func(f *fakeService) {
 		f.handle = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 	})
-	waiting := make(chan *answer, 1)
+	waiting := make(chan *response, 1)
 	key := w.identity.newKey()
 	go func() { a, _ := g.try(t, "GET", stream, "", bearer(key)); waiting <- a }()
-	eventually(t, "the second stream", asked(2))
+	eventually(t, "the second stream", handledCalls(2))
 	service := w.service.streaming(t)
 	silent := g.listen(t, bearer(w.identity.newKey()))
 	service.sends(t, "data: 1\n")
@@ -489,19 +489,19 @@ func TestTheCircuitOfStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
-	answer := func(handle func(*http.Request)) {
+	respondWith := func(handle func(*http.Request)) {
 		w.service.set(func(f *fakeService) {
 			f.handle = func(_ http.ResponseWriter, r *http.Request) bool { handle(r); return true }
 		})
 	}
-	answer(func(*http.Request) { panic(http.ErrAbortHandler) })
+	respondWith(func(*http.Request) { panic(http.ErrAbortHandler) })
 	for range 25 {
 		want(t, g.send(t, "GET", stream, "", bearer(w.identity.newKey())), 503, "unavailable")
 	}
 	if handled, _ := w.service.calls(); handled == 25 || !strings.Contains(g.log.String(), `"state":"open"`) {
 		t.Errorf("a service that answers nothing was asked %d times", handled)
 	}
-	answer(func(r *http.Request) { <-r.Context().Done() })
+	respondWith(func(r *http.Request) { <-r.Context().Done() })
 	left := 0
 	eventually(t, "the service is tried again", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

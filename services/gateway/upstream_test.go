@@ -90,7 +90,7 @@ func TestRawHashInATarget(t *testing.T) {
 	} {
 		conn := dial(t, strings.TrimPrefix(g.url, "http://"))
 		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n", target, key)
-		res, body, _ := answered(t, conn)
+		res, body, _ := readResponse(t, conn)
 		if res.StatusCode != status || status == 400 && (!strings.Contains(body, `"malformed_request"`) || res.Header.Get("X-Request-Id") == "") {
 			t.Errorf("%s: %d %s", target, res.StatusCode, body)
 		}
@@ -190,7 +190,7 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-func TestARefusedSignatureIsOurFault(t *testing.T) {
+func TestARefusedSignatureIsAnInternalError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
@@ -200,7 +200,7 @@ func TestARefusedSignatureIsOurFault(t *testing.T) {
 	want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 500, "internal_error")
 }
 
-func TestPanicIsAnAnswer(t *testing.T) {
+func TestPanicIsAnErrorResponse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)

@@ -91,7 +91,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 		BodyStallTimeout: cfg.BodyStallTimeout,
 		Pipeline: &app.Pipeline{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
-				Keep: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
+				TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 			}, metrics),
 			Origins:  app.NewOrigins(identity.OriginRegistered),
 			Redis:    redis,
@@ -99,11 +99,11 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 			Limit:    perMinute(cfg.RateLimit),
 			Browsers: perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
-				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
+				Missing: domain.ErrNoFeed, TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.TokenRateLimit),
 			}),
 			Accounts: app.NewTokens(app.TokenOptions{
-				Missing: domain.ErrNoAccount, Keep: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
+				Missing: domain.ErrNoAccount, TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.EventRateLimit),
 			}),
 			Upstreams: upstreams,

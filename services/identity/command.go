@@ -43,7 +43,7 @@ func command(run func(t tool, args []string) error) func(*cobra.Command, []strin
 		}
 		defer closeAll()
 		asJSON, _ := cmd.Flags().GetBool("json") // false where the command has no such flag
-		return inWords(run(tool{identity, origin(), conf, cmd, asJSON}, args))
+		return readableError(run(tool{identity, origin(), conf, cmd, asJSON}, args))
 	}
 }
 
@@ -96,8 +96,8 @@ func withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// inWords turns a public error into one line for people. It names the fields by their flags.
-func inWords(err error) error {
+// readableError turns a public error into one line for people. It names the fields by their flags.
+func readableError(err error) error {
 	var e *apperr.Error
 	if !errors.As(err, &e) {
 		return err

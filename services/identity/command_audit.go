@@ -27,14 +27,14 @@ func auditCommand() *cobra.Command {
 }
 
 func auditVerify() *cobra.Command {
-	var tenant, kept string
+	var tenant, headsFile string
 	cmd := withJSON(&cobra.Command{
 		Use: "verify", Short: "Verify the hash chain of each tenant; fails if a record was changed, deleted or inserted.", Args: cobra.NoArgs,
 		Long: "Verify the hash chain of each tenant and print its head; fails if a record was changed, deleted or inserted.\n" +
 			"A person with write access to the database can replace the whole chain. Store the output of --json in another place,\n" +
 			"and pass that file with --kept next time: the chain must contain the heads in it.",
 		RunE: command(func(t tool, _ []string) error {
-			heads, err := keptHeads(kept)
+			heads, err := readHeads(headsFile)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func auditVerify() *cobra.Command {
 		}),
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of a tenant (default all tenants)")
-	cmd.Flags().StringVar(&kept, "kept", "", "file with earlier output of --json")
+	cmd.Flags().StringVar(&headsFile, "kept", "", "file with earlier output of --json")
 	return cmd
 }
 
@@ -128,8 +128,8 @@ func (t tool) printRecords(records []domain.Record) error {
 	return nil
 }
 
-// keptHeads reads what --json has printed, by slug.
-func keptHeads(file string) (map[string]domain.KeptHead, error) {
+// readHeads reads what --json has printed, by slug.
+func readHeads(file string) (map[string]domain.PrintedHead, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -141,7 +141,7 @@ func keptHeads(file string) (map[string]domain.KeptHead, error) {
 	if err := json.Unmarshal(text, &verdicts); err != nil {
 		return nil, fmt.Errorf("--kept: %s is not output of --json: %w", file, err)
 	}
-	heads := make(map[string]domain.KeptHead, len(verdicts))
+	heads := make(map[string]domain.PrintedHead, len(verdicts))
 	for _, v := range verdicts {
 		heads[v.Tenant] = v.Head
 	}
@@ -149,9 +149,9 @@ func keptHeads(file string) (map[string]domain.KeptHead, error) {
 }
 
 // missing returns the tenants whose head was kept and that no longer exist.
-func missing(found []app.Verdict, kept map[string]domain.KeptHead) []app.Verdict {
+func missing(found []app.Verdict, saved map[string]domain.PrintedHead) []app.Verdict {
 	var out []app.Verdict
-	for _, slug := range slices.Sorted(maps.Keys(kept)) {
+	for _, slug := range slices.Sorted(maps.Keys(saved)) {
 		if !slices.ContainsFunc(found, func(v app.Verdict) bool { return v.Tenant == slug }) {
 			out = append(out, app.Verdict{Tenant: slug, Broken: "the tenant is missing"})
 		}

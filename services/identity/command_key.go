@@ -66,11 +66,11 @@ func keyRotate() *cobra.Command {
 			if domain.CheckOverlap(overlap) != nil {
 				return apperr.Field("overlap", "Must be 0s to 168h.")
 			}
-			home, err := t.KeyHome(t.cmd.Context(), id)
+			tenantMode, err := t.KeyTenantMode(t.cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			k, secret, published, err := t.RotateKey(t.cmd.Context(), t.by, home, id, overlap)
+			k, secret, published, err := t.RotateKey(t.cmd.Context(), t.by, tenantMode, id, overlap)
 			if err != nil {
 				return err
 			}

@@ -30,11 +30,11 @@ func tenantCreate() *cobra.Command {
 			if country != "" {
 				in.Country = patch.Value(country)
 			}
-			made, err := t.CreateTenant(t.cmd.Context(), t.by, slug, in)
+			created, err := t.CreateTenant(t.cmd.Context(), t.by, slug, in)
 			if err != nil {
 				return err
 			}
-			return t.print(view.TenantForAdmin(made), tenantHead, tenantRow(made))
+			return t.print(view.TenantForAdmin(created), tenantHead, tenantRow(created))
 		}),
 	})
 	f := cmd.Flags()
@@ -58,12 +58,12 @@ func tenantUpdate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, published, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, in)
+			updated, published, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, in)
 			if err != nil {
 				return err
 			}
 			t.late(published)
-			return t.print(view.TenantForAdmin(made), tenantHead, tenantRow(made))
+			return t.print(view.TenantForAdmin(updated), tenantHead, tenantRow(updated))
 		}),
 	})
 	f := cmd.Flags()

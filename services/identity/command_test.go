@@ -132,13 +132,13 @@ func (s *shell) run(args ...string) string {
 	return stdout.String()
 }
 
-func (s *shell) fails(words string, args ...string) {
+func (s *shell) fails(message string, args ...string) {
 	s.t.Helper()
 	cmd, stdout, stderr := s.command(args...)
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), words) {
-		s.t.Errorf("identity %s: %v, %q; want exit 1 and %q", strings.Join(args, " "), err, stderr, words)
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), message) {
+		s.t.Errorf("identity %s: %v, %q; want exit 1 and %q", strings.Join(args, " "), err, stderr, message)
 	}
 	if strings.Contains(stderr.String()+stdout.String(), "SQLSTATE") {
 		s.t.Errorf("identity %s shows SQL to people: %s", strings.Join(args, " "), stderr)
@@ -155,7 +155,7 @@ func read[T any](s *shell, args ...string) (out T) {
 	return out
 }
 
-type madeKey struct {
+type createdKey struct {
 	view.AdminKey
 	Secret string
 }
@@ -216,8 +216,8 @@ func TestTenantCommands(t *testing.T) {
 	}
 	for _, right := range []string{"[]", "[" + strings.Join(eleven[:10], ",") + "]", "[" + rule(87600, 100) + "," + rule(0, 0) + "]"} {
 		got := read[view.AdminTenant](s, "tenant", "update", "demo", "--refund-rules", right)
-		if kept, err := json.Marshal(got.BookingPolicy.RefundRules); string(kept) != right || err != nil {
-			t.Errorf("wrote %s, %v, got %s", right, err, kept)
+		if stored, err := json.Marshal(got.BookingPolicy.RefundRules); string(stored) != right || err != nil {
+			t.Errorf("wrote %s, %v, got %s", right, err, stored)
 		}
 	}
 }
@@ -237,8 +237,8 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 		"--refund-rules", `[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}]`, "--auto-refund", "true", "--refund-late-payments", "true",
 		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1")
 	all := read[[]json.RawMessage](s, "tenant", "list")
-	for _, answer := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
-		apitest.Written[view.AdminTenant](t, sent, []byte(answer), "id", "slug", "test_clock", "version", "created_at", "updated_at")
+	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
+		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "test_clock", "version", "created_at", "updated_at")
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "")
 	if got.InvoicePrefix+got.LegalName+got.Address+got.TaxID != "" || got.InvoiceYear || got.Version != 3 {
@@ -256,11 +256,11 @@ func TestKeyCommands(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	tenant := read[view.AdminTenant](s, "tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
-	test := read[madeKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all", "--name", "Till")
+	test := read[createdKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all", "--name", "Till")
 	if mode, ok := apikey.Valid(test.Secret); !ok || mode != caller.Test || len(test.Scopes) != len(proto.Scopes) || test.Name != "Till" || test.TenantID != tenant.ID {
 		t.Errorf("%+v", test)
 	}
-	live := read[madeKey](s, "key", "create", "--tenant", tenant.ID, "--mode", "live", "--scopes", "write:bookings,read:bookings")
+	live := read[createdKey](s, "key", "create", "--tenant", tenant.ID, "--mode", "live", "--scopes", "write:bookings,read:bookings")
 	if mode, ok := apikey.Valid(live.Secret); !ok || mode != caller.Live || strings.Join(live.Scopes, " ") != "read:bookings write:bookings" {
 		t.Errorf("%+v", live)
 	}
@@ -287,7 +287,7 @@ func TestKeyCommands(t *testing.T) {
 		t.Error("the list does not show the revoked key as such")
 	}
 	s.fails("API key not found", "key", "revoke", "key_nothing")
-	fresh := read[madeKey](s, "key", "rotate", live.ID, "--overlap", "2h")
+	fresh := read[createdKey](s, "key", "rotate", live.ID, "--overlap", "2h")
 	if fresh.ID == live.ID || fresh.Secret == live.Secret || !slices.Equal(fresh.Scopes, live.Scopes) || !strings.Contains(s.run("key", "list", "--tenant", "demo"), "rotated, ends 2") {
 		t.Errorf("rotate: %+v", fresh)
 	}
@@ -304,7 +304,7 @@ func TestAuditList(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	tenant := read[view.AdminTenant](s, "tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
-	key := read[madeKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all")
+	key := read[createdKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all")
 	s.run("tenant", "update", "demo", "--name", "New")
 	s.run("tenant", "create", "--slug", "other", "--name", "Other", "--timezone", "UTC", "--currency", "USD")
 	list := func(args ...string) (out []string) {
@@ -364,29 +364,29 @@ func TestAuditVerifyFailsOnTampering(t *testing.T) {
 	s.run("audit", "verify", "--tenant", "other")
 }
 
-// TestAuditVerifyAgainstKeptHeads checks that the output of --json is kept in a file, and that --kept compares with it.
-func TestAuditVerifyAgainstKeptHeads(t *testing.T) {
+// TestAuditVerifyAgainstSavedHeads checks that the output of --json is kept in a file, and that --kept compares with it.
+func TestAuditVerifyAgainstSavedHeads(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.run("tenant", "create", "--slug", "demo", "--name", "N", "--timezone", "UTC", "--currency", "USD")
 	printed := s.run("audit", "verify", "--json")
 	file := filepath.Join(s.dir, "heads.json")
-	keep := func(text string) {
+	save := func(text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	keep(printed)
+	save(printed)
 	s.run("tenant", "update", "demo", "--name", "M")
 	hash := read[[]app.Verdict](s, "audit", "verify")[0].Head.Hash
 	if out := s.run("audit", "verify", "--kept", file); !strings.Contains(out, "holds") || !strings.Contains(out, hash) {
 		t.Error(out)
 	}
-	keep(strings.Replace(printed, `"hash":"`, `"hash":"00`, 1))
+	save(strings.Replace(printed, `"hash":"`, `"hash":"00`, 1))
 	s.fails("the audit log was changed", "audit", "verify", "--kept", file)
-	keep(strings.Replace(printed, `"demo"`, `"gone"`, 1))
+	save(strings.Replace(printed, `"demo"`, `"gone"`, 1))
 	s.fails("the audit log was changed", "audit", "verify", "--kept", file)
-	keep("nonsense")
+	save("nonsense")
 	s.fails("is not output of --json", "audit", "verify", "--kept", file)
 }
 
@@ -403,7 +403,7 @@ func TestRevokeWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.run("tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
-	k := read[madeKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all")
+	k := read[createdKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all")
 	cmd, _, stderr := s.command("key", "revoke", k.ID)
 	cmd.Env = append(cmd.Env, "REDIS_URL=redis://127.0.0.1:1/0")
 	if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), "Redis is unavailable") {

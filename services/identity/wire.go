@@ -77,14 +77,14 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, auditWait
 
 	handlers := &api.API{
-		DB:        p.DB,
-		App:       identity,
-		Answers:   p.Idem,
-		LastUse:   lastUse,
-		RateLimit: cfg.RateLimit,
-		Server:    p.Server,
-		OAuth:     server,
-		Now:       time.Now,
+		DB:          p.DB,
+		App:         identity,
+		Idempotency: p.Idempotency,
+		LastUse:     lastUse,
+		RateLimit:   cfg.RateLimit,
+		Server:      p.Server,
+		OAuth:       server,
+		Now:         time.Now,
 	}
 	return p.Serve(handlers.Mount)
 }

@@ -19,14 +19,14 @@ func TestDataOfADeletedCheckoutIsSetAside(t *testing.T) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	try := func(want, kept string) {
+	try := func(want, content string) {
 		t.Helper()
 		got, err := setAside(data, state)
 		if err != nil || got != want {
 			t.Fatalf("set aside in %q, %v; want %q", got, err, want)
 		}
-		if text, err := os.ReadFile(filepath.Join(data+asideSuffix, "rows")); string(text) != kept {
-			t.Errorf("aside are %q, %v; want %q", text, err, kept)
+		if text, err := os.ReadFile(filepath.Join(data+asideSuffix, "rows")); string(text) != content {
+			t.Errorf("aside are %q, %v; want %q", text, err, content)
 		}
 	}
 	try("", "") // nothing there

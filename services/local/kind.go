@@ -100,13 +100,13 @@ func openKind(ctx context.Context) (*kind, error) {
 		return nil, err
 	}
 	k := &kind{Cluster: c, screen: screen, root: root, base: cmp.Or(os.Getenv("CLUSTER_URL"), clusterBase)}
-	kept, err := c.Secret(ctx, keysSecret, "state.json")
+	stored, err := c.Secret(ctx, keysSecret, "state.json")
 	if err != nil {
 		return nil, err
 	}
 	k.keys = state.Memory()
-	if kept != nil {
-		if err := json.Unmarshal(kept, k.keys); err != nil {
+	if stored != nil {
+		if err := json.Unmarshal(stored, k.keys); err != nil {
 			return nil, fmt.Errorf("secret %s is damaged: %w", keysSecret, err)
 		}
 	}
@@ -154,7 +154,7 @@ func (k *kind) putSecrets(ctx context.Context) error {
 			secrets[release+"-"+s.Name+"-migrate"] = k.migration(s)
 		}
 	}
-	if err := k.keepKeys(ctx); err != nil { // first, because the volumes must stay readable
+	if err := k.saveKeys(ctx); err != nil { // first, because the volumes must stay readable
 		return err
 	}
 	for name, values := range secrets {
@@ -165,7 +165,7 @@ func (k *kind) putSecrets(ctx context.Context) error {
 	return nil
 }
 
-func (k *kind) keepKeys(ctx context.Context) error {
+func (k *kind) saveKeys(ctx context.Context) error {
 	text, err := json.Marshal(k.keys)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (k *kind) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := k.keepKeys(ctx); err != nil {
+	if err := k.saveKeys(ctx); err != nil {
 		return err
 	}
 	if err := k.writeEnv(k.env()); err != nil {
@@ -237,7 +237,7 @@ func (k *kind) awaitGateway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		err := answersOK(ctx, k.base+"/readyz")
+		err := checkOK(ctx, k.base+"/readyz")
 		if err == nil {
 			return nil
 		}

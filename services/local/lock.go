@@ -47,13 +47,13 @@ func stopHolder(run string) bool {
 func takeOver(ctx context.Context, run string, limit time.Duration) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	asked := false
+	requested := false
 	for {
 		release, err := lock(run)
 		if !errors.Is(err, errRunning) {
 			return release, err
 		}
-		asked = asked || stopHolder(run)
+		requested = requested || stopHolder(run)
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the stack does not stop within %v", limit)

@@ -79,8 +79,8 @@ func (l logLine) request() string {
 	if strings.HasPrefix(l.Error, code+":") {
 		code = "" // the error contains it
 	}
-	words := []string{l.Method, l.Route, strconv.Itoa(l.Status), strconv.FormatFloat(l.Duration, 'f', 1, 64) + "ms", l.RequestID, code, l.Error}
-	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+	fields := []string{l.Method, l.Route, strconv.Itoa(l.Status), strconv.FormatFloat(l.Duration, 'f', 1, 64) + "ms", l.RequestID, code, l.Error}
+	return strings.Join(slices.DeleteFunc(fields, func(word string) bool { return word == "" }), " ")
 }
 
 // attributes returns the error and then the others by name.

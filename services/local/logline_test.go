@@ -60,7 +60,7 @@ func TestReadable(t *testing.T) {
 }
 
 // A line that is not JSON is shown with escaped control characters: a panic of the runtime, half a line, invalid UTF-8.
-func TestLinesThatAreNoJSON(t *testing.T) {
+func TestLinesThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"panic: runtime error":                 "panic: runtime error",
@@ -143,9 +143,9 @@ func TestConsole(t *testing.T) {
 				t.Errorf("terminal %v, all %v: %q, want %q", c.terminal, c.all, shown[i], want)
 			}
 		}
-		kept, err := os.ReadFile(filepath.Join(dir, "gateway.log"))
-		if err != nil || string(kept) != late+"\n"+info+"\n"+warn+"\n\n"+oops+"\n" {
-			t.Errorf("the file has %q (%v)", kept, err)
+		logged, err := os.ReadFile(filepath.Join(dir, "gateway.log"))
+		if err != nil || string(logged) != late+"\n"+info+"\n"+warn+"\n\n"+oops+"\n" {
+			t.Errorf("the file has %q (%v)", logged, err)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (p *platform) awaitService(ctx context.Context, name string) error {
 	defer cancel()
 	address := "http://" + p.wiring().address(name) + "/readyz"
 	for {
-		err := answersOK(ctx, address)
+		err := checkOK(ctx, address)
 		if err == nil {
 			return nil
 		}
@@ -63,7 +63,7 @@ func (p *platform) awaitService(ctx context.Context, name string) error {
 	}
 }
 
-func answersOK(ctx context.Context, address string) error {
+func checkOK(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -29,14 +29,14 @@ type stack struct {
 	standIn     string   // why the broker is not Apache Kafka; empty when it is, or was given
 }
 
-// wanted specifies which parts to start, and which are given.
-type wanted struct {
+// preferred specifies which parts to start, and which are given.
+type partsConfig struct {
 	postgresURL, redisURL, brokers string   // used when not empty
 	kafka                          []string // kinds: auto, apache, embedded
 }
 
 // check checks that the given parts answer.
-func (w wanted) check(ctx context.Context) error {
+func (w partsConfig) check(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, part := range []struct {
 		given string
@@ -50,7 +50,7 @@ func (w wanted) check(ctx context.Context) error {
 }
 
 // startParts starts the parts that are not given, in parallel, and returns when each of them responds.
-func (s *stack) startParts(ctx context.Context, w wanted) error {
+func (s *stack) startParts(ctx context.Context, w partsConfig) error {
 	s.postgresURL, s.redisURL = w.postgresURL, w.redisURL
 	if w.brokers != "" {
 		s.brokers, w.kafka = []string{w.brokers}, nil
@@ -120,7 +120,7 @@ func (s *stack) startRedis(ctx context.Context, host *parts.Host, path string) e
 }
 
 func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kind string) error {
-	k, reason, err := parts.ChooseKafka(ctx, kind, s.screen.say)
+	k, reason, err := parts.SelectKafka(ctx, kind, s.screen.say)
 	if err != nil {
 		return err
 	}
@@ -164,16 +164,16 @@ func (s *stack) port(name string) (int, error) {
 
 // takePort gives the process its last port, else the usual one, else any free port.
 func (s *stack) takePort(name string, usual int) error {
-	wanted := s.state.Port(name)
-	if wanted == 0 {
-		wanted = usual
+	preferred := s.state.Port(name)
+	if preferred == 0 {
+		preferred = usual
 	}
-	port, err := s.ports.Free(wanted)
+	port, err := s.ports.Free(preferred)
 	if err != nil {
 		return err
 	}
-	if usual != 0 && port != wanted {
-		s.screen.say("port %d is taken: %s is on %d", wanted, name, port)
+	if usual != 0 && port != preferred {
+		s.screen.say("port %d is taken: %s is on %d", preferred, name, port)
 	}
 	s.state.SetPort(name, port)
 	return nil

@@ -122,14 +122,14 @@ func (w wiring) registerEndpoint(ctx context.Context, address string, events []s
 		return "", err
 	}
 	defer res.Body.Close()
-	var made struct {
+	var created struct {
 		Secret string `json:"secret"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&made); err != nil {
+	if err := json.NewDecoder(res.Body).Decode(&created); err != nil {
 		return "", err
 	}
-	if made.Secret == "" {
+	if created.Secret == "" {
 		return "", fmt.Errorf("%s without a secret", res.Status)
 	}
-	return made.Secret, nil
+	return created.Secret, nil
 }

@@ -45,7 +45,7 @@ func up(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if err := p.wanted().check(ctx); err != nil {
+	if err := p.partsConfig().check(ctx); err != nil {
 		return err
 	}
 	defer p.stop()
@@ -115,7 +115,7 @@ func (p *platform) prepare() error {
 	if p.state, err = state.Load(remembered); err != nil {
 		return err
 	}
-	return p.choosePorts()
+	return p.assignPorts()
 }
 
 // start starts everything and prints the addresses. It writes .run/env last.
@@ -123,7 +123,7 @@ func (p *platform) start(ctx context.Context) error {
 	if err := supervise.WritePID(p.group.PIDs, "local", os.Getpid()); err != nil {
 		return err
 	}
-	if err := p.startParts(ctx, p.wanted()); err != nil {
+	if err := p.startParts(ctx, p.partsConfig()); err != nil {
 		return err
 	}
 	if err := p.writeServiceEnvs(); err != nil {
@@ -158,21 +158,21 @@ func (p *platform) start(ctx context.Context) error {
 	return nil
 }
 
-func (p *platform) wanted() wanted {
-	return wanted{
+func (p *platform) partsConfig() partsConfig {
+	return partsConfig{
 		postgresURL: p.config.DatabaseURL, redisURL: p.config.RedisURL,
 		brokers: p.config.KafkaBrokers, kafka: []string{p.config.Kafka},
 	}
 }
 
-// choosePorts gives each service its two ports, and the Stripe stand-in its port. A port that was requested must be free.
-func (p *platform) choosePorts() error {
+// assignPorts gives each service its two ports, and the Stripe stand-in its port. A port that was requested must be free.
+func (p *platform) assignPorts() error {
 	public := proto.PublicService().Name
-	if wanted := p.config.GatewayPort; wanted != 0 {
-		if !p.ports.Take(wanted) {
-			return fmt.Errorf("GATEWAY_PORT=%d is in use by another program: choose another port, or unset it", wanted)
+	if requested := p.config.GatewayPort; requested != 0 {
+		if !p.ports.Take(requested) {
+			return fmt.Errorf("GATEWAY_PORT=%d is in use by another program: choose another port, or unset it", requested)
 		}
-		p.state.SetPort(public, wanted)
+		p.state.SetPort(public, requested)
 	} else if err := p.takePort(public, defaultGatewayPort); err != nil {
 		return err
 	}

@@ -37,13 +37,13 @@ func TestSettingsFollowTheList(t *testing.T) {
 	all := settingsOf(t)
 	for _, s := range proto.Services() {
 		own := all[s.Name]
-		for name, wanted := range map[string]bool{
+		for name, want := range map[string]bool{
 			"HTTP_ADDR": true, "METRICS_ADDR": true, "REDIS_URL": s.Redis, "KAFKA_BROKERS": s.Kafka(), "KAFKA_TOPIC_PREFIX": s.Kafka(),
 			"DATABASE_URL": s.Database, "WORKER_DATABASE_URL": s.Database, "MIGRATE_DATABASE_URL": s.Database, "PUBLIC_URL": true,
 			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"), "STRIPE_URL": slices.Contains(s.Reaches, "gateways"),
 		} {
-			if _, has := own[name]; has != wanted {
-				t.Errorf("%s has %s: %v, want %v", s.Name, name, has, wanted)
+			if _, has := own[name]; has != want {
+				t.Errorf("%s has %s: %v, want %v", s.Name, name, has, want)
 			}
 		}
 		for _, target := range proto.Services() {
@@ -79,10 +79,10 @@ func TestCallerKeysFollowTheList(t *testing.T) {
 			t.Errorf("%s signs for %d services, and calls %v", from.Name, len(sign), from.Calls)
 		}
 		for _, to := range proto.Services() {
-			called := slices.Contains(from.Calls, to.Name)
+			calls := slices.Contains(from.Calls, to.Name)
 			verify := keysIn(all[to.Name]["CALLER_VERIFY_KEYS"])[from.Name]
-			if key := sign[to.Name]; key != verify || called != (key != "") || seen[key] {
-				t.Errorf("%s to %s: signed with %q, verified with %q; a call: %v", from.Name, to.Name, key, verify, called)
+			if key := sign[to.Name]; key != verify || calls != (key != "") || seen[key] {
+				t.Errorf("%s to %s: signed with %q, verified with %q; a call: %v", from.Name, to.Name, key, verify, calls)
 			} else if key != "" {
 				seen[key] = true
 			}

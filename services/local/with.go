@@ -81,7 +81,7 @@ func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, err
 	default:
 		return nil, fmt.Errorf("--kafka must be auto, apache, embedded, both or none, not %q", kafka)
 	}
-	if err := s.startParts(ctx, wanted{kafka: kinds}); err != nil {
+	if err := s.startParts(ctx, partsConfig{kafka: kinds}); err != nil {
 		return nil, err
 	}
 	env := append(os.Environ(), "TEST_POSTGRES_URL="+s.postgresURL, "TEST_REDIS_URL="+s.redisURL)

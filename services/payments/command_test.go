@@ -58,7 +58,7 @@ func TestResealCommand(t *testing.T) {
 	db := pgtest.New(t, migrations.FS)
 	pgtest.Scoped(t, db)
 	accounts := newAccounts(t, db, oldKey)
-	made := map[context.Context]domain.Account{}
+	created := map[context.Context]domain.Account{}
 	for i := range tenants {
 		mode := caller.Test
 		if i%2 == 0 {
@@ -74,7 +74,7 @@ func TestResealCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		made[ctx] = a
+		created[ctx] = a
 	}
 	settings := platform.ResealSettings{WorkerDatabaseURL: db.WorkerURL, EncryptionKeys: freshKey + "," + oldKey}
 	for range 2 { // the second time finds nothing to do
@@ -83,7 +83,7 @@ func TestResealCommand(t *testing.T) {
 		}
 	}
 	after := store.Accounts{Box: newBox(t, freshKey)}
-	for ctx, a := range made {
+	for ctx, a := range created {
 		got, err := after.Account(ctx, db.App.Read(ctx), a.ID)
 		if err != nil || got.SecretKey != a.SecretKey {
 			t.Errorf("%s: %v", a.ID, err)
@@ -125,25 +125,25 @@ func TestLostEncryptionKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lost := newAccounts(t, db, freshKey)
-			if got, err := lost.Show(ctx); err != nil || got.ID != before.ID || got.SecretLast4 != before.SecretLast4 {
+			rekeyed := newAccounts(t, db, freshKey)
+			if got, err := rekeyed.Show(ctx); err != nil || got.ID != before.ID || got.SecretLast4 != before.SecretLast4 {
 				t.Errorf("show: %+v, %v", got, err)
 			}
-			if _, err := lost.Store.Account(ctx, db.App.Read(ctx), before.ID); err == nil {
+			if _, err := rekeyed.Store.Account(ctx, db.App.Read(ctx), before.ID); err == nil {
 				t.Error("the key was opened")
 			}
-			if _, err := lost.Rotate(ctx, false, domain.Keys{Webhook: "whsec_3"}, time.Hour); err == nil {
+			if _, err := rekeyed.Rotate(ctx, false, domain.Keys{Webhook: "whsec_3"}, time.Hour); err == nil {
 				t.Error("rotate has sealed a key that it does not have")
 			}
-			after, err := mend(ctx, lost)
+			after, err := mend(ctx, rekeyed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := lost.Store.Account(ctx, db.App.Read(ctx), after.ID)
+			got, err := rekeyed.Store.Account(ctx, db.App.Read(ctx), after.ID)
 			if err != nil || got.SecretKey != "sk_test_2" {
 				t.Errorf("%v", err)
 			}
-			secrets, err := lost.Store.WebhookSecrets(ctx, db.App.Read(ctx), after.ID, time.Now())
+			secrets, err := rekeyed.Store.WebhookSecrets(ctx, db.App.Read(ctx), after.ID, time.Now())
 			if err != nil || len(secrets) != 1 || secrets[0] != "whsec_2" {
 				t.Errorf("%d webhook secrets, %v", len(secrets), err)
 			}
@@ -152,7 +152,7 @@ func TestLostEncryptionKeys(t *testing.T) {
 }
 
 // A disconnected account keeps its key: what was begun with it is still followed.
-func TestDisconnectKeepsTheKey(t *testing.T) {
+func TestDisconnectRetainsTheKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	pgtest.Scoped(t, db)

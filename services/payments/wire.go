@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	learnWait  = 250 * time.Millisecond // in which events of bookings are gathered
+	fetchWait  = 250 * time.Millisecond // in which events of bookings are gathered
 	workEvery  = time.Second            // how often workers look for what is due
 	patience   = 5 * time.Second        // of a request that another one's call is in the way of
 	countEvery = 15 * time.Second       // how often what waits for the gateway is counted
@@ -38,18 +38,18 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	learned := consume.Handlers{
+	topicHandlers := consume.Handlers{
 		Bookings: &app.BookingProjection{Worker: p.Worker, Now: time.Now},
-		Eraser:   &app.Eraser{DB: p.DB, Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake},
+		Eraser:   &app.Eraser{DB: p.DB, Idempotency: p.Idempotency, Contract: p.Contract, Wake: p.Relay.Wake},
 	}
-	consumer := p.Consume(learned.Handle)
-	consumer.HandleBatch, consumer.FetchWait = learned.HandleBatch, learnWait
+	consumer := p.Consume(topicHandlers.Handle)
+	consumer.HandleBatch, consumer.FetchWait = topicHandlers.HandleBatch, fetchWait
 
 	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, cfg.StripeInFlight)
 	bookings := &peers.Bookings{Client: to["bookings"]}
 	intents := &app.Intents{
 		DB: p.DB, Accounts: accounts, Gateway: stripe,
-		Bookings: bookings, Invoices: &peers.Customers{Client: to["customers"]}, Keys: p.Idem,
+		Bookings: bookings, Invoices: &peers.Customers{Client: to["customers"]}, Keys: p.Idempotency,
 		Metrics: app.NewMetrics(rt.Metrics), Wake: p.Relay.Wake, Now: time.Now,
 	}
 	rt.Every("payment completer", workEvery, (&app.Completer{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)
@@ -81,7 +81,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
 	handlers := &api.API{
-		DB: p.DB, Answers: p.Idem, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
+		DB: p.DB, Idempotency: p.Idempotency, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
 	}
 	return p.Serve(handlers.Mount)
 }

@@ -32,21 +32,21 @@ func (s *screen) String() string {
 }
 
 // shows waits until a line contains all the words, and returns it.
-func (s *screen) shows(t *testing.T, words ...string) string {
+func (s *screen) shows(t *testing.T, parts ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for line := range strings.Lines(s.String()) {
-			if containsAll(line, words) {
+			if containsAll(line, parts) {
 				return line
 			}
 		}
 	}
-	t.Fatalf("no line has %q:\n%s", words, s)
+	t.Fatalf("no line has %q:\n%s", parts, s)
 	return ""
 }
 
-func containsAll(line string, words []string) bool {
-	for _, w := range words {
+func containsAll(line string, parts []string) bool {
+	for _, w := range parts {
 		if !strings.Contains(line, w) {
 			return false
 		}
@@ -70,11 +70,11 @@ func executeOn(ctx context.Context, cmd *cobra.Command, stdin string, stdout, st
 }
 
 // fails runs a command that must fail, with a text of one line that contains the words.
-func fails(t *testing.T, cmd *cobra.Command, words string, args ...string) {
+func fails(t *testing.T, cmd *cobra.Command, message string, args ...string) {
 	t.Helper()
 	stdout, _, err := execute(t.Context(), cmd, "", args...)
-	if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") || stdout.String() != "" {
-		t.Errorf("%s %q: %v\n%s\nwant %s", cmd.Name(), args, err, stdout, words)
+	if err == nil || !strings.Contains(err.Error(), message) || strings.Contains(err.Error(), "\n") || stdout.String() != "" {
+		t.Errorf("%s %q: %v\n%s\nwant %s", cmd.Name(), args, err, stdout, message)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// answerTimeout is the time that a receiver has for its answer, as for a delivery.
-const answerTimeout = 10 * time.Second
+// responseTimeout is the time that a receiver has for its answer, as for a delivery.
+const responseTimeout = 10 * time.Second
 
-var errLate = fmt.Errorf("no response within %v", answerTimeout)
+var errLate = fmt.Errorf("no response within %v", responseTimeout)
 
 // receiver is the developer's own receiver, which gets events in the form of deliveries. It may have any address.
 type receiver struct {
@@ -29,7 +29,7 @@ type receiver struct {
 
 func newReceiver(target, secret string) *receiver {
 	return &receiver{target, secret, &http.Client{
-		Timeout:       answerTimeout,
+		Timeout:       responseTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -22,8 +22,8 @@ const ownSecret = "whsec_dGhpcyBpcyBhIHNlY3JldCBvZiB0aGUgdGVzdHM="
 
 // mailbox is a receiver that stores its requests.
 type mailbox struct {
-	url    string
-	answer func(w http.ResponseWriter, r *http.Request)
+	url     string
+	respond func(w http.ResponseWriter, r *http.Request)
 
 	mu  sync.Mutex
 	got []posted
@@ -37,13 +37,13 @@ type posted struct {
 
 func newMailbox(t *testing.T) *mailbox {
 	t.Helper()
-	b := &mailbox{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }}
+	b := &mailbox{respond: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		b.mu.Lock()
 		b.got = append(b.got, posted{r.Header, string(body), r.Method})
 		b.mu.Unlock()
-		b.answer(w, r)
+		b.respond(w, r)
 	}))
 	t.Cleanup(server.Close)
 	b.url = server.URL + "/hooks?of=test"
@@ -162,7 +162,7 @@ func TestListenShowsFailuresAndGoesOn(t *testing.T) {
 	t.Parallel()
 	p, b := publictest.New(t), newMailbox(t)
 	elsewhere := newMailbox(t)
-	answers := []func(w http.ResponseWriter, r *http.Request){
+	responses := []func(w http.ResponseWriter, r *http.Request){
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 		func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.url, http.StatusTemporaryRedirect)
@@ -170,10 +170,10 @@ func TestListenShowsFailuresAndGoesOn(t *testing.T) {
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) },
 	}
-	b.answer = func(w http.ResponseWriter, r *http.Request) { answers[len(b.all())-1](w, r) }
+	b.respond = func(w http.ResponseWriter, r *http.Request) { responses[len(b.all())-1](w, r) }
 	l := listen(t, p, "--forward-to", b.url)
-	for _, words := range []string{"  500  ", "  307  ", "  failed: EOF  ", "  200  "} {
-		l.out.shows(t, p.Add("booking.created"), words)
+	for _, part := range []string{"  500  ", "  307  ", "  failed: EOF  ", "  200  "} {
+		l.out.shows(t, p.Add("booking.created"), part)
 	}
 	l.ends()
 	if got := len(elsewhere.all()); got > 0 || len(b.all()) != 4 {
@@ -197,7 +197,7 @@ func TestListenWithoutAReceiver(t *testing.T) {
 func TestListenRefuses(t *testing.T) {
 	t.Parallel()
 	p := publictest.New(t)
-	for words, args := range map[string][]string{
+	for message, args := range map[string][]string{
 		"live mode keys are not allowed":   {"--key", "svc_live_abc"},
 		"the types are booking.created,":   {"--events", "booking.created,booking.made"},
 		"--secret must be whsec_ followed": {"--forward-to", "http://127.0.0.1:1", "--secret", "whsec_"},
@@ -206,17 +206,17 @@ func TestListenRefuses(t *testing.T) {
 		"--forward-to must be":             {"--forward-to", "ftp://127.0.0.1:1"},
 		"The API key is not valid.":        {"--key", "svc_test_other"},
 	} {
-		fails(t, listenCommand(), words, append([]string{"--base-url", p.URL, "--key", publictest.Key}, args...)...)
+		fails(t, listenCommand(), message, append([]string{"--base-url", p.URL, "--key", publictest.Key}, args...)...)
 	}
 }
 
-// A receiver that does not answer is given up after answerTimeout, which the test shortens.
-func TestListenWaitsForAnAnswerOnlySoLong(t *testing.T) {
+// A receiver that does not answer is given up after responseTimeout, which the test shortens.
+func TestListenTimesOutWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := newMailbox(t)
 	release := make(chan struct{})
 	defer close(release)
-	b.answer = func(http.ResponseWriter, *http.Request) { <-release }
+	b.respond = func(http.ResponseWriter, *http.Request) { <-release }
 	r := newReceiver(b.url, ownSecret)
 	if r.http.Timeout != 10*time.Second {
 		t.Errorf("it waits %v", r.http.Timeout)

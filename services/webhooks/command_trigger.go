@@ -126,25 +126,25 @@ func trigger(ctx context.Context, client *public.Client, payer cardConfig, steps
 	if err := client.Call(ctx, http.MethodGet, "/tenant", nil, &tenant); err != nil {
 		return fmt.Errorf("GET /tenant: %w", err)
 	}
-	var made struct {
+	var created struct {
 		ID     string `json:"id"`
 		Secret string `json:"client_secret"`
 	}
 	for _, s := range steps {
 		if s.card != "" {
-			if err := payer.confirm(ctx, made.ID, made.Secret, s.card); err != nil {
+			if err := payer.confirm(ctx, created.ID, created.Secret, s.card); err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintf(out, "POST %s  %s\n", confirmPath(made.ID), made.ID); err != nil {
+			if _, err := fmt.Fprintf(out, "POST %s  %s\n", confirmPath(created.ID), created.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		path := strings.ReplaceAll(s.path, "{id}", made.ID)
-		if err := client.Call(ctx, s.method, path, s.body(given{time.Now(), made.ID, tenant.Currency}), &made); err != nil {
+		path := strings.ReplaceAll(s.path, "{id}", created.ID)
+		if err := client.Call(ctx, s.method, path, s.body(given{time.Now(), created.ID, tenant.Currency}), &created); err != nil {
 			return fmt.Errorf("%s %s: %w", s.method, path, err)
 		}
-		if _, err := fmt.Fprintf(out, "%s %s  %s\n", s.method, path, made.ID); err != nil {
+		if _, err := fmt.Fprintf(out, "%s %s  %s\n", s.method, path, created.ID); err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,7 @@ func (a *fakeAPI) handle(t *testing.T, c *contract.Contract, w http.ResponseWrit
 	_, _ = fmt.Fprintf(w, `{"id":%q,"mode":"test","client_secret":%q}`, id, id+"_secret")
 }
 
-func TestTriggerMakesWhatCausesTheEvent(t *testing.T) {
+func TestTriggerCreatesWhatCausesTheEvent(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string][]string{
 		"customer.created":  {"POST /customers  cu_1"},
@@ -197,12 +197,12 @@ func TestTriggerPaysByCard(t *testing.T) {
 		if _, _, err := execute(t.Context(), triggerCommand(), "", flags...); err == nil || !strings.HasSuffix(err.Error(), "401 Unauthorized No such key.") {
 			t.Errorf("%s: %v", kind, err)
 		}
-		made := len(a.requests)
+		sent := len(a.requests)
 		for _, key := range []string{"", "pk_live_1"} {
 			t.Setenv("STRIPE_PUBLISHABLE_KEY", key)
 			fails(t, triggerCommand(), "STRIPE_PUBLISHABLE_KEY", flags...)
 		}
-		if len(a.requests) != made {
+		if len(a.requests) != sent {
 			t.Errorf("%s: something was made without a key to pay it", kind)
 		}
 	}

@@ -103,12 +103,12 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 		Breaker: true, MaxConcurrency: 16, MaxBytes: 64 << 20, BatchBytes: 8 << 20, Now: time.Now, Jitter: func() float64 { return 0 }, WakeRelay: func() {},
 	}
 	endpoints := &app.Endpoints{DB: db.App, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now}
-	var made domain.EndpointWithSecret
+	var created domain.EndpointWithSecret
 	var secrets []string
 	use := func(ctx context.Context, use func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error)) error {
 		return db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			made, err = use(ctx, tx)
-			secrets = append(secrets, made.Secret)
+			created, err = use(ctx, tx)
+			secrets = append(secrets, created.Secret)
 			return err
 		})
 	}
@@ -124,7 +124,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 		t.Fatal(err)
 	}
 	err = use(ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
-		return endpoints.Rotate(ctx, tx, made.ID, time.Hour, httpx.Match{})
+		return endpoints.Rotate(ctx, tx, created.ID, time.Hour, httpx.Match{})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -241,9 +241,9 @@ func runs(t *testing.T, name string, args ...string) check {
 			t.Errorf("%s: %v\n%s", name, err, &stderr)
 		}
 	})
-	ask, lines := json.NewEncoder(in), bufio.NewScanner(out)
+	requests, lines := json.NewEncoder(in), bufio.NewScanner(out)
 	return func(header string, body []byte, secret string, now int64) bool {
-		err := ask.Encode(map[string]any{"Header": header, "Body": body, "Secret": secret, "Now": now})
+		err := requests.Encode(map[string]any{"Header": header, "Body": body, "Secret": secret, "Now": now})
 		lines.Scan()
 		verdict, parsed := strconv.ParseBool(lines.Text())
 		if err != nil || parsed != nil {
@@ -408,12 +408,12 @@ func TestExampleOfThePage(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &e); err != nil || e.ID != header.Get("Service-Event-Id") || e.ID != header.Get("webhook-id") || e.Type != header.Get("Service-Event-Type") {
 		t.Errorf("%v: %+v with %v", err, e, header)
 	}
-	answers(t, "/events/"+e.ID, []byte(body))
-	answers(t, "/customers/cu_1", e.Data.Object, "Etag")
+	checkResponse(t, "/events/"+e.ID, []byte(body))
+	checkResponse(t, "/customers/cu_1", e.Data.Object, "Etag")
 }
 
-// answers checks a body against the contract as the answer to a GET.
-func answers(t *testing.T, path string, body []byte, more ...string) {
+// checkResponse checks a body against the contract as the answer to a GET.
+func checkResponse(t *testing.T, path string, body []byte, more ...string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, "/api/v1"+path, nil)
 	if err != nil {

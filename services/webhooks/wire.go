@@ -51,7 +51,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 
 	notifier, queue := &app.Notifier{MinInterval: streamGap, MaxStreams: cfg.Streams}, &store.Queue{Wake: dispatcher.Wake}
 	intake := &app.Intake{
-		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Answers: p.Idem,
+		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Idempotency: p.Idempotency,
 	}
 	rt.Every("log maintenance", maintainEvery, intake.Maintain)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
@@ -59,14 +59,14 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 
 	stopping := make(chan struct{})
 	handlers := &api.API{
-		DB:         p.DB,
-		Answers:    p.Idem,
-		Endpoints:  &app.Endpoints{DB: p.DB, Box: box, Guard: guard, Queue: queue, Now: time.Now},
-		Deliveries: &app.Deliveries{Queue: queue, Now: time.Now},
-		Streams:    &api.Streams{Notifier: notifier, MaxDuration: streamLife, PollInterval: streamPoll, Stop: stopping},
-		Pages:      p.Pages,
-		Server:     p.Server,
-		Now:        time.Now,
+		DB:          p.DB,
+		Idempotency: p.Idempotency,
+		Endpoints:   &app.Endpoints{DB: p.DB, Box: box, Guard: guard, Queue: queue, Now: time.Now},
+		Deliveries:  &app.Deliveries{Queue: queue, Now: time.Now},
+		Streams:     &api.Streams{Notifier: notifier, MaxDuration: streamLife, PollInterval: streamPoll, Stop: stopping},
+		Pages:       p.Pages,
+		Server:      p.Server,
+		Now:         time.Now,
 	}
 	if err := p.Serve(handlers.Mount); err != nil {
 		return err

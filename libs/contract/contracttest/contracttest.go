@@ -18,11 +18,11 @@ import (
 
 // Checker checks answers; it is safe for parallel tests.
 type Checker struct {
-	service  bool // the answers come from a service, not from the gateway
-	contract *contract.Contract
-	answers  *answers
-	mu       sync.Mutex
-	seen     map[string]map[int]int
+	service   bool // the answers come from a service, not from the gateway
+	contract  *contract.Contract
+	responses *responses
+	mu        sync.Mutex
+	seen      map[string]map[int]int
 }
 
 // bases are the paths under which the API is served.
@@ -71,11 +71,11 @@ func open(t testing.TB, doc []byte, service bool) *Checker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared, err := readAnswers(doc)
+	declared, err := readResponses(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkers[key] = &Checker{service: service, contract: c, answers: declared, seen: map[string]map[int]int{}}
+	checkers[key] = &Checker{service: service, contract: c, responses: declared, seen: map[string]map[int]int{}}
 	return checkers[key]
 }
 
@@ -112,7 +112,7 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	if code := errorCode(body); res.StatusCode >= http.StatusBadRequest && code != "" && len(op.Codes) > 0 && !slices.Contains(op.Codes, code) {
 		out = append(out, fmt.Sprintf("%s does not declare the code %s (x-error-codes)", op.ID, code))
 	}
-	out = append(out, c.answers.wrong(op.Method, op.Path, c.response(res), body)...) //nolint:bodyclose // has none
+	out = append(out, c.responses.wrong(op.Method, op.Path, c.response(res), body)...) //nolint:bodyclose // has none
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") && !strings.Contains(strings.Join(req.Header["Accept"], ","), "text/csv") {
 		out = append(out, "CSV that the request did not ask for")
 	}

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestExamplesKeepTheContract validates the examples of the contract with the code that validates requests and answers.
-func TestExamplesKeepTheContract(t *testing.T) {
+// TestExamplesConformToTheContract validates the examples of the contract with the code that validates requests and answers.
+func TestExamplesConformToTheContract(t *testing.T) {
 	t.Parallel()
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {

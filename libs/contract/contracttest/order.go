@@ -11,11 +11,11 @@ import (
 )
 
 // misordered lists the objects in a body whose properties are not in the order of the schema at a JSON pointer.
-func (a *answers) misordered(pointer, what string, body []byte) []string {
+func (a *responses) misordered(pointer, what string, body []byte) []string {
 	return a.walk(a.node(pointer), what, body)
 }
 
-func (a *answers) walk(schema *yaml.Node, what string, value []byte) (out []string) {
+func (a *responses) walk(schema *yaml.Node, what string, value []byte) (out []string) {
 	value = bytes.TrimSpace(value)
 	switch {
 	case schema == nil || len(value) == 0:
@@ -67,7 +67,7 @@ func members(object []byte) (names []string, values []json.RawMessage) {
 }
 
 // properties adds the properties of a schema and of its alternatives in the order of the document.
-func (a *answers) properties(schema *yaml.Node, order *[]string, to map[string]*yaml.Node) {
+func (a *responses) properties(schema *yaml.Node, order *[]string, to map[string]*yaml.Node) {
 	schema = a.follow(schema)
 	if named := member(schema, "properties"); named != nil {
 		for i := 0; i+1 < len(named.Content); i += 2 {
@@ -81,7 +81,7 @@ func (a *answers) properties(schema *yaml.Node, order *[]string, to map[string]*
 	}
 }
 
-func (a *answers) items(schema *yaml.Node) *yaml.Node {
+func (a *responses) items(schema *yaml.Node) *yaml.Node {
 	schema = a.follow(schema)
 	if items := member(schema, "items"); items != nil {
 		return items
@@ -94,7 +94,7 @@ func (a *answers) items(schema *yaml.Node) *yaml.Node {
 	return nil
 }
 
-func (a *answers) alternatives(schema *yaml.Node) (all []*yaml.Node) {
+func (a *responses) alternatives(schema *yaml.Node) (all []*yaml.Node) {
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
 		if list := member(schema, key); list != nil {
 			all = append(all, list.Content...)
@@ -103,7 +103,7 @@ func (a *answers) alternatives(schema *yaml.Node) (all []*yaml.Node) {
 	return all
 }
 
-func (a *answers) follow(n *yaml.Node) *yaml.Node {
+func (a *responses) follow(n *yaml.Node) *yaml.Node {
 	if ref := member(n, "$ref"); ref != nil {
 		return a.follow(a.node(strings.TrimPrefix(ref.Value, "#")))
 	}
@@ -111,7 +111,7 @@ func (a *answers) follow(n *yaml.Node) *yaml.Node {
 }
 
 // node returns the part of the document at a JSON pointer, nil when there is none.
-func (a *answers) node(pointer string) *yaml.Node {
+func (a *responses) node(pointer string) *yaml.Node {
 	n := a.document
 	for seg := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		n = member(a.follow(n), strings.NewReplacer("~1", "/", "~0", "~").Replace(seg))

@@ -67,12 +67,12 @@ func Grow(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own ma
 		return err
 	}
 	say("indexes are built")
-	return Settle(ctx, admin, t.Table)
+	return VacuumAndCheckpoint(ctx, admin, t.Table)
 }
 
-// Settle updates the planner's statistics and the visibility map, and finishes the writes of the loading, so that they do not
+// VacuumAndCheckpoint updates the planner's statistics and the visibility map, and finishes the writes of the loading, so that they do not
 // slow down the next measurement.
-func Settle(ctx context.Context, admin *pgx.Conn, table string) error {
+func VacuumAndCheckpoint(ctx context.Context, admin *pgx.Conn, table string) error {
 	for _, sql := range []string{"vacuum (analyze) " + table, "checkpoint"} {
 		if _, err := admin.Exec(ctx, sql); err != nil {
 			return err

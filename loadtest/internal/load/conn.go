@@ -18,8 +18,8 @@ type Target struct {
 	Status int                // the status that each response must have
 }
 
-// answerTimeout ends a run if the target hangs.
-const answerTimeout = 20 * time.Second
+// responseTimeout ends a run if the target hangs.
+const responseTimeout = 20 * time.Second
 
 // Request returns one HTTP/1.1 request as it is sent. An empty body means no body.
 func Request(method, path string, headers []string, body string) []byte {
@@ -38,9 +38,9 @@ func Request(method, path string, headers []string, body string) []byte {
 // conn is one keep-alive connection with at most one running request.
 type conn struct {
 	net.Conn
-	in     *bufio.Reader
-	answer fasthttp.Response
-	target *Target
+	in       *bufio.Reader
+	response fasthttp.Response
+	target   *Target
 }
 
 func dial(ctx context.Context, t *Target) (*conn, error) {
@@ -53,17 +53,17 @@ func dial(ctx context.Context, t *Target) (*conn, error) {
 
 // send sends the n-th request and reads its response to the end.
 func (c *conn) send(n int) error {
-	if err := c.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(responseTimeout)); err != nil {
 		return err
 	}
 	if _, err := c.Write(c.target.Nth(n)); err != nil {
 		return fmt.Errorf("request %d: %w", n, err)
 	}
-	if err := c.answer.Read(c.in); err != nil {
+	if err := c.response.Read(c.in); err != nil {
 		return fmt.Errorf("answer %d: %w", n, err)
 	}
-	if got := c.answer.StatusCode(); got != c.target.Status {
-		return fmt.Errorf("answer %d: status %d, want %d: %.300s", n, got, c.target.Status, c.answer.Body())
+	if got := c.response.StatusCode(); got != c.target.Status {
+		return fmt.Errorf("answer %d: status %d, want %d: %.300s", n, got, c.target.Status, c.response.Body())
 	}
 	return nil
 }
@@ -78,5 +78,5 @@ func Once(ctx context.Context, t Target) ([]byte, error) {
 	if err := c.send(0); err != nil {
 		return nil, err
 	}
-	return append([]byte(nil), c.answer.Body()...), nil
+	return append([]byte(nil), c.response.Body()...), nil
 }

@@ -99,7 +99,7 @@ func TestOpenCountsAStallForAllThatWereDue(t *testing.T) {
 	}
 }
 
-func TestOpenGoesOnWhileAnAnswerIsLate(t *testing.T) {
+func TestOpenContinuesWhileAResponseIsLate(t *testing.T) {
 	t.Parallel()
 	s, err := open(t.Context(), stalling(t), Schedule{200}, 500*time.Millisecond, 8)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestOpenGoesOnWhileAnAnswerIsLate(t *testing.T) {
 	}
 }
 
-func TestClosedWaitsForEachAnswer(t *testing.T) {
+func TestClosedWaitsForEachResponse(t *testing.T) {
 	t.Parallel()
 	s, err := Closed(t.Context(), stalling(t), 1, 400*time.Millisecond)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestClosedWaitsForEachAnswer(t *testing.T) {
 	}
 }
 
-func TestAnUnwantedStatusEndsTheRun(t *testing.T) {
+func TestUnexpectedStatusEndsTheRun(t *testing.T) {
 	t.Parallel()
 	target := stalling(t)
 	target.Status = http.StatusCreated

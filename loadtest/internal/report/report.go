@@ -10,13 +10,13 @@ import (
 
 // Row is one figure.
 type Row struct {
-	Figure string
-	Ours   string // as it is shown, with its unit
-	Beside string // the comparison of the same run
-	Ratio  float64
-	Aim    Aim
-	Show   string // the value of BENCH_ONLY that measures it
-	Failed string // why there is no figure; empty: there is one
+	Figure   string
+	Ours     string // as it is shown, with its unit
+	Baseline string // the comparison of the same run
+	Ratio    float64
+	Aim      Aim
+	Show     string // the value of BENCH_ONLY that measures it
+	Failed   string // why there is no figure; empty: there is one
 }
 
 // Aim is a bound on the ratio, or on a value of the same unit as Value.
@@ -97,7 +97,7 @@ func (t *Table) Print(w io.Writer) {
 			ratio = fmt.Sprintf("%.2f", r.Ratio)
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | `BENCH_ONLY=%s make bench` |\n",
-			r.Figure, r.Ours, r.Beside, ratio, r.Aim.Text, strong(r.Aim.Verdict()), r.Show)
+			r.Figure, r.Ours, r.Baseline, ratio, r.Aim.Text, strong(r.Aim.Verdict()), r.Show)
 	}
 	fmt.Fprintln(w)
 	for _, n := range t.notes {
@@ -117,7 +117,7 @@ func (t *Table) Budgets(w io.Writer) {
 		}
 		measured := r.Ours
 		if r.Ratio > 0 {
-			measured = fmt.Sprintf("%.2f × (%s; %s)", r.Ratio, r.Ours, r.Beside)
+			measured = fmt.Sprintf("%.2f × (%s; %s)", r.Ratio, r.Ours, r.Baseline)
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.Figure, measured, r.Aim.Text, strong(r.Aim.Verdict()))
 	}

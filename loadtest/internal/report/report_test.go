@@ -36,7 +36,7 @@ func TestRatio(t *testing.T) {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	var table Table
-	table.Add(Row{Figure: "A", Ours: "60 µs", Beside: "nginx 15 µs", Ratio: 4, Aim: Aim{Text: "≤ 3 ×", Value: 4, AtMost: 3}, Show: "cpu"})
+	table.Add(Row{Figure: "A", Ours: "60 µs", Baseline: "nginx 15 µs", Ratio: 4, Aim: Aim{Text: "≤ 3 ×", Value: 4, AtMost: 3}, Show: "cpu"})
 	table.Add(Row{Figure: "B", Ours: Millis(1500 * time.Microsecond), Show: "latency"})
 	table.Note("%d cores", 2)
 	var all, budgets strings.Builder

@@ -66,7 +66,7 @@ func TestRequestsLeaveOutConsumersAndPings(t *testing.T) {
 	}
 }
 
-func TestScriptKeepsRoundTripsAndVariesWhatMustVary(t *testing.T) {
+func TestScriptPreservesRoundTripsAndVariesValues(t *testing.T) {
 	t.Parallel()
 	statements, err := Parse(sampleLog, "app")
 	if err != nil {

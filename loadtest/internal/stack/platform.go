@@ -144,7 +144,7 @@ func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, 
 		return nil, err
 	}
 	p.others = append(p.others, one)
-	err = one.await(ctx, 20*time.Second, func(ctx context.Context) error { return answers(ctx, ready) })
+	err = one.await(ctx, 20*time.Second, func(ctx context.Context) error { return checkOK(ctx, ready) })
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, name+".log")))
 	}
@@ -187,7 +187,7 @@ func FreeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-func answers(ctx context.Context, url string) error {
+func checkOK(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -166,8 +166,8 @@ func TestTraefikConfig(t *testing.T) {
 	}
 }
 
-// TestResidentKeepsThePeak checks that the peak stays after the memory was returned, until it is reset.
-func TestResidentKeepsThePeak(t *testing.T) {
+// TestResidentReportsThePeak checks that the peak stays after the memory was returned, until it is reset.
+func TestResidentReportsThePeak(t *testing.T) {
 	t.Parallel()
 	const status = "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n"
 	for name, want := range map[string]int64{"VmRSS:": 1 << 20, "VmHWM:": 2 << 20} {

@@ -43,13 +43,13 @@ func broker(t *testing.T, data string) (client *kgo.Client, stop func()) {
 
 func create(t *testing.T, client *kgo.Client, topic, retention string) {
 	t.Helper()
-	wanted := kmsg.NewCreateTopicsRequestTopic()
-	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, 1, 1
+	requested := kmsg.NewCreateTopicsRequestTopic()
+	requested.Topic, requested.NumPartitions, requested.ReplicationFactor = topic, 1, 1
 	setting := kmsg.NewCreateTopicsRequestTopicConfig()
 	setting.Name, setting.Value = "retention.ms", &retention
-	wanted.Configs = append(wanted.Configs, setting)
+	requested.Configs = append(requested.Configs, setting)
 	req := kmsg.NewPtrCreateTopicsRequest()
-	req.Topics = append(req.Topics, wanted)
+	req.Topics = append(req.Topics, requested)
 	res, err := req.RequestWith(t.Context(), client)
 	if err == nil {
 		err = kerr.ErrorForCode(res.Topics[0].ErrorCode)

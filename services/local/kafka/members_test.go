@@ -11,8 +11,8 @@ import (
 
 const session = time.Second
 
-// dieJoining sends a join and closes the connection before the answer.
-func dieJoining(t *testing.T, broker, group, topic string) {
+// crashWhileJoining sends a join and closes the connection before the answer.
+func crashWhileJoining(t *testing.T, broker, group, topic string) {
 	t.Helper()
 	subscription := kmsg.NewConsumerMemberMetadata()
 	subscription.Topics = []string{topic}
@@ -49,7 +49,7 @@ func membersOf(t *testing.T, client *kgo.Client, group string) int {
 	return len(res.Groups[0].Members)
 }
 
-func TestAMemberThatDiedWhileItJoinedIsDropped(t *testing.T) {
+func TestMemberThatCrashedWhileJoiningIsDropped(t *testing.T) {
 	t.Parallel()
 	client, stop := broker(t, t.TempDir())
 	defer stop()
@@ -72,7 +72,7 @@ func TestAMemberThatDiedWhileItJoinedIsDropped(t *testing.T) {
 		}
 	}
 	reaches(1)
-	dieJoining(t, address, "readers", "things")
+	crashWhileJoining(t, address, "readers", "things")
 	reaches(2) // the dead one is taken for a member
 	reaches(1)
 }

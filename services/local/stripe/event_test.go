@@ -55,7 +55,7 @@ func TestEventModes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	events := s.receive(s.API, "payment_intent.created")
-	made := func(mode map[string]any, n int) (ids []string) {
+	create := func(mode map[string]any, n int) (ids []string) {
 		s.control("POST", "events", mode, nil)
 		for range n {
 			pi, err := s.PaymentIntents.New(intent(500, "usd"))
@@ -74,15 +74,15 @@ func TestEventModes(t *testing.T) {
 		}
 		return list
 	}
-	ids := made(map[string]any{"account": demoAccount, "repeat": 2}, 3)
+	ids := create(map[string]any{"account": demoAccount, "repeat": 2}, 3)
 	until(t, "each event three times", func() bool { return len(came(ids)) == 9 })
 
-	ids = made(map[string]any{"account": demoAccount, "shuffle": "200ms"}, 30)
+	ids = create(map[string]any{"account": demoAccount, "shuffle": "200ms"}, 30)
 	until(t, "all shuffled events", func() bool { return len(came(ids)) == 30 })
 	if slices.Equal(came(ids), ids) {
 		t.Error("shuffled events came in order")
 	}
-	ids = made(map[string]any{"account": demoAccount, "stopped": true, "age": "24h"}, 2)
+	ids = create(map[string]any{"account": demoAccount, "stopped": true, "age": "24h"}, 2)
 	time.Sleep(100 * time.Millisecond) // nothing may come meanwhile
 	if n := len(came(ids)); n > 0 {
 		t.Errorf("%d events came while stopped", n)

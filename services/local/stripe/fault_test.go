@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestEveryThirdAnswerIsLost(t *testing.T) {
+func TestEveryThirdResponseIsLost(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.control("POST", "faults", map[string]any{"action": "close_after", "method": "POST", "every": 3}, nil)
@@ -155,7 +155,7 @@ func TestBodiesAreBounded(t *testing.T) {
 }
 
 // Accounts share nothing.
-func TestAccountsAreApart(t *testing.T) {
+func TestAccountsAreIsolated(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	var other struct {

@@ -102,12 +102,12 @@ func (s *standIn) control(method, path string, body, into any) {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(resp.Body)
+	got, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s %s: %s %s %v", method, path, resp.Status, answer, err)
+		s.t.Fatalf("%s %s: %s %s %v", method, path, resp.Status, got, err)
 	}
 	if into != nil {
-		if err := json.Unmarshal(answer, into); err != nil {
+		if err := json.Unmarshal(got, into); err != nil {
 			s.t.Fatal(err)
 		}
 	}

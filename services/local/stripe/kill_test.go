@@ -51,10 +51,10 @@ func child(t *testing.T, folder string) (*standIn, *exec.Cmd) {
 }
 
 // What was answered is there after kill -9 at any moment, and a repeated key meets it.
-func TestKillKeepsWhatWasAnswered(t *testing.T) {
+func TestKillPreservesResponses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	answered := map[string]string{} // intent by key
+	completed := map[string]string{} // intent by key
 	for round := range 5 {
 		s, cmd := child(t, folder)
 		var all sync.WaitGroup
@@ -70,7 +70,7 @@ func TestKillKeepsWhatWasAnswered(t *testing.T) {
 						return
 					}
 					mu.Lock()
-					answered[key] = pi.ID
+					completed[key] = pi.ID
 					mu.Unlock()
 				}
 			})
@@ -81,10 +81,10 @@ func TestKillKeepsWhatWasAnswered(t *testing.T) {
 		_ = cmd.Wait()
 	}
 	s, _ := child(t, folder)
-	if len(answered) < 20 {
-		t.Fatalf("only %d answers before the kills", len(answered))
+	if len(completed) < 20 {
+		t.Fatalf("only %d answers before the kills", len(completed))
 	}
-	for key, id := range answered {
+	for key, id := range completed {
 		p := paying(500, "usd", "pm_card_visa")
 		p.SetIdempotencyKey(key)
 		pi, err := s.PaymentIntents.New(p)
@@ -96,17 +96,17 @@ func TestKillKeepsWhatWasAnswered(t *testing.T) {
 		Charges map[string]int `json:"charges_per_intent"`
 	}
 	s.control("GET", "counters", nil, &counters)
-	for _, id := range answered {
+	for _, id := range completed {
 		if counters.Charges[id] != 1 {
 			t.Errorf("%s has %d charges", id, counters.Charges[id])
 		}
 	}
-	if len(counters.Charges) < len(answered) {
-		t.Errorf("%d intents with charges, %d answered", len(counters.Charges), len(answered))
+	if len(counters.Charges) < len(completed) {
+		t.Errorf("%d intents with charges, %d answered", len(counters.Charges), len(completed))
 	}
 }
 
-func TestRestartKeepsEverything(t *testing.T) {
+func TestRestartPreservesState(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *config) { c.AsyncDelay = 300 * time.Millisecond })
 	waiting := s.pay(500, "usd", "pm_usBankAccount_success", stripe.PaymentIntentStatusProcessing)

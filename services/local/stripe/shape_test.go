@@ -24,7 +24,7 @@ type specification struct {
 var olderFields = map[string][]string{}
 
 // Each answer has the fields that Stripe's OpenAPI requires, and no field that it does not know.
-func TestShapesAreStripes(t *testing.T) {
+func TestShapesMatchStripe(t *testing.T) {
 	t.Parallel()
 	var spec specification
 	if err := json.Unmarshal(embedded.OpenAPISpec, &spec); err != nil {

@@ -363,7 +363,7 @@ func TestIdempotency(t *testing.T) {
 	s := start(t)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	made := map[string]int{}
+	created := map[string]int{}
 	for range 50 {
 		wait.Go(func() {
 			p := paying(500, "usd", "pm_card_visa")
@@ -377,7 +377,7 @@ func TestIdempotency(t *testing.T) {
 				}
 				return
 			}
-			made[pi.ID]++
+			created[pi.ID]++
 		})
 	}
 	wait.Wait()
@@ -385,8 +385,8 @@ func TestIdempotency(t *testing.T) {
 		Charges map[string]int `json:"charges_per_intent"`
 	}
 	s.control("GET", "counters", nil, &counters)
-	if len(made) != 1 || len(counters.Charges) != 1 {
-		t.Fatalf("intents %v, charges %v", made, counters.Charges)
+	if len(created) != 1 || len(counters.Charges) != 1 {
+		t.Fatalf("intents %v, charges %v", created, counters.Charges)
 	}
 	const create = "amount=500&currency=usd&payment_method=pm_card_visa"
 	for _, c := range []struct {

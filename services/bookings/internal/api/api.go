@@ -28,16 +28,16 @@ type Directory interface {
 
 // API holds what the handlers need.
 type API struct {
-	DB        *pg.DB
-	Answers   *idemstore.Store
-	Bookings  *app.Bookings
-	Catalogue *app.Catalogue
-	Clocks    *app.Clocks
-	Feeds     *app.Feeds
-	Directory Directory
-	Pages     *page.Codec
-	Server    *httpx.Server
-	Now       func() time.Time // real time
+	DB          *pg.DB
+	Idempotency *idemstore.Store
+	Bookings    *app.Bookings
+	Catalogue   *app.Catalogue
+	Clocks      *app.Clocks
+	Feeds       *app.Feeds
+	Directory   Directory
+	Pages       *page.Codec
+	Server      *httpx.Server
+	Now         func() time.Time // real time
 }
 
 // Mount registers the contract's operations and the internal calls.

@@ -28,9 +28,9 @@ import (
 func (a *API) bookings() rest.Collection[ids.ID[domain.BookingPrefix], domain.Booking] {
 	return rest.Collection[ids.ID[domain.BookingPrefix], domain.Booking]{
 		Parse: ids.Parse[domain.BookingPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "bookings", NotFound: domain.ErrBookingNotFound, Load: store.Booking,
-		Show: func(b domain.Booking, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: b.ID.String(), Version: b.Version, Body: view.Booking(b, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "bookings", NotFound: domain.ErrBookingNotFound, Load: store.Booking,
+		Show: func(b domain.Booking, mode api.Mode) rest.Response {
+			return rest.Response{ID: b.ID.String(), Version: b.Version, Body: view.Booking(b, mode)}
 		},
 	}
 }
@@ -122,11 +122,11 @@ func expands(ctx context.Context, q contract.Query) (bool, error) {
 // first bookings, up to the last one whose customer was looked up, because these customers alone fill a page.
 func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([]api.Booking, error) {
 	out := make([]api.Booking, len(list))
-	var wanted []domain.CustomerID
+	var requested []domain.CustomerID
 	for i, b := range list {
 		out[i] = view.Booking(b, httpx.Mode(ctx))
-		if !b.CustomerID.IsZero() && !slices.Contains(wanted, b.CustomerID) {
-			wanted = append(wanted, b.CustomerID)
+		if !b.CustomerID.IsZero() && !slices.Contains(requested, b.CustomerID) {
+			requested = append(requested, b.CustomerID)
 		}
 	}
 	if !expand {
@@ -134,9 +134,9 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 	}
 	var known map[domain.CustomerID]api.Customer
 	var rest []domain.CustomerID
-	if len(wanted) > 0 {
+	if len(requested) > 0 {
 		var err error
-		if known, rest, err = a.Directory.Expand(ctx, wanted); err != nil {
+		if known, rest, err = a.Directory.Expand(ctx, requested); err != nil {
 			return nil, err
 		}
 	}

@@ -33,8 +33,8 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 		}
 		w.customers.SetMetadata(id, metadata)
 	}
-	get := func(path string) func(query string) apitest.Answer {
-		return func(query string) apitest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
+	get := func(path string) func(query string) apitest.Response {
+		return func(query string) apitest.Response { return w.do(ctx, "GET", path+query, "").Response }
 	}
 	got, plain := w.Walk(get("/bookings?"), 100)
 	if !slices.Equal(got, want) || len(plain) < 100*len(metadata)/page.MaxBytes {
@@ -84,7 +84,7 @@ func TestPagesOfTheLargestCatalogue(t *testing.T) {
 		for range 100 {
 			want = append([]string{w.offer(ctx, path, body).ID}, want...)
 		}
-		got, sizes := w.Walk(func(query string) apitest.Answer { return w.do(ctx, "GET", path+"?"+query, "").Answer }, 100)
+		got, sizes := w.Walk(func(query string) apitest.Response { return w.do(ctx, "GET", path+"?"+query, "").Response }, 100)
 		if !slices.Equal(got[:100], want) || len(sizes) < 2 {
 			t.Errorf("%s: %d rows in %d pages", path, len(got), len(sizes))
 		}

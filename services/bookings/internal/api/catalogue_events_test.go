@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// told returns the events after the first n as "type id version". It checks that each event is internal and contains what GET
+// eventsAfter returns the events after the first n as "type id version". It checks that each event is internal and contains what GET
 // returns.
-func (w *world) told(ctx context.Context, n int) (list []string) {
+func (w *world) eventsAfter(ctx context.Context, n int) (list []string) {
 	w.T.Helper()
 	paths := map[string]string{"service.updated": "/services/", "unit.updated": "/units/", "package.updated": "/packages/", "holiday_rule.updated": "/holiday-rules/"}
 	newest := map[string]int64{}
@@ -44,7 +44,7 @@ func TestCatalogueEvents(t *testing.T) {
 	n := 0
 	expect := func(what string, want ...string) {
 		t.Helper()
-		got := w.told(ctx, n)
+		got := w.eventsAfter(ctx, n)
 		n += len(got)
 		if strings.Join(got, ", ") != strings.Join(want, ", ") {
 			t.Errorf("%s: events %v, want %v", what, got, want)
@@ -85,7 +85,7 @@ func TestCatalogueEventsInOrder(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
 	service, unit := w.offer(ctx, "/services", `{"name":"S"}`).ID, w.offer(ctx, "/units", `{"name":"U"}`).ID
-	got := atOnce(20, func(i int) answer {
+	got := atOnce(20, func(i int) response {
 		if i%2 == 0 {
 			return w.do(ctx, "PATCH", "/units/"+unit, fmt.Sprintf(`{"name":"%d"}`, i))
 		}

@@ -35,8 +35,8 @@ func (a *API) setTestClock(c *gin.Context) error {
 	if err := a.Clocks.Allowed(ctx); err != nil {
 		return err
 	}
-	return rest.OperateFor(c, a.Answers, rest.Outcome[time.Time]{Status: http.StatusOK, Show: func(now time.Time, _ api.Mode) rest.Answer {
-		return rest.Answer{Body: view.TestClock(now, true)}
+	return rest.OperateFor(c, a.Idempotency, rest.Outcome[time.Time]{Status: http.StatusOK, Show: func(now time.Time, _ api.Mode) rest.Response {
+		return rest.Response{Body: view.TestClock(now, true)}
 	}}, a.Clocks.Set(body.Now))
 }
 

@@ -50,7 +50,7 @@ func (w *world) freeze(ctx context.Context, at time.Time) context.Context {
 	return w.ticking(ctx)
 }
 
-func (w *world) setClock(ctx context.Context, now string, headers ...header) answer {
+func (w *world) setClock(ctx context.Context, now string, headers ...header) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/test-clock", `{"now":`+str(now)+`}`, headers...)
 }
@@ -252,7 +252,7 @@ func TestClockReplays(t *testing.T) {
 	if c := w.tenants.Clock(caller.FromContext(ctx).Tenant); c.FrozenAt.Year() != 2031+shift {
 		t.Errorf("a replay has moved the clock: %+v", c)
 	}
-	got := atOnce(10, func(int) answer { return w.setClock(ctx, ahead("2033-01-01"), "Idempotency-Key: many") })
+	got := atOnce(10, func(int) response { return w.setClock(ctx, ahead("2033-01-01"), "Idempotency-Key: many") })
 	if got[200] != 10 {
 		t.Errorf("answers %v", got)
 	}
@@ -269,7 +269,7 @@ func TestOneKeyOfTheClock(t *testing.T) {
 	for round := range 5 {
 		ctx := pgtest.Ctx(t, caller.Test)
 		var won atomic.Int64
-		got := atOnce(6, func(i int) answer {
+		got := atOnce(6, func(i int) response {
 			year := int64(2040 + shift + i)
 			a := w.setClock(ctx, fmt.Sprintf("%d-01-01", year), "Idempotency-Key: k")
 			if a.Status == 200 {
@@ -323,10 +323,10 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 	}
 }
 
-// TestClockLearnedFromABooking checks that a hold created in real time is judged by real time, even though the event about the
+// TestClockFromABookingRequest checks that a hold created in real time is judged by real time, even though the event about the
 // return to real time has not arrived yet. The projection gets the clock from the booking's own request, and an old event does
 // not overwrite it.
-func TestClockLearnedFromABooking(t *testing.T) {
+func TestClockFromABookingRequest(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	ctx = w.freeze(ctx, time.Date(2031+shift, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -34,10 +34,10 @@ func TestBookingsAsCSV(t *testing.T) {
 	w.fill(ctx, 50, "pending")
 	for _, query := range []string{"?", "?status=confirmed,cancelled", "?status=pending,expired", "?metadata[k]=v", "?event_type=@x", "?customer_id=none", "?number=" + strings.ToLower(gone.Number), "?event_date_from=2030-05-11"} {
 		var all []json.RawMessage
-		w.Walk(func(page string) apitest.Answer {
+		w.Walk(func(page string) apitest.Response {
 			a := w.do(ctx, "GET", "/bookings"+query+"&"+page, "").is(200)
 			all = append(all, decode[struct{ Data []json.RawMessage }](a).Data...)
-			return a.Answer
+			return a.Response
 		}, 100)
 		apitest.SameRows(t, csv(query), all)
 	}

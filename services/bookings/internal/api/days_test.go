@@ -15,7 +15,7 @@ import (
 func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test) // in New York
-	made := map[string]string{}
+	names := map[string]string{}
 	for name, times := range map[string][2]string{
 		"night":    {"2030-06-10T22:00:00-04:00", "2030-06-11T02:00:00-04:00"},
 		"midnight": {"2030-06-10T20:00:00-04:00", "2030-06-11T00:00:00-04:00"},
@@ -26,9 +26,9 @@ func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 		"season":   {"2030-03-01T12:00:00-05:00", "2030-06-11T00:00:00-04:00"},
 		"autumn":   {"2030-11-02T12:00:00-04:00", "2030-11-04T00:00:00-05:00"}, // the 3rd has 25 hours
 	} {
-		made[w.book(ctx, `"starts_at":"%s","ends_at":"%s"`, times[0], times[1]).ID] = name
+		names[w.book(ctx, `"starts_at":"%s","ends_at":"%s"`, times[0], times[1]).ID] = name
 	}
-	made[w.book(ctx, `"event_date":"2030-06-10"`).ID] = "day"
+	names[w.book(ctx, `"event_date":"2030-06-10"`).ID] = "day"
 	for query, want := range map[string][]string{
 		"event_date_from=2030-06-09&event_date_to=2030-06-09":                          {"month", "season", "two days", "week"},
 		"event_date_from=2030-06-10&event_date_to=2030-06-10":                          {"day", "instant", "midnight", "month", "night", "season", "week"},
@@ -46,7 +46,7 @@ func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 		for _, sort := range []string{"", "&sort=updated_at"} {
 			got := []string{}
 			for _, row := range w.synced(ctx, "/bookings?limit=100&"+query+sort, len(want)) {
-				got = append(got, made[row.ID])
+				got = append(got, names[row.ID])
 			}
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("%s%s: got %v, want %v", query, sort, got, want)

@@ -30,14 +30,14 @@ func TestWorkerExpires(t *testing.T) {
 	loose := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":10`)
 	w.book(ctx, `"event_date":"2030-05-01","hold_minutes":12`)
 	w.book(ctx, `"event_date":"2030-05-01"`)
-	kept := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":10`)
-	w.patch(ctx, kept.ID, `{"status":"confirmed"}`).is(200)
+	confirmed := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":10`)
+	w.patch(ctx, confirmed.ID, `{"status":"confirmed"}`).is(200)
 	before := w.Types()
 	w.clock.moveTo(b.HoldExpiresAt.Add(-time.Second))
 	if w.run(); w.Types() != before {
 		t.Errorf("too early: %s", w.Types())
 	}
-	w.clock.moveTo(kept.CreatedAt.Add(11 * time.Minute))
+	w.clock.moveTo(confirmed.CreatedAt.Add(11 * time.Minute))
 	for range 2 {
 		w.run()
 	}
@@ -99,13 +99,13 @@ func TestConfirmAgainstExpiry(t *testing.T) {
 	won := map[string]int{}
 	for round := range 20 {
 		b := w.book(ctx, `"event_date":"2030-05-%02d","unit_id":"%s","hold_minutes":1`, round+1, s.ada)
-		got := atOnce(3, func(i int) answer {
+		got := atOnce(3, func(i int) response {
 			if i > 0 {
 				expiry := &app.Expiry{Bookings: &ahead, Worker: w.DB.Worker, Log: w.expiry.Log}
 				if err := expiry.Run(t.Context()); err != nil {
 					t.Error(err)
 				}
-				return answer{}
+				return response{}
 			}
 			return w.patch(ctx, b.ID, `{"status":"confirmed"}`)
 		})

@@ -88,9 +88,9 @@ func TestPagesOfBookingsOfACustomer(t *testing.T) {
 	const more = 2_400
 	w.Exec(`insert into bookings select (jsonb_populate_record(b, jsonb_build_object('id', gen_random_uuid(), 'number', 'C-' || n))).*
 		from bookings b, generate_series(1, $2::int) n where b.id = $1`, must(t, first), more)
-	made := func() { w.book(ctx, `"event_date":"2030-05-02","customer_id":%q`, ann) }
+	create := func() { w.book(ctx, `"event_date":"2030-05-02","customer_id":%q`, ann) }
 	for query, want := range map[string]int{"": more*15_000>>21 + 1, "&ids_only=true": 3} {
-		got, pages := w.ofCustomer(ctx, ann, query, made)
+		got, pages := w.ofCustomer(ctx, ann, query, create)
 		all := got.IDs
 		for _, body := range got.Data {
 			all = append(all, string(body))

@@ -29,9 +29,9 @@ const readCustomers = "read:customers"
 func (a *API) feeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed] {
 	return rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed]{
 		Parse: ids.Parse[domain.FeedPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound, Load: store.Feed,
-		Show: func(f domain.Feed, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: f.ID.String(), Version: f.Version, Body: view.Feed(f, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound, Load: store.Feed,
+		Show: func(f domain.Feed, mode api.Mode) rest.Response {
+			return rest.Response{ID: f.ID.String(), Version: f.Version, Body: view.Feed(f, mode)}
 		},
 	}
 }
@@ -40,13 +40,13 @@ func (a *API) feeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed] {
 func (a *API) newFeeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedWithURL] {
 	return rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedWithURL]{
 		Parse: ids.Parse[domain.FeedPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound,
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound,
 		Load: func(ctx context.Context, q pg.Q, id domain.FeedID) (domain.FeedWithURL, error) {
 			f, err := store.Feed(ctx, q, id)
 			return domain.FeedWithURL{Feed: f}, err
 		},
-		Show: func(f domain.FeedWithURL, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: f.ID.String(), Version: f.Version, Body: view.FeedWithURL(f, mode)}
+		Show: func(f domain.FeedWithURL, mode api.Mode) rest.Response {
+			return rest.Response{ID: f.ID.String(), Version: f.Version, Body: view.FeedWithURL(f, mode)}
 		},
 	}
 }

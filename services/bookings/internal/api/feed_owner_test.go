@@ -61,10 +61,10 @@ func TestAFeedEndsWithItsCredential(t *testing.T) {
 	scopes := []string{"read:bookings", "write:bookings"}
 	key, rotated := w.feed(credential(ctx, "key_a", scopes...), `{"name":"a"}`), w.feed(credential(ctx, "key_b", scopes...), `{"name":"b"}`)
 	grant, operator := w.feed(credential(ctx, "gr_a", scopes...), `{"name":"c"}`), w.feed(credential(ctx, "op_a", scopes...), `{"name":"d"}`)
-	theirs := w.feed(credential(other, "key_a", scopes...), `{"name":"e"}`)
+	otherTenant := w.feed(credential(other, "key_a", scopes...), `{"name":"e"}`)
 	w.Exec(`update calendar_feeds set created_by = null, holder = null where name = 'd'`) // as of an earlier version
 	run()
-	for _, f := range []feed{key, rotated, grant, operator, theirs} {
+	for _, f := range []feed{key, rotated, grant, operator, otherTenant} {
 		w.read(f).is(200)
 	}
 	credentials.End(tenant, "key_a", "")
@@ -78,7 +78,7 @@ func TestAFeedEndsWithItsCredential(t *testing.T) {
 	run()
 	w.read(key).is(404, "calendar_feed_not_found")
 	w.do(ctx, "GET", "/calendar-feeds/"+key.ID, "").is(404, "calendar_feed_not_found")
-	for _, f := range []feed{rotated, grant, operator, theirs} {
+	for _, f := range []feed{rotated, grant, operator, otherTenant} {
 		w.read(f).is(200)
 	}
 	credentials.End(tenant, "key_c", "")

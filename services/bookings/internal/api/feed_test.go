@@ -49,12 +49,12 @@ func details(ctx context.Context) context.Context {
 }
 
 // read reads a calendar as the gateway forwards it: signed for no tenant.
-func (w *world) read(f feed, headers ...header) answer {
+func (w *world) read(f feed, headers ...header) response {
 	w.T.Helper()
 	return w.readPath(strings.TrimPrefix(*f.URL, feedBase), headers...)
 }
 
-func (w *world) readPath(path string, headers ...header) answer {
+func (w *world) readPath(path string, headers ...header) response {
 	w.T.Helper()
 	from := caller.Service("gateway", ids.Tenant{}, "")
 	from.RequestID = ids.New[ids.RequestPrefix]().String()
@@ -137,7 +137,7 @@ func TestTheAddressOfAFeedIsASecret(t *testing.T) {
 	if !bytes.Equal(first.Body, again.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("replayed %s\nnot %s", again.Body, first.Body)
 	}
-	for _, a := range []answer{first, again} {
+	for _, a := range []response{first, again} {
 		if a.Header.Get("X-Internal-Idem-Cache") != "no" {
 			t.Error("the gateway may cache the answer")
 		}
@@ -185,25 +185,25 @@ func TestTheCapOfFeeds(t *testing.T) {
 	for range domain.FeedCap.Most - 3 {
 		w.feed(ctx, `{"name":"x"}`)
 	}
-	answers := make([]answer, 20)
+	responses := make([]response, 20)
 	var field sync.WaitGroup
-	for i := range answers {
-		field.Go(func() { answers[i] = w.do(ctx, "POST", "/calendar-feeds", `{"name":"x"}`) })
+	for i := range responses {
+		field.Go(func() { responses[i] = w.do(ctx, "POST", "/calendar-feeds", `{"name":"x"}`) })
 	}
 	field.Wait()
-	var made []feed
-	for _, a := range answers {
+	var created []feed
+	for _, a := range responses {
 		if a.Status == 201 {
-			made = append(made, decode[feed](a))
+			created = append(created, decode[feed](a))
 		} else {
 			a.is(422, "limit_reached", "name")
 		}
 	}
-	if len(made) != 3 {
-		t.Errorf("%d of 3 places were given", len(made))
+	if len(created) != 3 {
+		t.Errorf("%d of 3 places were given", len(created))
 	}
 	w.feed(live, `{"name":"x"}`)
-	w.do(ctx, "DELETE", "/calendar-feeds/"+made[0].ID, "").is(204)
+	w.do(ctx, "DELETE", "/calendar-feeds/"+created[0].ID, "").is(204)
 	w.feed(ctx, `{"name":"x"}`)
 	w.do(ctx, "POST", "/calendar-feeds", `{"name":"x"}`).is(422, "limit_reached", "name")
 }

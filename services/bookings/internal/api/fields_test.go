@@ -18,7 +18,7 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 	s := w.shop(ctx)
 	bodies := offers(s)
 	service, unit := w.offer(ctx, "/services", `{"name":"S"}`).ID, w.offer(ctx, "/units", `{"name":"U"}`).ID
-	written := func(path, body string, same func(t *testing.T, sent string, answer []byte, except ...string)) {
+	written := func(path, body string, same func(t *testing.T, sent string, response []byte, except ...string)) {
 		t.Helper()
 		at := path + "/" + w.offer(ctx, path, bodies[path]).ID
 		same(t, body, w.do(ctx, "PATCH", at, body).is(200).Body)

@@ -84,29 +84,29 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
-	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	idempotency := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
 	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	answers.Box = box
+	idempotency.Box = box
 	bookings := &app.Bookings{
 		DB: db, Directory: w.customers, Tenants: w.tenants,
 		Numbers: &numbers.Numbers{DB: db, Table: "booking_counters", Format: "B-%06d"}, Wake: func() {}, Now: w.clock.now,
 	}
 	w.expiry = &app.Expiry{Bookings: bookings, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	handlers := &api.API{
-		DB:        db,
-		Answers:   answers,
-		Bookings:  bookings,
-		Catalogue: &app.Catalogue{Wake: func() {}},
+		DB:          db,
+		Idempotency: idempotency,
+		Bookings:    bookings,
+		Catalogue:   &app.Catalogue{Wake: func() {}},
 		Clocks: &app.Clocks{
 			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
 		},
 		Feeds:     app.NewFeeds(db, func() {}, "https://api.test", w.clock.now),
 		Directory: w.customers,
 		Pages:     w.Pages(),
-		Server:    w.Server(answers, "customers", "payments", "console"),
+		Server:    w.Server(idempotency, "customers", "payments", "console"),
 		Now:       w.clock.now,
 	}
 	engine := httpx.NewEngine("https://booking.test")
@@ -116,26 +116,26 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is a response.
-type answer struct{ apitest.Answer }
+// response is a response.
+type response struct{ apitest.Response }
 
 type header = apitest.Header
 
 // do sends a request as the gateway would and checks the response against the contract.
-func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
+func (w *world) do(ctx context.Context, method, path, body string, headers ...header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
+	return response{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
 }
 
-func (w *world) post(ctx context.Context, body string, headers ...header) answer {
+func (w *world) post(ctx context.Context, body string, headers ...header) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/bookings", body, headers...)
 }
 
 // from sends an internal call as the service peer would.
-func (w *world) from(ctx context.Context, peer, method, path, body string, headers ...header) answer {
+func (w *world) from(ctx context.Context, peer, method, path, body string, headers ...header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, peer, method, "/internal/v1"+path, body, headers...)}
+	return response{w.Send(ctx, w.engine, peer, method, "/internal/v1"+path, body, headers...)}
 }
 
 // book creates a booking with these fields.
@@ -144,7 +144,7 @@ func (w *world) book(ctx context.Context, format string, args ...any) booking {
 	return w.post(ctx, fmt.Sprintf("{"+format+"}", args...)).is(201).booking()
 }
 
-func (w *world) patch(ctx context.Context, id, body string, headers ...header) answer {
+func (w *world) patch(ctx context.Context, id, body string, headers ...header) response {
 	w.T.Helper()
 	return w.do(ctx, "PATCH", "/bookings/"+id, body, headers...)
 }
@@ -154,15 +154,15 @@ func (w *world) get(ctx context.Context, id string) booking {
 	return w.do(ctx, "GET", "/bookings/"+id, "").is(200).booking()
 }
 
-func (a answer) is(status int, codeAndField ...string) answer {
+func (a response) is(status int, codeAndField ...string) response {
 	a.T.Helper()
 	a.Is(status, codeAndField...)
 	return a
 }
 
-func (a answer) booking() booking { return decode[booking](a) }
+func (a response) booking() booking { return decode[booking](a) }
 
-func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
+func decode[T any](a response) T { return apitest.Decode[T](a.Response) }
 
 func str(s string) string { return apitest.Text(s) }
 

@@ -22,9 +22,9 @@ import (
 func (a *API) holidayRules() rest.Collection[ids.ID[domain.HolidayPrefix], domain.HolidayRule] {
 	return rest.Collection[ids.ID[domain.HolidayPrefix], domain.HolidayRule]{
 		Parse: ids.Parse[domain.HolidayPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "holiday-rules", NotFound: domain.ErrHolidayNotFound, Load: store.Holiday,
-		Show: func(r domain.HolidayRule, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: r.ID.String(), Version: r.Version, Body: view.HolidayRule(r, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "holiday-rules", NotFound: domain.ErrHolidayNotFound, Load: store.Holiday,
+		Show: func(r domain.HolidayRule, mode api.Mode) rest.Response {
+			return rest.Response{ID: r.ID.String(), Version: r.Version, Body: view.HolidayRule(r, mode)}
 		},
 	}
 }

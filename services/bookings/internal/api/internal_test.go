@@ -19,7 +19,7 @@ import (
 )
 
 // link requests the booking of a quote or a lead, as customers does.
-func (w *world) link(ctx context.Context, origin, fields string) answer {
+func (w *world) link(ctx context.Context, origin, fields string) response {
 	w.T.Helper()
 	return w.from(ctx, "customers", "POST", "/bookings", linkBody(origin, fields, time.Now().Add(time.Minute)))
 }
@@ -179,14 +179,14 @@ func TestTwentyForOneQuote(t *testing.T) {
 		if i == 2 {
 			origin = ofLead()
 		}
-		answers := make([]answer, 20)
+		responses := make([]response, 20)
 		var all sync.WaitGroup
-		for n := range answers {
-			all.Go(func() { answers[n] = w.link(ctx, origin, fields) })
+		for n := range responses {
+			all.Go(func() { responses[n] = w.link(ctx, origin, fields) })
 		}
 		all.Wait()
-		for _, a := range answers {
-			if got, first := a.is(200).booking(), answers[0].booking(); got.ID != first.ID || string(a.Body) != string(answers[0].Body) {
+		for _, a := range responses {
+			if got, first := a.is(200).booking(), responses[0].booking(); got.ID != first.ID || string(a.Body) != string(responses[0].Body) {
 				t.Errorf("two bookings: %s and %s", got.ID, first.ID)
 			}
 		}
@@ -204,7 +204,7 @@ func TestTwoQuotesForOneUnit(t *testing.T) {
 	s := w.shop(ctx)
 	origins := []string{ofQuote(100, 50), ofQuote(200, 0)}
 	fields := fmt.Sprintf(`"event_date":"2030-05-01","unit_id":%q`, s.ada)
-	got := atOnce(20, func(i int) answer { return w.link(ctx, origins[i%2], fields) })
+	got := atOnce(20, func(i int) response { return w.link(ctx, origins[i%2], fields) })
 	if got[200] != 10 || got[409] != 10 || w.Types() != "created" || w.Count(`select count(*) from unit_claims`) != 1 {
 		t.Errorf("answers %v, events %q", got, w.Types())
 	}
@@ -224,7 +224,7 @@ func TestLinkedInTime(t *testing.T) {
 	late(time.Now().Add(-time.Second))
 	late(time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC))
 	release := w.Hold(`select from units where id = $1 for no key update`, s.ada)
-	done := make(chan answer)
+	done := make(chan response)
 	until := time.Now().Add(300 * time.Millisecond)
 	go func() { done <- w.from(ctx, "customers", "POST", "/bookings", linkBody(origin, fields, until)) }()
 	for time.Now().Before(until) {
@@ -257,10 +257,10 @@ func TestLinkedBodyIsThatOfBookings(t *testing.T) {
 	} {
 		refused := w.post(ctx, "{"+fields+"}")
 		got := w.link(ctx, ofQuote(1, 0), fields)
-		words := func(a answer) string { // invalid JSON is detected before the booking is read
+		normalized := func(a response) string { // invalid JSON is detected before the booking is read
 			return column.ReplaceAllString(strings.NewReplacer(caller.FromContext(ctx).RequestID, "", "booking.", "").Replace(string(a.Body)), "column")
 		}
-		if refused.Status < 400 || got.Status != refused.Status || words(got) != words(refused) {
+		if refused.Status < 400 || got.Status != refused.Status || normalized(got) != normalized(refused) {
 			t.Errorf("%s: %d %s\nwant %d %s", fields, got.Status, got.Body, refused.Status, refused.Body)
 		}
 	}
@@ -301,7 +301,7 @@ func TestLinkedPrices(t *testing.T) {
 		TotalAmount   int64 `json:"total_amount"`
 		DepositAmount int64 `json:"deposit_amount"`
 	}
-	ask := func(pack fmt.Stringer, day string) answer {
+	request := func(pack fmt.Stringer, day string) response {
 		t.Helper()
 		return w.from(ctx, "customers", "POST", "/prices", fmt.Sprintf(`{"package_id":%q,"event_date":%q}`, pack, day))
 	}
@@ -316,15 +316,15 @@ func TestLinkedPrices(t *testing.T) {
 		{s.yen, "2030-12-31", price{"Yen", s.rental.String(), "JPY", 253, 0}},
 		{s.hidden, "2030-05-04", price{"Hidden", s.tour.String(), "USD", 1, 0}},
 	} {
-		if got := decode[price](ask(tc.pack, tc.day).is(200)); got != tc.want {
+		if got := decode[price](request(tc.pack, tc.day).is(200)); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.day, got, tc.want)
 		}
 	}
 	for _, pack := range []fmt.Stringer{s.gone, other.flat, id[domain.PackagePrefix](), s.tour, domain.PackageID{}} {
-		ask(pack, "2030-07-04").is(422, "invalid_request", "package_id")
+		request(pack, "2030-07-04").is(422, "invalid_request", "package_id")
 	}
 	for _, day := range []string{"", "x", "2030-02-30", "2030-07-04T10:00:00", "1899-01-01"} {
-		ask(s.flat, day).is(422, "invalid_request", "event_date")
+		request(s.flat, day).is(422, "invalid_request", "event_date")
 	}
 	w.from(ctx, "customers", "POST", "/prices", `[]`).is(400, "malformed_json")
 	if n := w.Count(`select count(*) from bookings`); n != 0 || w.Types() != "" {

@@ -70,15 +70,15 @@ func TestCapsOfTheCatalogue(t *testing.T) {
 		}
 		inactive := w.offer(ctx, path, and(bodies[path], k.inactive))
 		fill(k.sqlActive, k.caps.Active.Most-1)
-		made := w.race(ctx, path, bodies[path])
+		created := w.race(ctx, path, bodies[path])
 		w.do(ctx, "POST", path, bodies[path]).is(422, "limit_reached", "name")
 		w.do(ctx, "PATCH", path+"/"+inactive.ID, `{"name":"",`+k.active+"}").is(422, "invalid_request", "name")
 		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.active+"}").is(422, "limit_reached", "name")
 		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.active+"}", `If-Match: "7"`).is(412, "version_mismatch")
-		w.do(ctx, "PATCH", path+"/"+made, `{"name":"Still"}`).is(200)
+		w.do(ctx, "PATCH", path+"/"+created, `{"name":"Still"}`).is(200)
 		w.do(ctx, "POST", path, and(bodies[path], k.inactive)).is(201)
 		w.do(live, "POST", path, others[path]).is(201)
-		w.do(ctx, "PATCH", path+"/"+made, "{"+k.inactive+"}").is(200)
+		w.do(ctx, "PATCH", path+"/"+created, "{"+k.inactive+"}").is(200)
 		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.active+"}").is(200)
 
 		fill(k.sqlInactive, k.caps.Inactive.Most)
@@ -101,13 +101,13 @@ func and(body, field string) string { return strings.TrimSuffix(body, "}") + ","
 // race sends four requests for the last place; one gets it.
 func (w *world) race(ctx context.Context, path, body string) (id string) {
 	w.T.Helper()
-	answers := make([]answer, 4)
+	responses := make([]response, 4)
 	var field sync.WaitGroup
-	for i := range answers {
-		field.Go(func() { answers[i] = w.do(ctx, "POST", path, body) })
+	for i := range responses {
+		field.Go(func() { responses[i] = w.do(ctx, "POST", path, body) })
 	}
 	field.Wait()
-	for _, a := range answers {
+	for _, a := range responses {
 		switch {
 		case a.Status == 201 && id == "":
 			id = decode[offered](a).ID

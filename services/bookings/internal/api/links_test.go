@@ -36,7 +36,7 @@ func TestIdsInABody(t *testing.T) {
 	}
 }
 
-func TestWhatGoesTogether(t *testing.T) {
+func TestIncompatibleLinksAreRefused(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)

@@ -31,16 +31,16 @@ func (w *world) list(ctx context.Context, path string) list {
 func (w *world) fill(ctx context.Context, n int, status string) {
 	w.T.Helper()
 	c := caller.FromContext(ctx)
-	made := make([]domain.BookingID, n)
-	for i := range made {
-		made[i] = domain.NewBookingID()
+	created := make([]domain.BookingID, n)
+	for i := range created {
+		created[i] = domain.NewBookingID()
 	}
 	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded,
 			payment_status, hold_expires_at, created_at, updated_at)
 		select $1, $2, id, id::text, $4, '2030-05-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid',
 			case when $4 = 'pending' and get_byte(uuid_send(id), 15) % 2 = 0 then timestamptz '2020-01-01' end,
 			'2026-01-02 03:04:05.678901Z', '2026-01-02 03:04:05.678901Z'
-		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), made, status)
+		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), created, status)
 }
 
 // synced waits until a list has n rows, because running transactions in this database delay sort=updated_at.
@@ -191,7 +191,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	w.fill(ctx, 30, "confirmed")
 	w.shop(ctx)
 	cursor := *w.list(ctx, "/bookings?limit=10&status=confirmed").NextCursor
-	use := func(ctx context.Context, list, query, cursor string) answer {
+	use := func(ctx context.Context, list, query, cursor string) response {
 		return w.do(ctx, "GET", "/"+list+"?"+query+"&cursor="+url.QueryEscape(cursor), "")
 	}
 	if got := decode[list](use(ctx, "bookings", "limit=100&status=confirmed", cursor).is(200)); len(got.Data) != 20 || got.HasMore {

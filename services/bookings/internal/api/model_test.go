@@ -52,13 +52,13 @@ type ledger struct {
 	claims map[string]claim
 }
 
-func (l ledger) keeps(c claim) bool {
+func (l ledger) holds(c claim) bool {
 	return c.status == "confirmed" || c.status == "pending" && c.until >= l.epoch
 }
 
 func (l ledger) taken(by string, when hours) bool {
 	for id, c := range l.claims {
-		if id != by && l.keeps(c) && c.when.meets(when) {
+		if id != by && l.holds(c) && c.when.meets(when) {
 			return true
 		}
 	}
@@ -91,7 +91,7 @@ func (l ledger) step(in input, out output) (bool, ledger) {
 			return out.status == 200, l
 		}
 	case "move":
-		if !l.keeps(c) { // a final booking may be set to its own status again
+		if !l.holds(c) { // a final booking may be set to its own status again
 			return out.status == 422 || out.status == 200 && c.when == in.when, l
 		}
 		if l.taken(in.id, in.when) {
@@ -100,7 +100,7 @@ func (l ledger) step(in input, out output) (bool, ledger) {
 		c.when = in.when
 		return out.status == 200, l.with(in.id, c)
 	}
-	if !l.keeps(c) {
+	if !l.holds(c) {
 		return out.status == 422, l
 	}
 	c.status = map[string]string{"confirm": "confirmed", "cancel": "cancelled"}[in.verb]
@@ -122,9 +122,9 @@ var model = porcupine.Model{
 
 // history records the parallel requests of clients and their responses.
 type history struct {
-	mu   sync.Mutex
-	made []string
-	ops  []porcupine.Operation
+	mu      sync.Mutex
+	created []string
+	ops     []porcupine.Operation
 }
 
 func (h *history) pick() input {
@@ -135,8 +135,8 @@ func (h *history) pick() input {
 	switch n := rand.IntN(20); {
 	case n == 0:
 		return input{verb: "advance"}
-	case n > 7 && len(h.made) > 0:
-		in.verb, in.id = []string{"confirm", "cancel", "move"}[n%3], h.made[len(h.made)-1-rand.IntN(min(6, len(h.made)))]
+	case n > 7 && len(h.created) > 0:
+		in.verb, in.id = []string{"confirm", "cancel", "move"}[n%3], h.created[len(h.created)-1-rand.IntN(min(6, len(h.created)))]
 	}
 	return in
 }
@@ -145,14 +145,14 @@ func (h *history) note(client int, in input, out output, began, ended time.Time)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if out.status == 201 {
-		h.made = append(h.made, out.id)
+		h.created = append(h.created, out.id)
 	}
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: began.UnixNano(), Return: ended.UnixNano()})
 }
 
 // carry sends the request that in describes.
 func (w *world) carry(ctx context.Context, unit string, in input) output {
-	var a answer
+	var a response
 	switch in.verb {
 	case "advance":
 		w.clock.move(2 * time.Minute)

@@ -246,7 +246,7 @@ func TestOfferBounds(t *testing.T) {
 			}
 			created := w.do(ctx, "POST", path, with(t, bodies[path], tc.field, tc.value))
 			changed := w.do(ctx, "PATCH", path+"/"+ids[path], "{"+str(tc.field)+":"+tc.value+"}")
-			for _, a := range []answer{created, changed} {
+			for _, a := range []response{created, changed} {
 				if tc.wrong != "" {
 					a.is(422, "invalid_request", tc.wrong)
 				} else if a.Status > 201 {

@@ -27,9 +27,9 @@ import (
 func (a *API) packages() rest.Collection[ids.ID[domain.PackagePrefix], domain.Package] {
 	return rest.Collection[ids.ID[domain.PackagePrefix], domain.Package]{
 		Parse: ids.Parse[domain.PackagePrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "packages", NotFound: domain.ErrPackageNotFound, Load: store.Package,
-		Show: func(p domain.Package, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: p.ID.String(), Version: p.Version, Body: view.Package(p, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "packages", NotFound: domain.ErrPackageNotFound, Load: store.Package,
+		Show: func(p domain.Package, mode api.Mode) rest.Response {
+			return rest.Response{ID: p.ID.String(), Version: p.Version, Body: view.Package(p, mode)}
 		},
 	}
 }

@@ -29,7 +29,7 @@ func TestListOfPayments(t *testing.T) {
 		from bookings b, generate_series(1, 7) n where b.number = $1`, b.Number)
 	w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency)
 		select b.tenant_id, b.livemode, 'pay_other', b.id, 'inv_1', 5, 'USD' from bookings b where b.number = $1`, other.Number)
-	ids, sizes := w.Walk(func(query string) apitest.Answer { return w.do(ctx, "GET", path+"?"+query, "").Answer }, 3)
+	ids, sizes := w.Walk(func(query string) apitest.Response { return w.do(ctx, "GET", path+"?"+query, "").Response }, 3)
 	if got := strings.Join(ids, " "); got != "pi_7 pi_6 pi_5 pi_4 pi_3 pi_2 pi_1" || len(sizes) != 3 {
 		t.Errorf("%d pages: %s", len(sizes), got)
 	}
@@ -162,9 +162,9 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// TestLookupTellsWhatIsCounted checks that the look-up of a booking reports to payments how much was paid by card in its
+// TestLookupReportsCardPayments checks that the look-up of a booking reports to payments how much was paid by card in its
 // currency, including refunded amounts.
-func TestLookupTellsWhatIsCounted(t *testing.T) {
+func TestLookupReportsCardPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	b := w.book(ctx, `"event_date":"2090-05-01"`)
@@ -176,7 +176,7 @@ func TestLookupTellsWhatIsCounted(t *testing.T) {
 		ID           string `json:"id"`
 		CardReceived *int64 `json:"card_received"`
 		Due          amount `json:"amount_due"`
-	}](w.from(ctx, "payments", "GET", "/bookings/"+b.ID, "").is(200).Answer)
+	}](w.from(ctx, "payments", "GET", "/bookings/"+b.ID, "").is(200).Response)
 	if got.ID != b.ID || got.CardReceived == nil || *got.CardReceived != 340 || got.Due.Currency != "USD" {
 		t.Errorf("%+v", got)
 	}

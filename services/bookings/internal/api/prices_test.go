@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// askPrices requests the prices of a package.
-func (w *world) askPrices(ctx context.Context, pack, from, to string) answer {
+// requestPrices requests the prices of a package.
+func (w *world) requestPrices(ctx context.Context, pack, from, to string) response {
 	w.T.Helper()
 	query := url.Values{"package_id": {pack}, "from": {from}, "to": {to}}
 	return w.from(operator(ctx, "read:services"), "console", "GET", "/package-prices?"+query.Encode(), "")
@@ -26,7 +26,7 @@ func (w *world) askPrices(ctx context.Context, pack, from, to string) answer {
 
 func (w *world) prices(ctx context.Context, pack fmt.Stringer, from, to string) internalapi.PackagePrices {
 	w.T.Helper()
-	return decode[internalapi.PackagePrices](w.askPrices(ctx, pack.String(), from, to).is(200))
+	return decode[internalapi.PackagePrices](w.requestPrices(ctx, pack.String(), from, to).is(200))
 }
 
 // TestPackagePricesAreThoseOfBookings checks that the price of a day equals the price of a booking on that day, and that it names
@@ -74,7 +74,7 @@ func TestDaysWithoutAPrice(t *testing.T) {
 		{s.flat.String(), "2011-12-29", "2011-12-31", "2011-12-30"}, // no such day
 		{dear, "2030-06-30", "2030-07-01", "2030-07-01"},            // July adds to the largest amount
 	} {
-		for _, d := range decode[internalapi.PackagePrices](w.askPrices(ctx, tc.pack, tc.from, tc.to).is(200)).Data {
+		for _, d := range decode[internalapi.PackagePrices](w.requestPrices(ctx, tc.pack, tc.from, tc.to).is(200)).Data {
 			refused := w.post(ctx, fmt.Sprintf(`{"event_date":%q,"package_id":%q}`, d.Date, tc.pack)).Status == 422
 			if none := d.TotalAmount == nil && d.DepositAmount == nil && d.Holiday == nil; none != (d.Date == tc.none) || none != refused {
 				t.Errorf("%s: %+v, refused %v", d.Date, d, refused)
@@ -89,19 +89,19 @@ func TestPackagePricesAreTheConsoles(t *testing.T) {
 	test, live := both(tenant, t)
 	s, elsewhere, others := w.shop(test), w.shop(live), w.shop(pgtest.Ctx(t, caller.Test))
 	for _, pack := range []string{elsewhere.flat.String(), others.flat.String(), id[domain.PackagePrefix]().String(), s.ada.String(), "x", ""} {
-		w.askPrices(test, pack, "2030-01-01", "2030-01-02").is(422, "invalid_request", "package_id")
+		w.requestPrices(test, pack, "2030-01-01", "2030-01-02").is(422, "invalid_request", "package_id")
 	}
 	if a := w.from(operator(test, "read:services"), "console", "GET", "/package-prices?from=2030-01-01&to=2030-01-02", "").is(422, "invalid_request", "package_id"); !strings.Contains(string(a.Body), "Is required.") {
 		t.Errorf("got %s", a.Body)
 	}
 	flat := s.flat.String()
-	w.askPrices(test, flat, "2030-01-01", "2031-01-02").is(422, "invalid_request", "to")
-	w.askPrices(test, flat, "2030-01-02", "2030-01-01").is(422, "invalid_request", "to")
-	w.askPrices(test, flat, "x", "2030-01-01").is(422, "invalid_request", "from")
+	w.requestPrices(test, flat, "2030-01-01", "2031-01-02").is(422, "invalid_request", "to")
+	w.requestPrices(test, flat, "2030-01-02", "2030-01-01").is(422, "invalid_request", "to")
+	w.requestPrices(test, flat, "x", "2030-01-01").is(422, "invalid_request", "from")
 	path := "/package-prices?from=2030-01-01&to=2030-01-02&package_id=" + flat
 	w.from(operator(test, "read:services"), "customers", "GET", path, "").is(401, "invalid_credential")
 	a := w.from(operator(test, "read:bookings"), "console", "GET", path, "").is(403, "insufficient_scope")
-	if e := apitest.Decode[struct{ Error struct{ Message string } }](a.Answer); e.Error.Message != "The credential lacks the scope read:services." {
+	if e := apitest.Decode[struct{ Error struct{ Message string } }](a.Response); e.Error.Message != "The credential lacks the scope read:services." {
 		t.Errorf("got %s", a.Body)
 	}
 	w.Exec(`update holiday_rules set multiplier_bps = 1 where not (livemode = false and tenant_id = $1)`, tenant) // those of others

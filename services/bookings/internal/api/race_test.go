@@ -13,15 +13,15 @@ import (
 )
 
 // atOnce runs n calls in parallel and counts their statuses.
-func atOnce(n int, call func(i int) answer) map[int]int {
-	answers := make([]answer, n)
+func atOnce(n int, call func(i int) response) map[int]int {
+	responses := make([]response, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { answers[i] = call(i) })
+		all.Go(func() { responses[i] = call(i) })
 	}
 	all.Wait()
 	out := map[int]int{}
-	for _, a := range answers {
+	for _, a := range responses {
 		out[a.Status]++
 	}
 	return out
@@ -31,7 +31,7 @@ func TestFiftyForOneSlot(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
-	got := atOnce(50, func(i int) answer {
+	got := atOnce(50, func(i int) response {
 		return w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","event_start_time":"10:%02d","package_id":"%s","unit_id":"%s"}`, i, s.flat, s.ada),
 			header(fmt.Sprintf("Idempotency-Key: %d", i)))
 	})
@@ -51,7 +51,7 @@ func TestFiftyForALapsedHold(t *testing.T) {
 	slot := fmt.Sprintf(`"event_date":"2030-05-01","event_start_time":"10:00","package_id":"%s","unit_id":"%s"`, s.flat, s.ada)
 	b := w.book(ctx, slot+`,"hold_minutes":1`)
 	w.clock.move(2 * time.Minute)
-	got := atOnce(50, func(i int) answer {
+	got := atOnce(50, func(i int) response {
 		if i%5 == 0 {
 			return w.patch(ctx, b.ID, fmt.Sprintf(`{"notes":"%d"}`, i))
 		}
@@ -98,15 +98,15 @@ func TestMovedMeanwhile(t *testing.T) {
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
 	w.engine = w.serve(w.Impatient(time.Second))
-	move, keep := w.Owner(), w.Owner()
+	move, hold := w.Owner(), w.Owner()
 	mover, err1 := move.Begin(t.Context())
-	keeper, err2 := keep.Begin(t.Context())
+	holder, err2 := hold.Begin(t.Context())
 	_, err3 := mover.Exec(t.Context(), `update bookings set unit_id = $1`, s.bee)
-	_, err4 := keeper.Exec(t.Context(), `select from units where id = $1 for no key update`, s.bee)
+	_, err4 := holder.Exec(t.Context(), `select from units where id = $1 for no key update`, s.bee)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan answer)
+	done := make(chan response)
 	go func() { done <- w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "") }()
 	for w.Count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
 		time.Sleep(time.Millisecond)
@@ -115,7 +115,7 @@ func TestMovedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	(<-done).is(503, "unavailable")
-	if err := keeper.Rollback(t.Context()); err != nil {
+	if err := holder.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
@@ -126,7 +126,7 @@ func TestConfirmAgainstConfirm(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
-	got := atOnce(20, func(int) answer { return w.patch(ctx, b.ID, `{"status":"confirmed"}`) })
+	got := atOnce(20, func(int) response { return w.patch(ctx, b.ID, `{"status":"confirmed"}`) })
 	if got[200] != 20 || w.Types() != "created updated" || w.get(ctx, b.ID).Version != 2 {
 		t.Errorf("answers %v, events %q", got, w.Types())
 	}
@@ -139,7 +139,7 @@ func TestCancelAgainstCreate(t *testing.T) {
 	for round := range 10 {
 		body := fmt.Sprintf(`{"event_date":"2030-05-%02d","unit_id":"%s"}`, round+1, s.ada)
 		b := w.post(ctx, body).is(201).booking()
-		got := atOnce(12, func(i int) answer {
+		got := atOnce(12, func(i int) response {
 			if i < 2 {
 				return w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "")
 			}
@@ -164,7 +164,7 @@ func TestCrosswiseMoves(t *testing.T) {
 	for i := range 6 {
 		list = append(list, w.book(ctx, `"starts_at":"2030-05-%02dT12:00:00Z","service_id":"%s","unit_id":"%s"`, i+1, s.tour, []fmt.Stringer{s.ada, s.bee}[i%2]))
 	}
-	got := atOnce(60, func(i int) answer {
+	got := atOnce(60, func(i int) response {
 		unit := []fmt.Stringer{s.ada, s.bee}[(i/6+i)%2]
 		return w.patch(ctx, list[i%6].ID, fmt.Sprintf(`{"unit_id":"%s"}`, unit))
 	})
@@ -174,7 +174,7 @@ func TestCrosswiseMoves(t *testing.T) {
 	// At the same time on both units, neither can move.
 	b := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.ada)
 	c := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.bee)
-	got = atOnce(20, func(i int) answer {
+	got = atOnce(20, func(i int) response {
 		if i%2 == 0 {
 			return w.patch(ctx, b.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.bee))
 		}
@@ -193,16 +193,16 @@ func TestSameKeyAtOnce(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s, customer := w.shop(ctx), w.customer(ctx)
 	body := fmt.Sprintf(`{"event_date":"2030-05-01","customer_id":"%s","package_id":"%s","unit_id":"%s"}`, customer, s.flat, s.ada)
-	answers := make([]answer, 20)
+	responses := make([]response, 20)
 	var all sync.WaitGroup
-	for i := range answers {
-		all.Go(func() { answers[i] = w.post(ctx, body, "Idempotency-Key: once") })
+	for i := range responses {
+		all.Go(func() { responses[i] = w.post(ctx, body, "Idempotency-Key: once") })
 	}
 	all.Wait()
 	fresh := 0
-	for _, a := range answers {
-		if a.is(201); string(a.Body) != string(answers[0].Body) || a.Header.Get("Location") != answers[0].Header.Get("Location") {
-			t.Errorf("answers differ:\n%s\n%s", a.Body, answers[0].Body)
+	for _, a := range responses {
+		if a.is(201); string(a.Body) != string(responses[0].Body) || a.Header.Get("Location") != responses[0].Header.Get("Location") {
+			t.Errorf("answers differ:\n%s\n%s", a.Body, responses[0].Body)
 		}
 		if a.Header.Get("Idempotent-Replayed") == "" {
 			fresh++
@@ -218,7 +218,7 @@ func TestNumbersAreUnique(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	second := &world{Env: w.Env, clock: w.clock, customers: w.customers, tenants: w.tenants}
 	second.engine = second.serve(w.DB.App)
-	got := atOnce(60, func(i int) answer {
+	got := atOnce(60, func(i int) response {
 		return []*world{w, second}[i%2].post(ctx, `{"event_date":"2030-05-01"}`)
 	})
 	if got[201] != 60 || w.Count(`select count(distinct number) from bookings`) != 60 {

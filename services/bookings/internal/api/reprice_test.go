@@ -17,7 +17,7 @@ func TestReprice(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
-	reprice := func(id string, headers ...header) answer {
+	reprice := func(id string, headers ...header) response {
 		return w.do(ctx, "POST", "/bookings/"+id+"/reprice", "", headers...)
 	}
 	b := w.book(ctx, `"event_date":"2030-05-01","event_start_time":"10:00","package_id":"%s","unit_id":"%s"`, s.flat, s.ada)
@@ -108,9 +108,9 @@ func TestCancellingWithIdentityAway(t *testing.T) {
 	w.Exec(`update bookings set cancel_policy = null where id = (select id from bookings order by id desc limit 1)`)
 	w.tenants.Fail(apperr.ErrUnavailable)
 	w.do(ctx, "POST", "/bookings", `{"event_date":"2090-05-04"}`).is(503, "unavailable")
-	asked := w.do(ctx, "POST", "/bookings/"+ids[0]+"/cancel", `{"reason":"rain"}`).is(200).booking()
+	cancelled := w.do(ctx, "POST", "/bookings/"+ids[0]+"/cancel", `{"reason":"rain"}`).is(200).booking()
 	patched := w.patch(ctx, ids[1], `{"status":"cancelled"}`).is(200).booking()
-	for _, b := range []booking{asked, patched} {
+	for _, b := range []booking{cancelled, patched} {
 		if b.Cancellation == nil || b.Cancellation.Policy == nil || *b.Cancellation.Policy.HoldTTLMinutes != 30 {
 			t.Errorf("%+v", b.Cancellation)
 		}

@@ -22,9 +22,9 @@ import (
 func (a *API) services() rest.Collection[ids.ID[domain.ServicePrefix], domain.Service] {
 	return rest.Collection[ids.ID[domain.ServicePrefix], domain.Service]{
 		Parse: ids.Parse[domain.ServicePrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "services", NotFound: domain.ErrServiceNotFound, Load: store.Service,
-		Show: func(s domain.Service, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: s.ID.String(), Version: s.Version, Body: view.Service(s, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "services", NotFound: domain.ErrServiceNotFound, Load: store.Service,
+		Show: func(s domain.Service, mode api.Mode) rest.Response {
+			return rest.Response{ID: s.ID.String(), Version: s.Version, Body: view.Service(s, mode)}
 		},
 	}
 }

@@ -26,7 +26,7 @@ func TestEventDateReadsBack(t *testing.T) {
 			}
 		}
 	}
-	var made booking
+	var created booking
 	for n, tc := range []struct{ fields, at, day string }{
 		{`"event_date":"2030-05-01"`, "2030-05-01T04:00:00Z", "2030-05-01"},
 		{`"event_date":"2030-05-01T03:59:59.999999Z"`, "2030-05-01T03:59:59.999999Z", "2030-04-30"},
@@ -35,24 +35,24 @@ func TestEventDateReadsBack(t *testing.T) {
 		{`"starts_at":"2030-05-02T01:00:00.5Z","ends_at":"2030-05-02T02:00:00Z"`, "2030-05-02T01:00:00.5Z", "2030-05-01"},
 		{`"starts_at":"2030-06-01","ends_at":"2030-06-02"`, "2030-06-01T04:00:00Z", "2030-06-01"},
 	} {
-		made = w.book(ctx, `%s,"metadata":{"n":"%d"}`, tc.fields, n)
-		reads(made, tc.at, tc.day)
+		created = w.book(ctx, `%s,"metadata":{"n":"%d"}`, tc.fields, n)
+		reads(created, tc.at, tc.day)
 	}
 
-	patched := w.patch(ctx, made.ID, `{"event_date":"2030-06-03T16:30:00Z"}`).is(200).booking()
+	patched := w.patch(ctx, created.ID, `{"event_date":"2030-06-03T16:30:00Z"}`).is(200).booking()
 	reads(patched, "2030-06-03T16:30:00Z", "2030-06-03")
-	later := w.patch(ctx, made.ID, `{"event_date":"2030-06-03T17:30:00Z"}`).is(200).booking()
+	later := w.patch(ctx, created.ID, `{"event_date":"2030-06-03T17:30:00Z"}`).is(200).booking()
 	reads(later, "2030-06-03T17:30:00Z", "2030-06-03")
 	if later.Version != patched.Version+1 || !later.StartsAt.Equal(*patched.StartsAt) {
 		t.Errorf("another time of the same day: version %d, starts at %s", later.Version, later.StartsAt)
 	}
-	same := w.patch(ctx, made.ID, `{"event_date":"2030-06-03T13:30:00-04:00"}`).is(200).booking()
-	kept := w.patch(ctx, made.ID, `{"event_start_time":"15:00"}`).is(200).booking()
-	reads(kept, "2030-06-03T17:30:00Z", "2030-06-03")
-	if same.Version != later.Version || kept.StartsAt.Equal(*later.StartsAt) {
-		t.Errorf("versions %d and %d, starts at %s", same.Version, kept.Version, kept.StartsAt)
+	same := w.patch(ctx, created.ID, `{"event_date":"2030-06-03T13:30:00-04:00"}`).is(200).booking()
+	retimed := w.patch(ctx, created.ID, `{"event_start_time":"15:00"}`).is(200).booking()
+	reads(retimed, "2030-06-03T17:30:00Z", "2030-06-03")
+	if same.Version != later.Version || retimed.StartsAt.Equal(*later.StartsAt) {
+		t.Errorf("versions %d and %d, starts at %s", same.Version, retimed.Version, retimed.StartsAt)
 	}
-	bare := w.patch(ctx, made.ID, `{"event_date":"2030-06-03"}`).is(200).booking()
+	bare := w.patch(ctx, created.ID, `{"event_date":"2030-06-03"}`).is(200).booking()
 	reads(bare, "2030-06-03T04:00:00Z", "2030-06-03")
 	events := w.Events()
 	if last := events[len(events)-1]; !strings.Contains(string(last.GetObject()), `"event_date":"2030-06-03T04:00:00Z"`) || !strings.Contains(string(last.GetObject()), `"event_local_date":"2030-06-03"`) ||
@@ -66,9 +66,9 @@ func TestEventDateReadsBack(t *testing.T) {
 		}
 	}
 	w.Exec(`update bookings set event_at = null`) // as in rows from earlier versions
-	reads(w.get(ctx, made.ID), "2030-06-03T04:00:00Z", "2030-06-03")
-	w.patch(ctx, made.ID, `{"event_local_date":"2031-01-01","notes":"read only"}`).is(200)
-	reads(w.get(ctx, made.ID), "2030-06-03T04:00:00Z", "2030-06-03")
+	reads(w.get(ctx, created.ID), "2030-06-03T04:00:00Z", "2030-06-03")
+	w.patch(ctx, created.ID, `{"event_local_date":"2031-01-01","notes":"read only"}`).is(200)
+	reads(w.get(ctx, created.ID), "2030-06-03T04:00:00Z", "2030-06-03")
 }
 
 func TestTimesOfABooking(t *testing.T) {
@@ -153,7 +153,7 @@ func TestBuffersAndNeighbours(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
-	slot := func(unit domain.UnitID, service domain.ServiceID, from, to string) answer {
+	slot := func(unit domain.UnitID, service domain.ServiceID, from, to string) response {
 		return w.post(ctx, fmt.Sprintf(`{"starts_at":"2030-05-01T%s:00Z","ends_at":"2030-05-01T%s:00Z","unit_id":"%s","service_id":"%s"}`, from, to, unit, service))
 	}
 	slot(s.ada, s.tour, "12:00", "14:00").is(201)
@@ -168,7 +168,7 @@ func TestBuffersAndNeighbours(t *testing.T) {
 	slot(s.cat, s.rental, "13:59", "15:00").is(409, "slot_unavailable")
 	slot(s.cat, s.rental, "09:00", "16:00").is(409, "slot_unavailable")
 
-	day := func(d string) answer {
+	day := func(d string) response {
 		return w.post(ctx, fmt.Sprintf(`{"event_date":"%s","unit_id":"%s","service_id":"%s"}`, d, s.bee, s.tour))
 	}
 	day("2030-05-01").is(409, "slot_unavailable")
@@ -186,10 +186,10 @@ func TestPolicy(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	w.clock.moveTo(time.Date(2030, 5, 1, 16, 0, 0, 0, time.UTC)) // noon in New York
-	timed := func(ctx context.Context, from string) answer {
+	timed := func(ctx context.Context, from string) response {
 		return w.post(ctx, fmt.Sprintf(`{"starts_at":"%s","service_id":"%s"}`, from, s.tour))
 	}
-	day := func(ctx context.Context, d string) answer { return w.post(ctx, `{"event_date":"`+d+`"}`) }
+	day := func(ctx context.Context, d string) response { return w.post(ctx, `{"event_date":"`+d+`"}`) }
 	timed(ctx, "2001-01-01T00:00:00Z").is(201) // nothing is checked
 	w.tenants.Set(domain.Policy{MinNoticeMinutes: new(0)})
 	timed(ctx, "2030-05-01T15:59:00Z").is(422, "invalid_request", "event_date")

@@ -23,9 +23,9 @@ import (
 func (a *API) units() rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit] {
 	return rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit]{
 		Parse: ids.Parse[domain.UnitPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "units", NotFound: domain.ErrUnitNotFound, Load: store.Unit,
-		Show: func(u domain.Unit, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: u.ID.String(), Version: u.Version, Body: view.Unit(u, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "units", NotFound: domain.ErrUnitNotFound, Load: store.Unit,
+		Show: func(u domain.Unit, mode api.Mode) rest.Response {
+			return rest.Response{ID: u.ID.String(), Version: u.Version, Body: view.Unit(u, mode)}
 		},
 	}
 }

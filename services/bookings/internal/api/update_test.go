@@ -84,7 +84,7 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
-	to := func(b booking, status string) answer { return w.patch(ctx, b.ID, `{"status":"`+status+`"}`) }
+	to := func(b booking, status string) response { return w.patch(ctx, b.ID, `{"status":"`+status+`"}`) }
 	refused := func(b booking, list ...string) {
 		t.Helper()
 		before := w.get(ctx, b.ID)
@@ -220,14 +220,14 @@ func TestHolds(t *testing.T) {
 	}
 	// A move onto a lapsed hold also expires it. A confirmed hold no longer lapses.
 	hold := w.book(ctx, `"starts_at":"2030-07-01T12:00:00Z","service_id":"%s","unit_id":"%s","hold_minutes":1`, s.tour, s.bee)
-	kept := w.book(ctx, `"starts_at":"2030-08-01T12:00:00Z","service_id":"%s","unit_id":"%s","hold_minutes":1`, s.tour, s.bee)
-	if got := w.patch(ctx, kept.ID, `{"status":"confirmed"}`).is(200).booking(); got.HoldExpiresAt != nil {
+	confirmed := w.book(ctx, `"starts_at":"2030-08-01T12:00:00Z","service_id":"%s","unit_id":"%s","hold_minutes":1`, s.tour, s.bee)
+	if got := w.patch(ctx, confirmed.ID, `{"status":"confirmed"}`).is(200).booking(); got.HoldExpiresAt != nil {
 		t.Errorf("%+v", got)
 	}
 	w.clock.move(2 * time.Minute)
 	w.patch(ctx, taken.ID, fmt.Sprintf(`{"event_date":"2030-07-01","unit_id":"%s"}`, s.bee)).is(200)
 	w.patch(ctx, taken.ID, `{"event_date":"2030-08-01"}`).is(409, "slot_unavailable")
-	if got := w.get(ctx, hold.ID); got.Status != "expired" || w.get(ctx, kept.ID).Status != "confirmed" {
+	if got := w.get(ctx, hold.ID); got.Status != "expired" || w.get(ctx, confirmed.ID).Status != "confirmed" {
 		t.Errorf("%+v", got)
 	}
 }

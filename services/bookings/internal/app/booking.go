@@ -93,7 +93,7 @@ func (a *Bookings) CreateLinked(ctx context.Context, in domain.LinkedInput) (dom
 
 func (a *Bookings) createLinked(ctx context.Context, in domain.LinkedInput) (b domain.Booking, err error) {
 	w, failed := a.prepare(ctx, in)
-	failpoint.Here("linked.asked")
+	failpoint.Here("linked.requested")
 	err = operation.RetryTx(ctx, a.DB, func(ctx context.Context, tx pg.Tx) (err error) {
 		b, err = a.linked(ctx, tx, w, failed)
 		failpoint.Here("linked.written")

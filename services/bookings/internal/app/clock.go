@@ -71,7 +71,7 @@ func (*setClock) Begin(context.Context, pg.Tx, string) (done bool, err error) { 
 // Call sets the clock.
 func (o *setClock) Call(ctx context.Context) (err error) {
 	if o.now, err = o.freeze(ctx, o.given); operation.Refused(err) {
-		return &operation.RefusedError{Answer: err}
+		return &operation.RefusedError{Err: err}
 	}
 	return err
 }

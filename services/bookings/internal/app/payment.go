@@ -100,14 +100,14 @@ func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, g
 			return err
 		}
 	}
-	wanted, err := current.Receive(got, now)
+	next, err := current.Receive(got, now)
 	if err != nil {
 		return err
 	}
-	previous, err := outbox.Previous(ctx, view.Booking, current, wanted)
+	previous, err := outbox.Previous(ctx, view.Booking, current, next)
 	if err != nil {
 		return err
 	}
-	_, err = a.save(ctx, tx, wanted, nil, previous, now)
+	_, err = a.save(ctx, tx, next, nil, previous, now)
 	return err
 }

@@ -35,11 +35,11 @@ func Seed(ctx context.Context, db *pg.DB, d Demo) error {
 	}
 	verbs := &Catalogue{Wake: func() {}} // the relay of the service finds the events without a wakeup
 	return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		made, err := store.InsertCatalogue(ctx, tx, catalogue)
+		inserted, err := store.InsertCatalogue(ctx, tx, catalogue)
 		if err != nil {
 			return err
 		}
-		return verbs.emit(ctx, tx, made)
+		return verbs.emit(ctx, tx, inserted)
 	})
 }
 

@@ -50,23 +50,23 @@ func TestSeedTwice(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		told := map[string]int{}
+		counts := map[string]int{}
 		for _, object := range seeded(t, db, ctx) {
-			told[object]++
+			counts[object]++
 		}
 		for _, s := range services.Items {
-			told[encoded(t, view.Service(s, api.Test))]--
+			counts[encoded(t, view.Service(s, api.Test))]--
 		}
 		for _, u := range units.Items {
-			told[encoded(t, view.Unit(u, api.Test))]--
+			counts[encoded(t, view.Unit(u, api.Test))]--
 		}
 		for _, p := range packages.Items {
-			told[encoded(t, view.Package(p, api.Test))]--
+			counts[encoded(t, view.Package(p, api.Test))]--
 		}
 		for _, r := range rules.Items {
-			told[encoded(t, view.HolidayRule(r, api.Test))]--
+			counts[encoded(t, view.HolidayRule(r, api.Test))]--
 		}
-		for object, n := range told {
+		for object, n := range counts {
 			if n != 0 {
 				t.Errorf("%d events more than rows: %s", n, object)
 			}

@@ -64,7 +64,7 @@ func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w 
 func (a *Bookings) change(
 	ctx context.Context, tx pg.Tx, w *Write, match patch.Precondition, current domain.Booking, now time.Time,
 ) (domain.Booking, error) {
-	wanted, claim, err := a.reschedule(ctx, tx, w, current, now)
+	next, claim, err := a.reschedule(ctx, tx, w, current, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -72,26 +72,26 @@ func (a *Bookings) change(
 		return domain.Booking{}, err
 	}
 	if w.reprice {
-		err = wanted.Repriceable()
+		err = next.Repriceable()
 	} else {
-		wanted, err = wanted.ApplyStatus(w.BookingInput, w.reason, now)
+		next, err = next.ApplyStatus(w.BookingInput, w.reason, now)
 	}
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	previous, err := outbox.Previous(ctx, view.Booking, current, wanted)
+	previous, err := outbox.Previous(ctx, view.Booking, current, next)
 	if err != nil || string(previous) == "{}" {
 		return current, err
 	}
-	return a.save(ctx, tx, wanted, claim, previous, now)
+	return a.save(ctx, tx, next, claim, previous, now)
 }
 
 // reschedule applies time, links and guests, or a new price. While the booking occupies its unit, it returns the claim that they
 // require; nil means that the claim stays as it is.
 func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
 	if w.reprice {
-		wanted, err := a.repriced(ctx, tx, current, now)
-		return wanted, nil, err
+		next, err := a.repriced(ctx, tx, current, now)
+		return next, nil, err
 	}
 	if !w.HasSchedule() {
 		return current, nil, nil
@@ -104,18 +104,18 @@ func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current d
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	wanted, err := current.ApplySchedule(w.BookingInput, when, refs, w.policy, now)
+	next, err := current.ApplySchedule(w.BookingInput, when, refs, w.policy, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	if wanted.KeepsSlot(current) {
-		return wanted, nil, nil
+	if next.SameSlot(current) {
+		return next, nil, nil
 	}
-	return wanted, claimOf(wanted, refs.Service), nil
+	return next, claimOf(next, refs.Service), nil
 }
 
-func (a *Bookings) save(ctx context.Context, tx pg.Tx, wanted domain.Booking, claim *store.Claim, previous json.RawMessage, now time.Time) (domain.Booking, error) {
-	saved, err := store.UpdateBooking(ctx, tx, wanted)
+func (a *Bookings) save(ctx context.Context, tx pg.Tx, next domain.Booking, claim *store.Claim, previous json.RawMessage, now time.Time) (domain.Booking, error) {
+	saved, err := store.UpdateBooking(ctx, tx, next)
 	if err != nil {
 		return domain.Booking{}, err
 	}

@@ -70,11 +70,11 @@ func TestProjection(t *testing.T) {
 		t.Errorf("an older state came through: %+v", got)
 	}
 	// The inbox alone prevents a repetition, regardless of the present content of the projection.
-	lost := func(ctx context.Context, tx pg.Tx) error {
+	overwrite := func(ctx context.Context, tx pg.Tx) error {
 		_, err := tx.Exec(ctx, `update customers set name = 'lost', version = 0`)
 		return err
 	}
-	if err := db.App.Tx(ctx, lost); err != nil {
+	if err := db.App.Tx(ctx, overwrite); err != nil {
 		t.Fatal(err)
 	}
 	handle(created)

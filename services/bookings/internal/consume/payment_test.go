@@ -26,8 +26,8 @@ func (w *till) intent(booking domain.BookingID) *intent {
 	return &intent{id: newID("pi"), booking: booking.String(), currency: "USD"}
 }
 
-// tell returns the next event of the intent.
-func (w *till) tell(i *intent, change func(i *intent)) kafkax.Message {
+// nextEvent returns the next event of the intent.
+func (w *till) nextEvent(i *intent, change func(i *intent)) kafkax.Message {
 	w.T.Helper()
 	change(i)
 	i.version++
@@ -74,9 +74,9 @@ func TestPaymentStatesByCard(t *testing.T) {
 		id := w.book()
 		for n, amount := range tc.received {
 			i := w.intent(id)
-			w.handle(w.tell(i, taken(amount)))
+			w.handle(w.nextEvent(i, taken(amount)))
 			if n < len(tc.refunded) {
-				w.handle(w.tell(i, returned(tc.refunded[n])))
+				w.handle(w.nextEvent(i, returned(tc.refunded[n])))
 			}
 		}
 		if b := w.get(id); string(b.PaymentStatus) != string(tc.state) {
@@ -96,26 +96,26 @@ func TestRefundedAndDisputed(t *testing.T) {
 	w := newTill(t, caller.Test)
 	id := w.book()
 	i := w.intent(id)
-	w.handle(w.tell(i, taken(1000)))
+	w.handle(w.nextEvent(i, taken(1000)))
 	w.is(id, "confirmed", 1000, "paid", 2)
-	w.handle(w.tell(i, returned(400)))
+	w.handle(w.nextEvent(i, returned(400)))
 	w.is(id, "confirmed", 1000, "partially_refunded", 3)
-	w.handle(w.tell(i, returned(400))) // only what bookings does not show has changed
+	w.handle(w.nextEvent(i, returned(400))) // only what bookings does not show has changed
 	w.is(id, "confirmed", 1000, "partially_refunded", 3)
 	late := *i
-	w.handle(w.tell(i, disputed(true)))
+	w.handle(w.nextEvent(i, disputed(true)))
 	w.is(id, "confirmed", 1000, "partially_refunded", 4)
 	if b := w.get(id); !b.Disputed || b.AmountRefunded.Amount != 400 {
 		t.Errorf("disputed %v, refunded %d", b.Disputed, b.AmountRefunded.Amount)
 	}
 	late.version = 1
-	w.handle(w.tell(&late, returned(0))) // version 2 again, and late
+	w.handle(w.nextEvent(&late, returned(0))) // version 2 again, and late
 	other := w.intent(id)
-	w.handle(w.tell(other, taken(5)))
+	w.handle(w.nextEvent(other, taken(5)))
 	if b := w.get(id); !b.Disputed || b.AmountRefunded.Amount != 400 || b.AmountPaid.Amount != 1005 {
 		t.Errorf("an older event came through: %+v", b)
 	}
-	w.handle(w.tell(i, disputed(false)))
+	w.handle(w.nextEvent(i, disputed(false)))
 	if b := w.get(id); b.Disputed || b.Version != 6 {
 		t.Errorf("disputed %v, version %d", b.Disputed, b.Version)
 	}
@@ -137,7 +137,7 @@ func TestPaymentOfAnotherCurrency(t *testing.T) {
 	id := w.book()
 	i := w.intent(id)
 	i.currency = "EUR"
-	w.handle(w.tell(i, func(i *intent) { i.received, i.disputed = 1000, true }))
+	w.handle(w.nextEvent(i, func(i *intent) { i.received, i.disputed = 1000, true }))
 	w.is(id, "pending", 0, "unpaid", 1)
 	if list := w.payments(id); len(list) != 1 || list[0].Amount.Currency != "EUR" || !list[0].Disputed {
 		t.Errorf("%+v", list)
@@ -158,7 +158,7 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 	}{{true, 1}, {false, 2}} {
 		id := w.book(func(b *domain.Booking) { b.HoldExpiresAt = &soon })
 		i := w.intent(id)
-		paid := w.tell(i, taken(300))
+		paid := w.nextEvent(i, taken(300))
 		pay, expire := func() error { return w.h.Handle(w.ctx, paid) }, func() error { return w.bookings.ExpireAll(w.ctx) }
 		sides := []func() error{expire, pay}
 		if tc.paidFirst {
@@ -182,7 +182,7 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 		if s, err := store.Settlement(w.ctx, w.DB.App.Read(w.ctx), id); err != nil || len(s.Payments) != 1 || !s.Payments[0].Late {
 			t.Errorf("paid first %v: %+v, %v", tc.paidFirst, s, err)
 		}
-		w.handle(w.tell(i, returned(300)))
+		w.handle(w.nextEvent(i, returned(300)))
 		w.is(id, "expired", 300, "refunded", 4)
 		if b := w.get(id); !b.ConfirmedAt.IsNull() {
 			t.Errorf("paid first %v: confirmed at %v", tc.paidFirst, b.ConfirmedAt)
@@ -221,13 +221,13 @@ func TestLatePayments(t *testing.T) {
 		id := w.book(tc.change)
 		i := w.intent(id)
 		w.ahead = tc.ahead
-		w.handle(w.tell(i, taken(300)))
+		w.handle(w.nextEvent(i, taken(300)))
 		w.ahead = 0
 		if got := late(id); len(got) != 1 || got[0] != tc.want {
 			t.Errorf("late %v, want %v", got, tc.want)
 		}
 		w.Exec(`update bookings set status = case when $1 then 'confirmed' else 'cancelled' end`, tc.want)
-		w.handle(w.tell(i, returned(1)))
+		w.handle(w.nextEvent(i, returned(1)))
 		if got := late(id); got[0] != tc.want {
 			t.Errorf("after its next event: late %v, want %v", got, tc.want)
 		}
@@ -246,7 +246,7 @@ func TestPaymentsListed(t *testing.T) {
 	bill.pay(50)
 	first := w.event(bill)
 	bill.reverse(0)
-	all := []kafkax.Message{first, w.event(bill), w.tell(card, taken(500)), w.tell(card, returned(20)), w.tell(card, disputed(true))}
+	all := []kafkax.Message{first, w.event(bill), w.nextEvent(card, taken(500)), w.nextEvent(card, returned(20)), w.nextEvent(card, disputed(true))}
 	all = append(all, all...)
 	rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 	for _, m := range all {

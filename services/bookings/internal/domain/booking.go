@@ -204,7 +204,7 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 		return noTransition(b.Status, to)
 	}
 	if b.Status == Completed || b.Status == NoShow {
-		if now.After(b.over(b.Loc).Add(settle)) {
+		if now.After(b.over(b.Loc).Add(correctionPeriod)) {
 			return ErrTransition.WithMessage("More than 7 days have passed since the end of the booking.").WithField("status")
 		}
 	}
@@ -230,8 +230,8 @@ func (b Booking) refundDue(now time.Time) *int64 {
 	if b.Policy == nil {
 		return nil
 	}
-	kept := money.Amount{Minor: b.Paid.Minor - b.Refunded.Minor, Currency: b.Total.Currency}
-	due, ok := b.Policy.Refund(kept, b.begins().Sub(now))
+	retained := money.Amount{Minor: b.Paid.Minor - b.Refunded.Minor, Currency: b.Total.Currency}
+	due, ok := b.Policy.Refund(retained, b.begins().Sub(now))
 	if !ok {
 		return nil
 	}
@@ -277,8 +277,8 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	return from, to, true
 }
 
-// KeepsSlot reports whether unit, service, and times are unchanged, so that the claim stays.
-func (b Booking) KeepsSlot(was Booking) bool {
+// SameSlot reports whether unit, service, and times are unchanged, so that the claim stays.
+func (b Booking) SameSlot(was Booking) bool {
 	return b.UnitID == was.UnitID && b.ServiceID == was.ServiceID && b.Timed() == was.Timed() &&
 		sameTime(b.StartsAt, was.StartsAt) && sameTime(b.EndsAt, was.EndsAt)
 }

@@ -75,7 +75,7 @@ func (b *Booking) link(in BookingInput, refs Refs) error {
 		b.GuestCount = in.GuestCount.Pointer()
 	}
 	if len(l.failed) == 0 {
-		l.together()
+		l.checkUnit()
 	}
 	return inOrder(l.failed)
 }
@@ -154,8 +154,8 @@ func (l *linker) unit() {
 	}
 }
 
-// together checks unit against package, service and guests.
-func (l *linker) together() {
+// checkUnit checks unit against package, service and guests.
+func (l *linker) checkUnit() {
 	was := l.was
 	u := l.refs.Unit
 	if u == nil || l.b.UnitID.IsZero() {
@@ -164,7 +164,7 @@ func (l *linker) together() {
 	changed := l.b.UnitID != was.UnitID || l.b.ServiceID != was.ServiceID || l.b.PackageID != was.PackageID
 	if changed && l.refs.Service != nil {
 		s := *l.refs.Service
-		if p := l.refs.Package; p != nil && !p.Takes(*u, s) {
+		if p := l.refs.Package; p != nil && !p.BookableOn(*u, s) {
 			l.fail("unit_id", "The package is not available on this unit.")
 		} else if p == nil && !u.Serves(s) {
 			l.fail("unit_id", "The service is not available on this unit.")

@@ -94,8 +94,8 @@ func (p Package) Check() error {
 	return nil
 }
 
-// Takes reports whether the package can be booked on the unit.
-func (p Package) Takes(u Unit, s Service) bool {
+// BookableOn reports whether the package can be booked on the unit.
+func (p Package) BookableOn(u Unit, s Service) bool {
 	if len(p.UnitIDs) > 0 {
 		return slices.Contains(p.UnitIDs, u.ID)
 	}

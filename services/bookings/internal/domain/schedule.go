@@ -63,9 +63,9 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 // start, unless the package or service has changed with its duration.
 func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
 	if s.Timed() && s.End == nil && (duration == nil || !rewired) {
-		kept := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
+		minutes := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
 		if !w.End.Given() {
-			duration = &kept
+			duration = &minutes
 		}
 	}
 	if w.Day != nil {

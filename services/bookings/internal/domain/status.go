@@ -51,5 +51,5 @@ func (s Status) Holds() bool { return s == Pending || s == Confirmed }
 // actionFor is the action by which a client reaches a state; expired and pending have none.
 var actionFor = map[Status]Action{Confirmed: Confirm, Cancelled: Cancel, Completed: Complete, NoShow: MarkNoShow}
 
-// settle is how long after its end a booking can still change between completed and no_show.
-const settle = 7 * 24 * time.Hour
+// correctionPeriod is how long after its end a booking can still change between completed and no_show.
+const correctionPeriod = 7 * 24 * time.Hour

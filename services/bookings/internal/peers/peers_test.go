@@ -26,7 +26,7 @@ import (
 const secret = "k1:626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773"
 
 // other is another service. It verifies the signed caller and passes the request to answer.
-func other(t *testing.T, name string, answer http.HandlerFunc) *peer.Client {
+func other(t *testing.T, name string, respond http.HandlerFunc) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("bookings=" + secret)
 	if err != nil {
@@ -38,7 +38,7 @@ func other(t *testing.T, name string, answer http.HandlerFunc) *peer.Client {
 			httpx.WriteError(w, "https://booking.test", "", httpx.ErrCaller)
 			return
 		}
-		answer(w, r)
+		respond(w, r)
 	}))
 	t.Cleanup(srv.Close)
 	sign, err := caller.ParseKeys(name + "=" + secret)

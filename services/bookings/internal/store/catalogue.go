@@ -25,32 +25,32 @@ type Catalogue struct {
 
 // InsertCatalogue writes rows that do not exist yet and leaves the others unchanged. It returns the new rows as they are read
 // back, with the services linked to the units of this catalogue.
-func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (made Catalogue, err error) {
+func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (inserted Catalogue, err error) {
 	const fresh = ` on conflict do nothing returning created_at, updated_at`
 	b := &pgx.Batch{}
 	for _, s := range c.Services {
-		b.Queue(insertService+fresh, serviceRow(s)).Query(stampedBy(&made.Services, s, func(s *domain.Service, at stamp) {
+		b.Queue(insertService+fresh, serviceRow(s)).Query(stampedBy(&inserted.Services, s, func(s *domain.Service, at stamp) {
 			s.Version, s.CreatedAt, s.UpdatedAt, s.UnitIDs = 1, at.CreatedAt, at.UpdatedAt, c.unitsOf(s.ID)
 		}))
 	}
 	for _, u := range c.Units {
-		b.Queue(insertUnit+fresh, unitRow(u)).Query(stampedBy(&made.Units, u, func(u *domain.Unit, at stamp) {
+		b.Queue(insertUnit+fresh, unitRow(u)).Query(stampedBy(&inserted.Units, u, func(u *domain.Unit, at stamp) {
 			u.Version, u.CreatedAt, u.UpdatedAt, u.ServiceIDs = 1, at.CreatedAt, at.UpdatedAt, inOrder(u.ServiceIDs)
 		}))
 		b.Queue(linkUnit, unitLinks(u))
 	}
 	for _, p := range c.Packages {
-		b.Queue(insertPackage+fresh, packageRow(p)).Query(stampedBy(&made.Packages, p, func(p *domain.Package, at stamp) {
+		b.Queue(insertPackage+fresh, packageRow(p)).Query(stampedBy(&inserted.Packages, p, func(p *domain.Package, at stamp) {
 			p.Version, p.CreatedAt, p.UpdatedAt, p.UnitIDs = 1, at.CreatedAt, at.UpdatedAt, inOrder(p.UnitIDs)
 		}))
 		b.Queue(linkPackage, packageLinks(p))
 	}
 	for _, r := range c.Rules {
-		b.Queue(insertHoliday+fresh, holidayRow(r)).Query(stampedBy(&made.Rules, r, func(r *domain.HolidayRule, at stamp) {
+		b.Queue(insertHoliday+fresh, holidayRow(r)).Query(stampedBy(&inserted.Rules, r, func(r *domain.HolidayRule, at stamp) {
 			r.Version, r.CreatedAt, r.UpdatedAt = 1, at.CreatedAt, at.UpdatedAt
 		}))
 	}
-	return made, send(ctx, tx, b, "insert catalogue")
+	return inserted, send(ctx, tx, b, "insert catalogue")
 }
 
 // stamp is when a row was written.

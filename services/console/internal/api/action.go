@@ -66,7 +66,7 @@ func actionPage(r *domain.Resource, a *domain.Action) handler {
 		out, fields := p.actionForm(r, a, o)
 		problem := ""
 		if !a.AllowedIn(o.Text("status")) {
-			problem = p.T("only_when", "Status", p.statusWords(a.From))
+			problem = p.T("only_when", "Status", p.statusTexts(a.From))
 		}
 		return p.showForm(http.StatusOK, out, fields, p.initialValues(a, o), nil, problem)
 	}
@@ -106,7 +106,7 @@ func act(r *domain.Resource, a *domain.Action) handler {
 		if in.Version, err = p.postedVersion(o); err != nil {
 			return err
 		}
-		made, err := p.submit(in)
+		result, err := p.submit(in)
 		if errors.Is(err, apperr.ErrVersion) { // the form shows the resource as it is now, and has its version
 			err = domain.ErrChanged
 		}
@@ -116,7 +116,7 @@ func act(r *domain.Resource, a *domain.Action) handler {
 		p.app.Names.Forget(ctx, id)
 		switch {
 		case a.Secret:
-			return p.showSecret(r, made)
+			return p.showSecret(r, result)
 		case p.server.Operations[a.Operation].Method == http.MethodDelete:
 			return p.done(r.Name, "deleted")
 		}

@@ -25,15 +25,15 @@ func BenchmarkMonth(b *testing.B) {
 			bookings = append(bookings, one)
 		}
 	}
-	fixed := func(o any) func(call) reply {
+	fixed := func(o any) func(call) response {
 		raw, err := json.Marshal(o)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return func(call) reply { return reply{http.StatusOK, json.RawMessage(raw)} }
+		return func(call) response { return response{http.StatusOK, json.RawMessage(raw)} }
 	}
-	p.answer("listUnits", fixed(map[string]any{"data": units, "has_more": false}))
-	p.answer("listCalendar", fixed(map[string]any{"data": bookings, "timezone": "America/New_York", "truncated": false}))
+	p.setResponse("listUnits", fixed(map[string]any{"data": units, "has_more": false}))
+	p.setResponse("listCalendar", fixed(map[string]any{"data": bookings, "timezone": "America/New_York", "truncated": false}))
 	size := 0
 	for b.Loop() {
 		w := p.send(request{Method: http.MethodGet, Path: "/admin/alpha/test/calendar?view=month&date=2027-03-01", Token: "owner", Header: map[string]string{"Accept-Encoding": "gzip"}})

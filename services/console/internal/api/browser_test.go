@@ -191,7 +191,7 @@ func sent(form *html.Node) url.Values {
 			}
 			out.Add(name, strings.ReplaceAll(text, "\n", "\r\n"))
 		case "select":
-			out.Add(name, chosen(n))
+			out.Add(name, selectedValue(n))
 		default:
 			_, checked := attrOf(n, "checked")
 			if attr(n, "type") != "checkbox" || checked {
@@ -202,8 +202,8 @@ func sent(form *html.Node) url.Values {
 	return out
 }
 
-// chosen returns the value of the selected option, else of the first.
-func chosen(n *html.Node) string {
+// selectedValue returns the value of the selected option, else of the first.
+func selectedValue(n *html.Node) string {
 	options := all(n, "option")
 	for _, o := range options {
 		if _, ok := attrOf(o, "selected"); ok {

@@ -18,20 +18,20 @@ func calendar(p *page) error {
 	if !p.can("listBookings") || !p.can("listUnits") {
 		return domain.ErrForbidden
 	}
-	ask := p.r.URL.Query()
-	span := domain.Span(ask.Get("view"))
+	query := p.r.URL.Query()
+	span := domain.Span(query.Get("view"))
 	if span != domain.DaySpan && span != domain.MonthSpan {
 		span = domain.WeekSpan
 	}
 	now := p.workspace.Now(p.server.Now())
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	day, err := time.Parse(time.DateOnly, ask.Get("date"))
+	day, err := time.Parse(time.DateOnly, query.Get("date"))
 	if err != nil || day.Year() < 1900 || day.Year() > 2199 {
 		day = today
 	}
-	number, _ := strconv.Atoi(ask.Get("page"))
+	number, _ := strconv.Atoi(query.Get("page"))
 	from, to := span.Range(day)
-	found, err := p.app.Calendar(p.r.Context(), app.CalendarQuery{Span: span, From: from, To: to, Service: ask.Get("service_id"), Page: number}, p.Zone)
+	found, err := p.app.Calendar(p.r.Context(), app.CalendarQuery{Span: span, From: from, To: to, Service: query.Get("service_id"), Page: number}, p.Zone)
 	if err != nil {
 		return err
 	}
@@ -41,14 +41,14 @@ func calendar(p *page) error {
 	}
 	at := func(d time.Time) string {
 		q := url.Values{"view": {string(span)}, "date": {d.Format(time.DateOnly)}}
-		if s := ask.Get("service_id"); s != "" {
+		if s := query.Get("service_id"); s != "" {
 			q.Set("service_id", s)
 		}
 		return p.workspace.Path("calendar") + "?" + q.Encode()
 	}
 	out := pages.CalendarView{
 		Calendar: found, Span: span, Today: today.Format(time.DateOnly), Now: at(today), Back: at(span.Move(day, -1)), Next: at(span.Move(day, 1)), Page: max(number, 0),
-		Service: ask.Get("service_id"), CanMake: p.can("createBooking"), CanMove: p.can("updateBooking"), CanAdd: p.can("createUnit"), Base: p.workspace.Path("bookings") + "/", Title: p.rangeTitle(span, from, to),
+		Service: query.Get("service_id"), CanMake: p.can("createBooking"), CanMove: p.can("updateBooking"), CanAdd: p.can("createUnit"), Base: p.workspace.Path("bookings") + "/", Title: p.rangeTitle(span, from, to),
 	}
 	for _, o := range services {
 		out.Services = append(out.Services, view.Option{Value: o.Text("id"), Text: domain.Short(o.Text("name"), optionBytes)})

@@ -41,8 +41,8 @@ func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, gi
 			person[name] = s
 		}
 	}
-	made, err := f.app.Submit(ctx, domain.Request{Operation: "createCustomer", Body: person, Key: f.once + "-customer"})
-	return made.Text("id"), err
+	created, err := f.app.Submit(ctx, domain.Request{Operation: "createCustomer", Body: person, Key: f.once + "-customer"})
+	return created.Text("id"), err
 }
 
 // resolveCustomer replaces an e-mail address, or a name that only one customer has, with the customer's id.
@@ -61,8 +61,8 @@ func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
 		return err
 	}
 	if len(list.Data) == 0 {
-		made, err := f.createCustomerOfLead(ctx, body, given)
-		if body["customer_id"] = made; made != "" || err != nil {
+		created, err := f.createCustomerOfLead(ctx, body, given)
+		if body["customer_id"] = created; created != "" || err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func (p *page) deliveries(endpoint string) (templ.Component, error) {
 		query.Set("cursor", cursor)
 	}
 	var list domain.List
-	err := app.Together(
+	err := app.RunConcurrently(
 		func() (err error) {
 			list, err = p.app.List(p.r.Context(), "listDeliveries", query, endpoint)
 			return err
@@ -48,7 +48,7 @@ func (p *page) deliveries(endpoint string) (templ.Component, error) {
 			Type: d.Text("event_type"), Href: p.deliveryAddress(d), Attempts: strconv.Itoa(len(attempts)), Status: values.Of(d, "status"), At: values.Of(d, "created_at").Text,
 		}
 		if n := len(attempts); n > 0 {
-			row.Last = p.answer(attempts[n-1])
+			row.Last = p.attemptResponse(attempts[n-1])
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -73,8 +73,8 @@ func (s *session) health(endpoint string) (string, error) {
 	return s.T("health", "Failed", failed, "Count", len(list.Data)), nil
 }
 
-// answer returns a receiver's response to an attempt as text.
-func (s *session) answer(attempt domain.Object) string {
+// attemptResponse returns a receiver's response to an attempt as text.
+func (s *session) attemptResponse(attempt domain.Object) string {
 	if code, ok := attempt.Int("status_code"); ok {
 		return "HTTP " + strconv.FormatInt(code, 10)
 	}
@@ -93,7 +93,7 @@ func (s *session) deliveryAddress(d domain.Object) string {
 func delivery(p *page) error {
 	ctx, id := p.r.Context(), p.c.Param("id")
 	var endpoint, sent domain.Object
-	err := app.Together(
+	err := app.RunConcurrently(
 		func() (err error) { endpoint, err = p.app.Get(ctx, domain.ResourceNamed("endpoints"), id); return err },
 		func() (err error) {
 			sent, err = p.app.Do(ctx, domain.Request{Operation: "getSentDelivery", Params: []string{id, p.c.Param("delivery")}})
@@ -127,7 +127,7 @@ func delivery(p *page) error {
 	case status != "delivering":
 		out.Retry = p.deliveryAddress(d)
 	default:
-		out.Why = p.T("only_when", "Status", p.statusWords([]string{"pending", "failed", "succeeded"}))
+		out.Why = p.T("only_when", "Status", p.statusTexts([]string{"pending", "failed", "succeeded"}))
 	}
 	return p.show(http.StatusOK, pages.Delivery(p.frame(""), out))
 }
@@ -147,7 +147,7 @@ func (s *session) attempts(sent domain.Object) []pages.AttemptView {
 		n, _ := a.Int("number")
 		took, _ := a.Int("duration_ms")
 		out = append(out, pages.AttemptView{
-			Number: strconv.FormatInt(n, 10) + ".", At: values.Of(a, "at").Text, Answer: s.answer(a), Took: strconv.FormatInt(took, 10) + " ms",
+			Number: strconv.FormatInt(n, 10) + ".", At: values.Of(a, "at").Text, Response: s.attemptResponse(a), Took: strconv.FormatInt(took, 10) + " ms",
 			Headers: strings.TrimSpace(headers[n]), Body: a.Text("response_body"),
 		})
 	}

@@ -56,7 +56,7 @@ func detailPage(r *domain.Resource) handler {
 
 // addDetails adds the related resources, the deliveries, and the history of a resource.
 func (p *page) addDetails(out *pages.DetailView, o domain.Object) error {
-	return app.Together(
+	return app.RunConcurrently(
 		func() (err error) { out.Related, err = p.related(out.Resource, out.ID); return err },
 		func() (err error) { out.Timeline, err = p.timeline(out.Resource, o); return err },
 		func() (err error) {
@@ -98,7 +98,7 @@ func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionVie
 		}
 		one := pages.ActionView{Name: a.Name, Danger: a.Danger, Href: s.actionAddress(r, a, o.Text("id"))}
 		if status := o.Text("status"); !a.AllowedIn(status) {
-			one.Href, one.Why = "", s.T("only_when", "Status", s.statusWords(a.From))
+			one.Href, one.Why = "", s.T("only_when", "Status", s.statusTexts(a.From))
 		}
 		if a.Fixed["status"] != "" && a.Fixed["status"] == o.Text("status") {
 			continue
@@ -123,14 +123,14 @@ func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.Timelin
 	if !r.Events {
 		return nil, nil
 	}
-	wanted := []string{o.Text("id")}
+	objectIDs := []string{o.Text("id")}
 	for _, name := range chained {
 		if id := o.Text(name); id != "" {
-			wanted = append(wanted, id)
+			objectIDs = append(objectIDs, id)
 		}
-		wanted = append(wanted, o.Texts(name)...)
+		objectIDs = append(objectIDs, o.Texts(name)...)
 	}
-	lines, err := s.app.Timeline(s.r.Context(), wanted[:min(len(wanted), timelineChain+1)], s.can("listEvents"), timelineRows)
+	lines, err := s.app.Timeline(s.r.Context(), objectIDs[:min(len(objectIDs), timelineChain+1)], s.can("listEvents"), timelineRows)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.Timelin
 	for _, l := range lines {
 		names = append(names, l.Actor, l.Object)
 	}
-	called := s.app.Names.Of(s.r.Context(), names)
+	nameOf := s.app.Names.Of(s.r.Context(), names)
 	out := make([]pages.TimelineItem, 0, len(lines))
 	for _, l := range lines {
-		one := pages.TimelineItem{At: s.DateTime(l.At), Action: l.Action, Who: cmp.Or(called[l.Actor], l.Actor)}
+		one := pages.TimelineItem{At: s.DateTime(l.At), Action: l.Action, Who: cmp.Or(nameOf[l.Actor], l.Actor)}
 		fields := make([]string, 0, len(l.Fields))
 		for _, name := range l.Fields {
 			fields = append(fields, s.Label(name))
@@ -150,8 +150,8 @@ func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.Timelin
 		if l.Event != "" {
 			one.Href = s.workspace.Path("events/" + l.Event)
 		}
-		if other := domain.ResourceOf(l.Object); l.Object != wanted[0] && other != nil && s.can(other.Get) {
-			one.Of, one.OfHref = cmp.Or(called[l.Object], l.Object), s.workspace.Path(other.Name+"/"+l.Object)
+		if other := domain.ResourceOf(l.Object); l.Object != objectIDs[0] && other != nil && s.can(other.Get) {
+			one.Of, one.OfHref = cmp.Or(nameOf[l.Object], l.Object), s.workspace.Path(other.Name+"/"+l.Object)
 		}
 		out = append(out, one)
 	}
@@ -178,9 +178,9 @@ func (s *session) actionAddress(r *domain.Resource, a domain.Action, id string) 
 
 // related returns the lists of the resources related to a resource. Lists that the role may not see are omitted.
 func (s *session) related(r *domain.Resource, id string) ([]pages.RelatedView, error) {
-	lists, asks := make([]pages.RelatedView, len(r.Related)), make([]func() error, len(r.Related))
+	lists, calls := make([]pages.RelatedView, len(r.Related)), make([]func() error, len(r.Related))
 	for i, rel := range r.Related {
-		asks[i] = func() error {
+		calls[i] = func() error {
 			other := domain.ResourceNamed(rel.Resource)
 			if !s.can(other.List) {
 				return nil
@@ -196,6 +196,6 @@ func (s *session) related(r *domain.Resource, id string) ([]pages.RelatedView, e
 			return err
 		}
 	}
-	err := app.Together(asks...)
+	err := app.RunConcurrently(calls...)
 	return slices.DeleteFunc(lists, func(l pages.RelatedView) bool { return len(l.Rows) == 0 }), err
 }

@@ -98,12 +98,12 @@ func cloned(form url.Values) map[string][]string {
 	return out
 }
 
-// TestFormsAreKept checks that after signing in again each form is there as it was entered, with its key, and that only the
+// TestFormsAreRestored checks that after signing in again each form is there as it was entered, with its key, and that only the
 // operator can submit it.
-func TestFormsAreKept(t *testing.T) {
+func TestFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	for how, send := range late {
-		kept := 0
+		restored := 0
 		for _, route := range newPlatform(t, options{}).routes() {
 			method, path, _ := strings.Cut(route, " ")
 			if method != http.MethodPost || slices.Contains(reads, route) || slices.Contains(elsewhere, route) {
@@ -119,7 +119,7 @@ func TestFormsAreKept(t *testing.T) {
 			if token == "" {
 				continue
 			}
-			kept++
+			restored++
 			if n := len(p.written()); n != 0 {
 				t.Fatalf("%s, %s: %d writes", how, path, n)
 			}
@@ -148,14 +148,14 @@ func TestFormsAreKept(t *testing.T) {
 				t.Errorf("%s, %s: the key is %s, was %s", how, path, c.Header.Get("Idempotency-Key"), form.Get("once"))
 			}
 		}
-		if kept < 40 && how != "an old password" || kept < 25 {
-			t.Errorf("%s: %d forms", how, kept)
+		if restored < 40 && how != "an old password" || restored < 25 {
+			t.Errorf("%s: %d forms", how, restored)
 		}
 	}
 }
 
-// TestSecretsAreNotKept checks that the console sends no secret to be stored.
-func TestSecretsAreNotKept(t *testing.T) {
+// TestSecretsAreNotStored checks that the console sends no secret to be stored.
+func TestSecretsAreNotStored(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	for _, route := range p.routes() {
@@ -218,9 +218,9 @@ func TestDraftsAreOfOneOperator(t *testing.T) {
 	}
 }
 
-// TestPlantedFormsAreNotKept checks that a form that did not come from a page of the console is not stored, so that an attacker
+// TestPlantedFormsAreNotStored checks that a form that did not come from a page of the console is not stored, so that an attacker
 // cannot prefill a form for an operator.
-func TestPlantedFormsAreNotKept(t *testing.T) {
+func TestPlantedFormsAreNotStored(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	path := where + "customers/new"
@@ -257,9 +257,9 @@ func TestPlantedFormsAreNotKept(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreNotKept checks that a page reports a form that cannot be stored. Without identity's response, the operator gets
+// TestUnstorableFormsAreReported checks that a page reports a form that cannot be stored. Without identity's response, the operator gets
 // an empty form.
-func TestFormsThatAreNotKept(t *testing.T) {
+func TestUnstorableFormsAreReported(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	path := where + "quotes/new"
@@ -272,14 +272,14 @@ func TestFormsThatAreNotKept(t *testing.T) {
 		t.Errorf("%s: %q", to, says)
 	}
 	p.expire()
-	p.answer("saveDraft", refusal(http.StatusServiceUnavailable, "unavailable", nil))
+	p.setResponse("saveDraft", refusal(http.StatusServiceUnavailable, "unavailable", nil))
 	if to := back(t, p.post("owner", path, form).Header().Get("Location")); to != path {
 		t.Errorf("%s", to)
 	}
 }
 
-// TestTheNameOfAViewIsKept checks that the name of a view that was entered on the page of a list is restored, with the filters.
-func TestTheNameOfAViewIsKept(t *testing.T) {
+// TestViewNameIsRestored checks that the name of a view that was entered on the page of a list is restored, with the filters.
+func TestViewNameIsRestored(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	form := formOf(t, parse(t, p.get("owner", where+"bookings?status=pending").Body.String()), where+"views")

@@ -90,7 +90,7 @@ func TestEachFaultIsShown(t *testing.T) {
 		for _, broken := range depths(op.Body) {
 			checked[path]++
 			says := "Broken at " + broken + "."
-			p.answer(op.ID, refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{broken: {says}}))
+			p.setResponse(op.ID, refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{broken: {says}}))
 			w := p.post("owner", at, form)
 			doc := parse(t, w.Body.String())
 			if w.Code != http.StatusUnprocessableEntity || strings.Count(textOf(doc), says) != 1 {
@@ -120,7 +120,7 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	faults := map[string][]string{"metadata.hall": {"One, it is.", "Two, it is."}, "metadata.room": {"Three, it is."}, "notes": {"Four, it is."}}
-	p.answer("updateBooking", refusal(http.StatusUnprocessableEntity, "invalid_request", faults))
+	p.setResponse("updateBooking", refusal(http.StatusUnprocessableEntity, "invalid_request", faults))
 	path := address("alpha", "test", "/bookings/:id/edit")
 	form := p.fill("owner", path, url.Values{"notes": {"x"}, "metadata": {`{"hall": "1", "room": "2"}`}})
 	doc := parse(t, p.post("owner", path, form).Body.String())
@@ -131,7 +131,7 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	for i := range 500 {
 		many["x"+strings.Repeat("y", i)] = []string{"Bad, it is."}
 	}
-	p.answer("updateBooking", refusal(http.StatusUnprocessableEntity, "invalid_request", many))
+	p.setResponse("updateBooking", refusal(http.StatusUnprocessableEntity, "invalid_request", many))
 	if above := alerts(parse(t, p.post("owner", path, form).Body.String())); strings.Count(above, "Bad, it is.") != 20 || !strings.Contains(above, "and 480 more") {
 		t.Errorf("%q", above)
 	}
@@ -142,7 +142,7 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("createInvoice", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"line_items.0.quantity": {"Too many, it is."}}))
+	p.setResponse("createInvoice", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"line_items.0.quantity": {"Too many, it is."}}))
 	form := p.fill("owner", where+"invoices/new", url.Values{
 		"customer_id": {"cu_01k00000000000000000000001"}, "line_items.1.description": {"Towel"}, "line_items.1.quantity": {"9"}, "line_items.1.unit_amount": {"3.50"},
 	})
@@ -171,11 +171,11 @@ func TestFaultsOfFilters(t *testing.T) {
 	for i := range domain.Resources {
 		r := &domain.Resources[i]
 		for _, name := range r.Filters {
-			p.answer(r.List, func(c call) reply {
+			p.setResponse(r.List, func(c call) response {
 				if c.Query.Has(name) && c.Query.Get(name) != "true" { // the call of the list, not that of the choices
 					return refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{name: {"It is wrong."}})(c)
 				}
-				return reply{http.StatusOK, map[string]any{"data": []any{}, "has_more": false}}
+				return response{http.StatusOK, map[string]any{"data": []any{}, "has_more": false}}
 			})
 			w := p.get("owner", where+r.Name+"?"+name+"=2027-01-02T03:04")
 			doc := parse(t, w.Body.String())

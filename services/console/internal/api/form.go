@@ -54,7 +54,7 @@ func (f *form) readForm() (err error) {
 		return domain.ErrStaleForm
 	}
 	if lang := f.posted.Get("lang"); lang != "" { // numbers are read and shown again in the language in which they were entered
-		f.Text = f.server.Words.For(lang, f.Lang)
+		f.Text = f.server.Messages.For(lang, f.Lang)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (f *form) choices(fields []forms.Field) (view.Choices, error) {
 				out[field.Name] = append(out[field.Name], view.Option{Value: seconds, Text: f.T("overlap_" + seconds)})
 			}
 		}
-		kinds := []string{domain.Chosen(field.Name)}
+		kinds := []string{domain.ResourceKind(field.Name)}
 		if field.Name == "applies_to" {
 			kinds = []string{"service", "package"}
 		}
@@ -126,16 +126,16 @@ func (f *form) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	return out, nil
 }
 
-// addChosen adds the present values of a form to the choices, such as a unit that is not active. Otherwise sending the form would
+// addSelected adds the present values of a form to the choices, such as a unit that is not active. Otherwise sending the form would
 // remove them.
-func (f *form) addChosen(choices view.Choices, fields []forms.Field, form url.Values) {
+func (f *form) addSelected(choices view.Choices, fields []forms.Field, form url.Values) {
 	for _, field := range fields {
 		names := []string{field.Name}
 		if field.Name == "applies_to" {
 			names = []string{field.Name + ".service_ids", field.Name + ".package_ids"}
 		}
 		for _, name := range names {
-			kind := domain.Chosen(strings.TrimPrefix(name, "applies_to."))
+			kind := domain.ResourceKind(strings.TrimPrefix(name, "applies_to."))
 			for _, id := range form[name] {
 				r := domain.ResourceOf(id)
 				if r == nil || r.Name != choosable[kind] || slices.ContainsFunc(choices[kind], func(o view.Option) bool { return o.Value == id }) {

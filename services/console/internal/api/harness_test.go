@@ -104,7 +104,7 @@ func (c call) body(t *testing.T) map[string]any {
 }
 
 // reply is a service's response: a status with an object, or with an error of the API.
-type reply struct {
+type response struct {
 	Status int
 	Body   any
 }
@@ -118,12 +118,12 @@ type platform struct {
 	app      *app.App
 	lax      bool // a request that breaks the contract is refused; else it fails the test
 
-	mu       sync.Mutex
-	calls    []call                          // guarded by mu
-	answers  map[string]func(call) reply     // by operationId; guarded by mu
-	sessions map[string]*internalapi.Session // by the token's hash; guarded by mu
-	tokens   map[string]string               // of forms, by the session's token; guarded by mu
-	drafts   map[string]internalapi.NewDraft // by operator and key; guarded by mu
+	mu        sync.Mutex
+	calls     []call                          // guarded by mu
+	responses map[string]func(call) response  // by operationId; guarded by mu
+	sessions  map[string]*internalapi.Session // by the token's hash; guarded by mu
+	tokens    map[string]string               // of forms, by the session's token; guarded by mu
+	drafts    map[string]internalapi.NewDraft // by operator and key; guarded by mu
 }
 
 // parts holds the values that are the same for all platforms.
@@ -155,7 +155,7 @@ func newPlatform(t *testing.T, o options) *platform {
 	if common.err != nil {
 		t.Fatal(common.err)
 	}
-	p := &platform{t: t, contract: common.contract, answers: map[string]func(call) reply{}, sessions: map[string]*internalapi.Session{}, tokens: map[string]string{}, drafts: map[string]internalapi.NewDraft{}}
+	p := &platform{t: t, contract: common.contract, responses: map[string]func(call) response{}, sessions: map[string]*internalapi.Session{}, tokens: map[string]string{}, drafts: map[string]internalapi.NewDraft{}}
 	services := &peers.Services{Operations: common.operations, Clients: map[string]*peer.Client{}}
 	own, _ := proto.ServiceNamed("console")
 	for _, name := range own.Calls {
@@ -168,7 +168,7 @@ func newPlatform(t *testing.T, o options) *platform {
 		keys := caller.Keys{name: {{ID: "k1", Secret: secretOf(name)}}}
 		services.Clients[name] = &peer.Client{Target: name, BaseURL: address, Signer: &caller.Signer{From: "console", Keys: keys}, Timeout: 5 * time.Second}
 	}
-	words, err := pages.NewWords()
+	messages, err := pages.NewMessages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,14 +178,14 @@ func newPlatform(t *testing.T, o options) *platform {
 	now := func() time.Time { return noon }
 	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now, Pauses: []time.Duration{time.Millisecond, time.Millisecond}}
 	p.server, err = api.New(api.Options{
-		App: p.app, Operations: common.operations, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, Beat: o.beat, PublicURL: o.publicURL, Now: now,
+		App: p.app, Operations: common.operations, Messages: messages, Live: app.NewLive(services, 100), LiveTime: time.Minute, Beat: o.beat, PublicURL: o.publicURL, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.engine = httpx.NewEngine("https://booking.test")
-	gate := &httpx.Server{Service: "console", Contract: common.contract, Verifier: &caller.Verifier{Self: "console", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: secretOf("gateway")}}}}}
-	p.server.Mount(p.engine, gate.Internal)
+	guard := &httpx.Server{Service: "console", Contract: common.contract, Verifier: &caller.Verifier{Self: "console", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: secretOf("gateway")}}}}}
+	p.server.Mount(p.engine, guard.Internal)
 	for _, role := range roles {
 		p.signIn(role, tenant(alpha, "alpha", role))
 	}
@@ -215,29 +215,29 @@ func (p *platform) signIn(name string, tenants ...internalapi.SessionTenant) *in
 	return s
 }
 
-// answer replaces a service's response to an operation.
-func (p *platform) answer(id string, f func(call) reply) {
+// setResponse replaces a service's response to an operation.
+func (p *platform) setResponse(id string, f func(call) response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.answers[id] = f
+	p.responses[id] = f
 }
 
 // object returns a response with status 200.
-func object(o map[string]any) func(call) reply {
-	return func(call) reply { return reply{http.StatusOK, o} }
+func object(o map[string]any) func(call) response {
+	return func(call) response { return response{http.StatusOK, o} }
 }
 
 // refusal returns a response that is an error of the API.
-func refusal(status int, code string, fields map[string][]string) func(call) reply {
+func refusal(status int, code string, fields map[string][]string) func(call) response {
 	body := map[string]any{"error": map[string]any{"code": code, "message": "It is refused: " + code}}
 	if fields != nil {
 		body["errors"] = fields
 	}
-	return func(call) reply { return reply{status, body} }
+	return func(call) response { return response{status, body} }
 }
 
-// made returns the calls since the last forget, without those about sessions.
-func (p *platform) made() []call {
+// recordedCalls returns the calls since the last forget, without those about sessions.
+func (p *platform) recordedCalls() []call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return slices.Contains(ofSessions, c.ID) })
@@ -245,7 +245,7 @@ func (p *platform) made() []call {
 
 // written returns the calls since the last forget that can change something.
 func (p *platform) written() []call {
-	return slices.DeleteFunc(p.made(), func(c call) bool { return !c.writes() })
+	return slices.DeleteFunc(p.recordedCalls(), func(c call) bool { return !c.writes() })
 }
 
 func (p *platform) forget() {
@@ -269,18 +269,18 @@ func (p *platform) service(name string) http.Handler {
 			p.t.Error(err)
 		}
 		c := call{Service: name, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Body: body, Who: who, Header: r.Header}
-		var out reply
+		var out response
 		if strings.HasPrefix(r.URL.Path, "/internal/v1/") {
 			p.name(&c)
-			out = p.reply(c, func() reply { return p.internal(c) })
+			out = p.respond(c, func() response { return p.internal(c) })
 		} else {
 			out = p.public(&c, r.URL.EscapedPath(), r.URL.RawQuery)
 		}
-		writeReply(w, out)
+		writeResponse(w, out)
 	})
 }
 
-func writeReply(w http.ResponseWriter, out reply) {
+func writeResponse(w http.ResponseWriter, out response) {
 	if raw, ok := out.Body.([]byte); ok {
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(out.Status)
@@ -295,10 +295,10 @@ func writeReply(w http.ResponseWriter, out reply) {
 }
 
 // reply records a call and returns the response that the test has set, else that of other.
-func (p *platform) reply(c call, other func() reply) reply {
+func (p *platform) respond(c call, other func() response) response {
 	p.mu.Lock()
 	p.calls = append(p.calls, c)
-	f := p.answers[c.ID]
+	f := p.responses[c.ID]
 	p.mu.Unlock()
 	if f != nil {
 		return f(c)
@@ -307,11 +307,11 @@ func (p *platform) reply(c call, other func() reply) reply {
 }
 
 // public responds to an operation of the contract. A request that the contract does not allow fails the test.
-func (p *platform) public(c *call, path, query string) reply {
+func (p *platform) public(c *call, path, query string) response {
 	op, values, _ := contracttest.Match(p.contract, c.Method, strings.TrimPrefix(path, "/api/v1"))
 	if op == nil || op.Service != c.Service {
 		p.t.Errorf("%s has no %s %s", c.Service, c.Method, path)
-		return reply{http.StatusNotFound, nil}
+		return response{http.StatusNotFound, nil}
 	}
 	c.ID = op.ID
 	c.Params = append(c.Params, values...)
@@ -327,7 +327,7 @@ func (p *platform) public(c *call, path, query string) reply {
 			err = op.ValidateBody(b, true)
 		}
 	}
-	return p.reply(*c, func() reply {
+	return p.respond(*c, func() response {
 		if err == nil {
 			return p.example(op, *c)
 		}
@@ -339,9 +339,9 @@ func (p *platform) public(c *call, path, query string) reply {
 }
 
 // example returns the contract's example of an operation, for the requested id.
-func (p *platform) example(op *contract.Operation, c call) reply {
+func (p *platform) example(op *contract.Operation, c call) response {
 	if op.Stream {
-		return reply{http.StatusNoContent, nil}
+		return response{http.StatusNoContent, nil}
 	}
 	id := op.ID
 	if id == "getInvoice" {
@@ -356,7 +356,7 @@ func (p *platform) example(op *contract.Operation, c call) reply {
 			o["data"], o["has_more"], o["next_cursor"] = list, false, nil
 		}
 	}
-	return reply{status, body}
+	return response{status, body}
 }
 
 // exampleOf returns the response of the contract's example of an operation. Each call returns its own copy.
@@ -430,7 +430,7 @@ func matches(template, path string) (params []string, ok bool) {
 }
 
 // internal responds to the calls that are not in the public contract.
-func (p *platform) internal(c call) reply {
+func (p *platform) internal(c call) response {
 	if c.ID == "lookupSession" {
 		var in internalapi.SessionLookup
 		if err := json.Unmarshal(c.Body, &in); err != nil {
@@ -440,7 +440,7 @@ func (p *platform) internal(c call) reply {
 		defer p.mu.Unlock()
 		if s := p.sessions[in.Hash]; s != nil {
 			now := *s
-			return reply{http.StatusOK, &now}
+			return response{http.StatusOK, &now}
 		}
 		return refusal(http.StatusNotFound, "not_found", nil)(c)
 	}
@@ -464,11 +464,11 @@ func (p *platform) internal(c call) reply {
 	case c.Method == http.MethodPost && parts().operations[c.ID].Secret:
 		status = http.StatusCreated
 	}
-	return reply{status, body}
+	return response{status, body}
 }
 
 // draft stores or returns the input of a form.
-func (p *platform) draft(c call) reply {
+func (p *platform) draft(c call) response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.ID == "lookupDraft" {
@@ -476,7 +476,7 @@ func (p *platform) draft(c call) reply {
 		if !ok {
 			return refusal(http.StatusNotFound, "not_found", nil)(c)
 		}
-		return reply{http.StatusOK, internalapi.Draft{Page: d.Page, Values: d.Values}}
+		return response{http.StatusOK, internalapi.Draft{Page: d.Page, Values: d.Values}}
 	}
 	var d internalapi.NewDraft
 	if err := json.Unmarshal(c.Body, &d); err != nil {
@@ -490,7 +490,7 @@ func (p *platform) draft(c call) reply {
 		return refusal(http.StatusRequestEntityTooLarge, "request_too_large", nil)(c)
 	}
 	p.drafts[operator+c.Params[0]] = d
-	return reply{http.StatusNoContent, nil}
+	return response{http.StatusNoContent, nil}
 }
 
 // calendarBooking is a booking of today as a calendar has it.

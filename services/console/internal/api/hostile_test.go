@@ -61,7 +61,7 @@ func (p *platform) poisoned(with string, everything bool) {
 		if op.Method != http.MethodGet || op.Stream {
 			continue
 		}
-		p.answer(op.ID, func(c call) reply {
+		p.setResponse(op.ID, func(c call) response {
 			out := p.example(op, c)
 			out.Body = poison(out.Body, "", with, everything)
 			if o, ok := out.Body.(map[string]any); ok && !everything && c.Params != nil {
@@ -70,14 +70,14 @@ func (p *platform) poisoned(with string, everything bool) {
 			return out
 		})
 	}
-	p.answer("listCalendar", func(call) reply {
+	p.setResponse("listCalendar", func(call) response {
 		b, _ := poison(calendarBooking(), "", with, false).(map[string]any)
 		b["event_local_date"], b["number"], b["customer_name"] = "2027-03-01", with, with
-		return reply{http.StatusOK, map[string]any{"data": []any{b}, "timezone": "America/New_York", "truncated": true}}
+		return response{http.StatusOK, map[string]any{"data": []any{b}, "timezone": "America/New_York", "truncated": true}}
 	})
 	for id, op := range parts().operations {
 		if _, ok := internalExample(id); ok && op.Method == http.MethodGet && id != "listCalendar" && id != "listStatistics" {
-			p.answer(id, func(call) reply {
+			p.setResponse(id, func(call) response {
 				body, _ := internalExample(id)
 				out := poison(body, "", with, everything)
 				if list, ok := out.(map[string]any)["data"].([]any); ok && strings.HasPrefix(id, "list") { // each page finds its object
@@ -88,7 +88,7 @@ func (p *platform) poisoned(with string, everything bool) {
 						}
 					}
 				}
-				return reply{http.StatusOK, out}
+				return response{http.StatusOK, out}
 			})
 		}
 	}
@@ -201,11 +201,11 @@ func TestHostileForms(t *testing.T) {
 		r := &domain.Resources[i]
 		for _, op := range []string{r.Create, r.Update} {
 			if op != "" {
-				p.answer(op, refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{hostile[:100]: {hostile}, "name": {hostile}, "notes": {hostile}, "description": {hostile}}))
+				p.setResponse(op, refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{hostile[:100]: {hostile}, "name": {hostile}, "notes": {hostile}, "description": {hostile}}))
 			}
 		}
 	}
-	p.answer("createApiKey", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {hostile}, "scopes": {hostile}}))
+	p.setResponse("createApiKey", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {hostile}, "scopes": {hostile}}))
 	n := 0
 	for _, route := range p.routes() {
 		method, path, _ := strings.Cut(route, " ")

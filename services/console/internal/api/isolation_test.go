@@ -34,15 +34,15 @@ func TestOtherTenantsAreNotFound(t *testing.T) {
 			if w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "BETA") {
 				t.Errorf("%s of %v: %d", route, where, w.Code)
 			}
-			if calls := p.made(); len(calls) != 0 {
+			if calls := p.recordedCalls(); len(calls) != 0 {
 				t.Errorf("%s of %v calls %s", route, where, calls[0].ID)
 			}
 		}
 	}
 }
 
-// TestOtherTenantsLookLikeNone checks that a "not found" page is the same whether the tenant exists or not.
-func TestOtherTenantsLookLikeNone(t *testing.T) {
+// TestOtherTenantsLookUnknown checks that a "not found" page is the same whether the tenant exists or not.
+func TestOtherTenantsLookUnknown(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	p.signIn("theirs", tenant(beta, "beta", "owner"))
@@ -50,7 +50,7 @@ func TestOtherTenantsLookLikeNone(t *testing.T) {
 		w := p.get("owner", "/admin/"+slug+"/test/bookings")
 		return strings.ReplaceAll(w.Body.String(), slug, "…")
 	}
-	if theirs, none := page("beta"), page("nowhere"); theirs != none {
+	if otherTenant, none := page("beta"), page("nowhere"); otherTenant != none {
 		t.Error("the pages differ")
 	}
 }
@@ -85,7 +85,7 @@ func TestCallsAreOfTheWorkspace(t *testing.T) {
 					} else {
 						p.post("both", address(slug, string(mode), path), url.Values{"version": {"1"}, "notes": {"changed"}, "name": {"changed"}})
 					}
-					for _, c := range p.made() {
+					for _, c := range p.recordedCalls() {
 						n++
 						if c.Who.Tenant != want || c.Who.Mode != mode || c.Who.Kind != "operator" || c.Who.Credential != "op_01k00000000000000000000001" {
 							t.Errorf("%s calls %s as %s of %s in %s", route, c.ID, c.Who.Credential, c.Who.Tenant, c.Who.Mode)
@@ -108,9 +108,9 @@ func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	p.signIn("both", tenant(alpha, "alpha", "owner"), tenant(beta, "beta", "owner"))
-	p.answer("getUnit", func(c call) reply {
+	p.setResponse("getUnit", func(c call) response {
 		name := "Unit of " + c.Who.Tenant.String() + " " + string(c.Who.Mode)
-		return reply{http.StatusOK, exampleObject(t, "getUnit", map[string]any{"id": c.Params[0], "name": name})}
+		return response{http.StatusOK, exampleObject(t, "getUnit", map[string]any{"id": c.Params[0], "name": name})}
 	})
 	for range 2 {
 		for slug, id := range map[string]string{"alpha": alpha.String(), "beta": beta.String()} {
@@ -122,14 +122,14 @@ func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 			}
 		}
 	}
-	asked := 0
-	for _, c := range p.made() {
+	lookups := 0
+	for _, c := range p.recordedCalls() {
 		if c.ID == "getUnit" {
-			asked++
+			lookups++
 		}
 	}
-	if asked != 4 {
-		t.Errorf("the name is looked up %d times, want once for each of four workspaces", asked)
+	if lookups != 4 {
+		t.Errorf("the name is looked up %d times, want once for each of four workspaces", lookups)
 	}
 }
 
@@ -138,12 +138,12 @@ func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 func TestNamesNeedTheScope(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("getUnit", func(c call) reply {
-		return reply{http.StatusOK, exampleObject(t, "getUnit", map[string]any{"id": c.Params[0], "name": "The secret shed"})}
+	p.setResponse("getUnit", func(c call) response {
+		return response{http.StatusOK, exampleObject(t, "getUnit", map[string]any{"id": c.Params[0], "name": "The secret shed"})}
 	})
-	narrow := tenant(alpha, "alpha", "viewer")
-	narrow.Scopes = []string{"read:bookings"}
-	p.signIn("narrow", narrow)
+	restricted := tenant(alpha, "alpha", "viewer")
+	restricted.Scopes = []string{"read:bookings"}
+	p.signIn("narrow", restricted)
 	const page = "/admin/alpha/test/bookings/bk_01k00000000000000000000001"
 	if !strings.Contains(p.get("owner", page).Body.String(), "The secret shed") {
 		t.Fatal("the owner is not shown the name")
@@ -153,13 +153,13 @@ func TestNamesNeedTheScope(t *testing.T) {
 	}
 }
 
-// TestNamesAreForgottenWithAChange checks that a resource that was changed here is shown by its new name immediately.
-func TestNamesAreForgottenWithAChange(t *testing.T) {
+// TestNamesAreInvalidatedByAChange checks that a resource that was changed here is shown by its new name immediately.
+func TestNamesAreInvalidatedByAChange(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	name := "Before"
-	p.answer("getUnit", func(c call) reply {
-		return reply{http.StatusOK, exampleObject(t, "getUnit", map[string]any{"id": c.Params[0], "name": name})}
+	p.setResponse("getUnit", func(c call) response {
+		return response{http.StatusOK, exampleObject(t, "getUnit", map[string]any{"id": c.Params[0], "name": name})}
 	})
 	const booking, unit = "/admin/alpha/test/bookings/bk_01k00000000000000000000001", "/admin/alpha/test/units/un_01k00000000000000000000001"
 	if !strings.Contains(p.get("owner", booking).Body.String(), "Before") {
@@ -184,12 +184,12 @@ func TestLivePage(t *testing.T) {
 			t.Parallel()
 			p := newPlatform(t, options{})
 			seen := make(chan call, 10)
-			p.answer("streamEvents", func(c call) reply {
+			p.setResponse("streamEvents", func(c call) response {
 				select {
 				case seen <- c:
 				default:
 				}
-				return reply{http.StatusOK, []byte("event: booking.created\nid: evt_1\ndata: {}\n\n")}
+				return response{http.StatusOK, []byte("event: booking.created\nid: evt_1\ndata: {}\n\n")}
 			})
 			front := httptest.NewServer(p.engine)
 			defer front.Close()

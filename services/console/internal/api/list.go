@@ -34,7 +34,7 @@ func listPage(r *domain.Resource) handler {
 		var saved []pages.SavedView
 		var choices view.Choices
 		var faults []string
-		err = app.Together(
+		err = app.RunConcurrently(
 			func() (err error) {
 				list, err = p.app.List(p.r.Context(), r.List, query)
 				if faults = p.summary(p.faults(err)); len(faults) > 0 {

@@ -22,7 +22,7 @@ type opened struct {
 func newOpened(t *testing.T, beat time.Duration) *opened {
 	t.Helper()
 	p := newPlatform(t, options{beat: beat})
-	p.answer("streamEvents", func(call) reply { return reply{http.StatusOK, []byte(": open\n\n")} })
+	p.setResponse("streamEvents", func(call) response { return response{http.StatusOK, []byte(": open\n\n")} })
 	front := httptest.NewServer(p.engine)
 	t.Cleanup(front.Close)
 	return &opened{t, p, front}

@@ -122,7 +122,7 @@ func TestFormsShowNumbersByLanguage(t *testing.T) {
 		kuwaiti := tenant(alpha, "alpha", "owner")
 		kuwaiti.Currency = "KWD"
 		p.signIn("owner", kuwaiti)
-		p.answer("getPackage", object(exampleObject(t, "getPackage", map[string]any{"base_price": map[string]any{"amount": json.Number("1234567"), "currency": "KWD"}, "deposit_type": "flat", "deposit_value": json.Number("250")})))
+		p.setResponse("getPackage", object(exampleObject(t, "getPackage", map[string]any{"base_price": map[string]any{"amount": json.Number("1234567"), "currency": "KWD"}, "deposit_type": "flat", "deposit_value": json.Number("250")})))
 		path := address("alpha", "test", "/packages/:id/edit")
 		page, _ := p.inLanguage(lang, http.MethodGet, path, nil)
 		form := formOf(t, parse(t, page), path)

@@ -26,8 +26,8 @@ import (
 const onceDigits = 20 // that are random
 
 var (
-	onceForm = regexp.MustCompile(`^[0-9A-Za-z-]{16,120}$`)
-	onceTurn = regexp.MustCompile(`-([0-9]{1,4})$`)
+	onceForm    = regexp.MustCompile(`^[0-9A-Za-z-]{16,120}$`)
+	onceAttempt = regexp.MustCompile(`-([0-9]{1,4})$`)
 )
 
 // newOnce creates a key for an operator.
@@ -50,12 +50,12 @@ func ownOnce(operator, key string) bool {
 
 // nextOnce returns the key of a form after a definite refusal of the previous one.
 func nextOnce(key string) string {
-	turn := 2
-	if found := onceTurn.FindStringSubmatch(key); found != nil {
+	attempt := 2
+	if found := onceAttempt.FindStringSubmatch(key); found != nil {
 		n, _ := strconv.Atoi(found[1])
-		key, turn = strings.TrimSuffix(key, found[0]), n+1
+		key, attempt = strings.TrimSuffix(key, found[0]), n+1
 	}
-	return key + "-" + strconv.Itoa(turn)
+	return key + "-" + strconv.Itoa(attempt)
 }
 
 // withOnce shows a page with forms at an address that contains their key.
@@ -73,14 +73,14 @@ func withOnce(h handler) handler {
 
 // saveDraft stores the input of the sent form at identity, for the operator to whose page it belongs. It returns the address of
 // the page that then shows the form, and whether the input is stored. A form needs a proof of its operator, and a key.
-func (f *form) saveDraft() (to string, kept bool) {
+func (f *form) saveDraft() (to string, stored bool) {
 	path, query := f.formPage()
 	proof, _, proven := strings.Cut(f.posted.Get("form"), ".")
 	if key := f.posted.Get("once"); proven && proof != "" && onceForm.MatchString(key) && path != "" {
 		err := f.app.Services.SaveDraft(f.r.Context(), httpx.RequestID(f.c), key, proof, domain.Draft{Page: path, Values: domain.Keepable(f.posted)})
 		switch {
 		case err == nil:
-			kept = true
+			stored = true
 			query.Set("once", key)
 			query.Set("draft", "1")
 		case apperr.As(err).Kind == apperr.TooLarge:
@@ -92,7 +92,7 @@ func (f *form) saveDraft() (to string, kept bool) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	return path, kept
+	return path, stored
 }
 
 // formPage returns the page that has the sent form, and its query.
@@ -129,7 +129,7 @@ func (f *form) restoreDraft() bool {
 	if d.Page != f.r.URL.EscapedPath() {
 		return false
 	}
-	f.once, f.draft, f.Text = key, d.Values, f.server.Words.For(d.Values.Get("lang"), f.Lang)
+	f.once, f.draft, f.Text = key, d.Values, f.server.Messages.For(d.Values.Get("lang"), f.Lang)
 	return true
 }
 

@@ -16,60 +16,60 @@ import (
 type ledger struct {
 	p       *platform
 	mu      sync.Mutex
-	calls   int              // guarded by mu
-	effects int              // guarded by mu
-	stored  map[string]reply // by operation, parameters and key; guarded by mu
-	fault   func(call int) (before, after func() *reply)
+	calls   int                 // guarded by mu
+	effects int                 // guarded by mu
+	stored  map[string]response // by operation, parameters and key; guarded by mu
+	fault   func(call int) (before, after func() *response)
 }
 
 // cut closes the connection without a response.
-func cut() *reply { panic(http.ErrAbortHandler) }
+func cut() *response { panic(http.ErrAbortHandler) }
 
-// answers returns a fault that responds with an error of the API.
-func answers(status int, code string) func() *reply {
-	return func() *reply {
+// respondsWith returns a fault that responds with an error of the API.
+func respondsWith(status int, code string) func() *response {
+	return func() *response {
 		out := refusal(status, code, nil)(call{})
 		return &out
 	}
 }
 
 // faults holds the ways in which a call can fail with an unknown outcome: before or after its effect, and on how many calls.
-var faults = map[string]func(call int) (before, after func() *reply){
-	"cut once after the effect":   func(n int) (before, after func() *reply) { return nil, when(n == 1, cut) },
-	"cut always after the effect": func(int) (before, after func() *reply) { return nil, cut },
-	"cut always before it":        func(int) (before, after func() *reply) { return cut, nil },
-	"late": func(int) (before, after func() *reply) {
-		return nil, answers(http.StatusGatewayTimeout, "upstream_timeout")
+var faults = map[string]func(call int) (before, after func() *response){
+	"cut once after the effect":   func(n int) (before, after func() *response) { return nil, when(n == 1, cut) },
+	"cut always after the effect": func(int) (before, after func() *response) { return nil, cut },
+	"cut always before it":        func(int) (before, after func() *response) { return cut, nil },
+	"late": func(int) (before, after func() *response) {
+		return nil, respondsWith(http.StatusGatewayTimeout, "upstream_timeout")
 	},
-	"under way": func(n int) (before, after func() *reply) {
-		return when(n > 1, answers(http.StatusConflict, "idempotency_in_progress")), cut
+	"under way": func(n int) (before, after func() *response) {
+		return when(n > 1, respondsWith(http.StatusConflict, "idempotency_in_progress")), cut
 	},
-	"a bad gateway": func(int) (before, after func() *reply) {
-		return nil, answers(http.StatusBadGateway, "payment_intent_failed")
+	"a bad gateway": func(int) (before, after func() *response) {
+		return nil, respondsWith(http.StatusBadGateway, "payment_intent_failed")
 	},
-	"away": func(int) (before, after func() *reply) {
-		return answers(http.StatusServiceUnavailable, "unavailable"), nil
+	"away": func(int) (before, after func() *response) {
+		return respondsWith(http.StatusServiceUnavailable, "unavailable"), nil
 	},
-	"broken": func(int) (before, after func() *reply) {
-		return nil, answers(http.StatusInternalServerError, "internal_error")
+	"broken": func(int) (before, after func() *response) {
+		return nil, respondsWith(http.StatusInternalServerError, "internal_error")
 	},
-	"away, then too fast": func(n int) (before, after func() *reply) {
-		return when(n > 1, answers(http.StatusTooManyRequests, "rate_limited")), cut
+	"away, then too fast": func(n int) (before, after func() *response) {
+		return when(n > 1, respondsWith(http.StatusTooManyRequests, "rate_limited")), cut
 	},
 }
 
-func when(holds bool, f func() *reply) func() *reply {
+func when(holds bool, f func() *response) func() *response {
 	if holds {
 		return f
 	}
 	return nil
 }
 
-// reply responds to a write.
-func (l *ledger) reply(c call) reply {
+// respond responds to a write.
+func (l *ledger) respond(c call) response {
 	l.mu.Lock()
 	l.calls++
-	var before, after func() *reply
+	var before, after func() *response
 	if l.fault != nil {
 		before, after = l.fault(l.calls)
 	}
@@ -87,7 +87,7 @@ func (l *ledger) reply(c call) reply {
 }
 
 // effect applies the effect of a write, once per key.
-func (l *ledger) effect(c call) reply {
+func (l *ledger) effect(c call) response {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := c.ID + strings.Join(c.Params, ",") + string(c.Body)
@@ -111,10 +111,10 @@ func (l *ledger) effect(c call) reply {
 
 // newLedger makes a ledger respond to all writes of a platform.
 func newLedger(p *platform) *ledger {
-	l := &ledger{p: p, stored: map[string]reply{}}
+	l := &ledger{p: p, stored: map[string]response{}}
 	for id, op := range parts().operations {
 		if op.Method != http.MethodGet && !slices.Contains(ofSessions, id) {
-			p.answer(id, l.reply)
+			p.setResponse(id, l.respond)
 		}
 	}
 	return l
@@ -185,9 +185,9 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestBackAndReloadKeepTheKey checks that Back and reload show a form with its previous key, so that it takes effect only once. A
+// TestBackAndReloadReuseTheKey checks that Back and reload show a form with its previous key, so that it takes effect only once. A
 // page that is opened for the first time has a new key.
-func TestBackAndReloadKeepTheKey(t *testing.T) {
+func TestBackAndReloadReuseTheKey(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	p.lax = true
@@ -215,8 +215,8 @@ func TestBackAndReloadKeepTheKey(t *testing.T) {
 	}
 }
 
-// TestAKeyOfSomebodyElse checks that a key in another operator's link is not used.
-func TestAKeyOfSomebodyElse(t *testing.T) {
+// TestKeyOfAnotherOperator checks that a key in another operator's link is not used.
+func TestKeyOfAnotherOperator(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	w := p.serve(p.signed(request{Method: http.MethodGet, Path: where + "refunds/new?booking_id=bk_01k00000000000000000000001&once=" + strings.Repeat("a", 32), Token: "owner"}))
@@ -225,14 +225,14 @@ func TestAKeyOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestADefiniteRefusalHasTheNextKey checks that after a definite refusal a form has the next key, which is always the same.
-func TestADefiniteRefusalHasTheNextKey(t *testing.T) {
+// TestDefiniteRefusalGetsTheNextKey checks that after a definite refusal a form has the next key, which is always the same.
+func TestDefiniteRefusalGetsTheNextKey(t *testing.T) {
 	t.Parallel()
 	for status, code := range map[int]string{
 		http.StatusUnprocessableEntity: "invalid_request", http.StatusConflict: "slot_unavailable", http.StatusPreconditionFailed: "version_mismatch", http.StatusNotFound: "unit_not_found",
 	} {
 		p := newPlatform(t, options{})
-		p.answer("createBooking", refusal(status, code, nil))
+		p.setResponse("createBooking", refusal(status, code, nil))
 		path := where + "bookings/new"
 		form := p.fill("owner", path, url.Values{"customer_id": {"cu_01k00000000000000000000001"}, "event_date": {"2027-05-01"}})
 		for range 2 {
@@ -253,10 +253,10 @@ func TestActionsSendIfMatch(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	path := address("alpha", "test", "/bookings/:id/cancel")
-	p.answer("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 4, "status": "confirmed"})))
+	p.setResponse("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 4, "status": "confirmed"})))
 	form := p.fill("owner", path, nil)
-	p.answer("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 5, "status": "completed"})))
-	p.answer("cancelBooking", refusal(http.StatusPreconditionFailed, "version_mismatch", nil))
+	p.setResponse("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 5, "status": "completed"})))
+	p.setResponse("cancelBooking", refusal(http.StatusPreconditionFailed, "version_mismatch", nil))
 	w := p.post("owner", path, form)
 	if got := p.only(t).Header.Get("If-Match"); got != `"4"` {
 		t.Errorf("If-Match %s", got)

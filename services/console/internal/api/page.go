@@ -45,7 +45,7 @@ func (s *Server) withSession(h handler) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request
 		p := &page{form: &form{session: &session{
-			Format: view.Format{Text: web.Text(r, s.Words)}, server: s, app: s.App, c: c, r: r, token: web.Cookie(r, s.site.CookieName(web.SessionCookie)),
+			Format: view.Format{Text: web.Text(r, s.Messages)}, server: s, app: s.App, c: c, r: r, token: web.Cookie(r, s.site.CookieName(web.SessionCookie)),
 		}}}
 		if err := p.serve(h); err != nil {
 			p.fail(err)
@@ -82,7 +82,7 @@ func (p *page) serve(h handler) (err error) {
 		return err
 	}
 	if errors.Is(wrong, domain.ErrStaleForm) {
-		if to, kept := p.saveDraft(); kept {
+		if to, stored := p.saveDraft(); stored {
 			return p.redirect(to)
 		}
 	}
@@ -296,7 +296,7 @@ func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, fo
 			out.Version = version
 		}
 	}
-	p.addChosen(choices, fields, form)
+	p.addSelected(choices, fields, form)
 	out.Inputs = p.Inputs(fields, form, choices)
 	out.Faults = p.summary(view.Place(out.Inputs, faults))
 	return p.show(status, pages.Form(p.frame(problem), out))

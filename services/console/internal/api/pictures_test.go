@@ -149,13 +149,13 @@ func plain(whole image.Image, width int) *image.RGBA {
 }
 
 // compare fails if a screenshot differs from the stored one, and writes the new one next to it.
-func compare(t *testing.T, kept string, got image.Image) {
+func compare(t *testing.T, stored string, got image.Image) {
 	t.Helper()
 	if *update {
-		write(t, kept, got)
+		write(t, stored, got)
 		return
 	}
-	raw, err := os.ReadFile(kept)
+	raw, err := os.ReadFile(stored)
 	if err != nil {
 		t.Fatalf("%v: run the test with -update, and look at the picture", err)
 	}
@@ -164,7 +164,7 @@ func compare(t *testing.T, kept string, got image.Image) {
 		t.Fatal(err)
 	}
 	if want.Bounds() != got.Bounds() {
-		t.Fatalf("%s is %v large, now it is %v", kept, want.Bounds(), got.Bounds())
+		t.Fatalf("%s is %v large, now it is %v", stored, want.Bounds(), got.Bounds())
 	}
 	diff, differs := image.NewRGBA(got.Bounds()), 0
 	for y := range got.Bounds().Dy() {
@@ -177,9 +177,9 @@ func compare(t *testing.T, kept string, got image.Image) {
 	}
 	if share := 100 * float64(differs) / float64(got.Bounds().Dx()*got.Bounds().Dy()); share > samePicture {
 		dir := filepath.Join(os.TempDir(), "holdfast-pictures")
-		write(t, filepath.Join(dir, filepath.Base(kept)), got)
-		write(t, filepath.Join(dir, "difference-"+filepath.Base(kept)), diff)
-		t.Errorf("%.2f %% of %s differ: look at %s", share, kept, dir)
+		write(t, filepath.Join(dir, filepath.Base(stored)), got)
+		write(t, filepath.Join(dir, "difference-"+filepath.Base(stored)), diff)
+		t.Errorf("%.2f %% of %s differ: look at %s", share, stored, dir)
 	}
 }
 

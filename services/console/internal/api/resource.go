@@ -64,22 +64,22 @@ func create(r *domain.Resource) handler {
 		if err == nil {
 			err = p.resolveCustomer(p.r.Context(), body)
 		}
-		var made domain.Object
+		var created domain.Object
 		if err == nil {
 			for name, value := range body { // a create does not accept null where null is not the default
 				if value == nil {
 					delete(body, name)
 				}
 			}
-			made, err = p.submit(domain.Request{Operation: r.Create, Body: body})
+			created, err = p.submit(domain.Request{Operation: r.Create, Body: body})
 		}
 		if err != nil {
 			return p.refused(err, out, fields)
 		}
 		if p.server.Operations[r.Create].Secret {
-			return p.showSecret(r, made)
+			return p.showSecret(r, created)
 		}
-		return p.done(r.Name+"/"+made.Text("id"), "saved")
+		return p.done(r.Name+"/"+created.Text("id"), "saved")
 	}
 }
 

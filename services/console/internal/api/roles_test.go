@@ -175,25 +175,25 @@ func TestRoles(t *testing.T) {
 			p.lax = true
 			for _, route := range p.routes() {
 				method, path, _ := strings.Cut(route, " ")
-				may := slices.Index(roles, role) <= slices.Index(roles, least[route])
+				allowed := slices.Index(roles, role) <= slices.Index(roles, least[route])
 				where := address("alpha", "test", path)
 				if method == http.MethodGet {
-					p.reads(role, where, may)
+					p.reads(role, where, allowed)
 				} else {
-					p.sends(role, where, may)
+					p.sends(role, where, allowed)
 				}
 			}
 		})
 	}
 }
 
-func (p *platform) reads(role, path string, may bool) {
+func (p *platform) reads(role, path string, allowed bool) {
 	p.t.Helper()
 	want := http.StatusForbidden
 	switch {
-	case may && strings.TrimSuffix(path, "/") == "/admin/alpha/test":
+	case allowed && strings.TrimSuffix(path, "/") == "/admin/alpha/test":
 		want = http.StatusSeeOther
-	case may:
+	case allowed:
 		want = http.StatusOK
 	}
 	if strings.HasSuffix(path, "/live") {
@@ -204,29 +204,29 @@ func (p *platform) reads(role, path string, may bool) {
 	}
 }
 
-func (p *platform) sends(role, path string, may bool) {
+func (p *platform) sends(role, path string, allowed bool) {
 	p.t.Helper()
 	form := p.changedForm(path)
 	p.forget()
 	w := p.post(role, path, form)
 	wrote := len(p.written()) > 0
 	switch {
-	case may && (!slices.Contains([]int{http.StatusOK, http.StatusSeeOther, http.StatusUnprocessableEntity}, w.Code) || !wrote):
+	case allowed && (!slices.Contains([]int{http.StatusOK, http.StatusSeeOther, http.StatusUnprocessableEntity}, w.Code) || !wrote):
 		p.t.Errorf("%s sends %s: %d, written: %v", role, path, w.Code, wrote)
-	case !may && (w.Code != http.StatusForbidden || wrote):
+	case !allowed && (w.Code != http.StatusForbidden || wrote):
 		p.t.Errorf("%s sends %s: %d, written: %v; want 403 and nothing", role, path, w.Code, wrote)
 	}
 }
 
-// TestPagesOfferWhatTheRoleMay checks that a page offers a role no action that it may not use, and that each link leads to a page
+// TestPagesOfferOnlyAllowedActions checks that a page offers a role no action that it may not use, and that each link leads to a page
 // that the role may read.
-func TestPagesOfferWhatTheRoleMay(t *testing.T) {
+func TestPagesOfferOnlyAllowedActions(t *testing.T) {
 	t.Parallel()
 	for _, role := range roles {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			p := newPlatform(t, options{})
-			asked := map[string]int{}
+			statuses := map[string]int{}
 			for _, route := range p.routes() {
 				method, path, _ := strings.Cut(route, " ")
 				if method != http.MethodGet || slices.Index(roles, role) > slices.Index(roles, least[route]) || strings.HasSuffix(path, "/live") {
@@ -238,28 +238,28 @@ func TestPagesOfferWhatTheRoleMay(t *testing.T) {
 					if !strings.HasPrefix(href, "/admin/alpha/test/") {
 						continue
 					}
-					if asked[href] == 0 {
-						asked[href] = p.get(role, href).Code
+					if statuses[href] == 0 {
+						statuses[href] = p.get(role, href).Code
 					}
-					if asked[href] != http.StatusOK {
-						t.Errorf("%s: %s leads to %s: %d", role, from, href, asked[href])
+					if statuses[href] != http.StatusOK {
+						t.Errorf("%s: %s leads to %s: %d", role, from, href, statuses[href])
 					}
 				}
 			}
-			if len(asked) < 50 {
-				t.Errorf("only %d links: the pages have none", len(asked))
+			if len(statuses) < 50 {
+				t.Errorf("only %d links: the pages have none", len(statuses))
 			}
 		})
 	}
 }
 
-// TestEmptyPagesOfferWhatTheRoleMay checks that an empty workspace offers a role no resource that it may not create.
-func TestEmptyPagesOfferWhatTheRoleMay(t *testing.T) {
+// TestEmptyPagesOfferOnlyAllowedActions checks that an empty workspace offers a role no resource that it may not create.
+func TestEmptyPagesOfferOnlyAllowedActions(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	for _, op := range p.contract.Operations() {
 		if strings.HasPrefix(op.ID, "list") {
-			p.answer(op.ID, object(map[string]any{"data": []any{}, "has_more": false}))
+			p.setResponse(op.ID, object(map[string]any{"data": []any{}, "has_more": false}))
 		}
 	}
 	for _, role := range []string{"admin", "viewer"} {
@@ -292,7 +292,7 @@ func TestARoleWithoutScopes(t *testing.T) {
 	if w := p.get("nobody", "/admin/gamma/test/bookings"); w.Code != http.StatusForbidden {
 		t.Errorf("bookings: %d", w.Code)
 	}
-	if calls := p.made(); len(calls) != 0 {
+	if calls := p.recordedCalls(); len(calls) != 0 {
 		t.Errorf("%d calls without a scope", len(calls))
 	}
 }

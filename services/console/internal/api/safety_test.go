@@ -46,7 +46,7 @@ func TestWithoutASession(t *testing.T) {
 			in.Body = ""
 		}
 	}
-	if calls := p.made(); len(calls) != 0 {
+	if calls := p.recordedCalls(); len(calls) != 0 {
 		t.Errorf("%s is called", calls[0].ID)
 	}
 }
@@ -61,16 +61,16 @@ func TestAnEndedSession(t *testing.T) {
 	p.mu.Unlock()
 	p.forget()
 	w := p.post("owner", "/admin/alpha/test/services/new", form)
-	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/oauth/sign-in?to=%2Fadmin%2Falpha%2Ftest%2Fservices%2Fnew" || len(p.made()) != 0 {
-		t.Errorf("%d to %s, %d calls", w.Code, w.Header().Get("Location"), len(p.made()))
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/oauth/sign-in?to=%2Fadmin%2Falpha%2Ftest%2Fservices%2Fnew" || len(p.recordedCalls()) != 0 {
+		t.Errorf("%d to %s, %d calls", w.Code, w.Header().Get("Location"), len(p.recordedCalls()))
 	}
 }
 
-// TestIdentityAway checks that operators are not signed out while identity is unavailable: the page reports it.
-func TestIdentityAway(t *testing.T) {
+// TestIdentityUnavailable checks that operators are not signed out while identity is unavailable: the page reports it.
+func TestIdentityUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]*platform{"closed": newPlatform(t, options{away: "identity"}), "failing": newPlatform(t, options{})} {
-		p.answer("lookupSession", refusal(http.StatusServiceUnavailable, "service_unavailable", nil))
+		p.setResponse("lookupSession", refusal(http.StatusServiceUnavailable, "service_unavailable", nil))
 		w := p.get("owner", "/admin/alpha/test/bookings")
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Location") != "" || !strings.Contains(w.Header().Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %d %v", name, w.Code, w.Header())
@@ -115,8 +115,8 @@ func TestForgedForms(t *testing.T) {
 			}
 			p.forget()
 			w := p.send(request{Method: http.MethodPost, Path: path, Token: "owner", Body: form.Encode(), Header: tc.header})
-			if w.Code != tc.status || len(p.made()) != 0 || len(w.Result().Cookies()) != 0 {
-				t.Errorf("%s to %s: %d, %d calls", name, path, w.Code, len(p.made()))
+			if w.Code != tc.status || len(p.recordedCalls()) != 0 || len(w.Result().Cookies()) != 0 {
+				t.Errorf("%s to %s: %d, %d calls", name, path, w.Code, len(p.recordedCalls()))
 			}
 		}
 	}
@@ -140,14 +140,14 @@ func TestOwnForms(t *testing.T) {
 	}
 }
 
-// TestATokenInTheQueryIsNone checks that form values in the query of an address are ignored.
-func TestATokenInTheQueryIsNone(t *testing.T) {
+// TestTokenInTheQueryIsIgnored checks that form values in the query of an address are ignored.
+func TestTokenInTheQueryIsIgnored(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	path := "/admin/alpha/test/bookings/bk_01k00000000000000000000001/cancel?form=" + p.formToken("owner")
 	p.forget()
-	if w := p.send(request{Method: http.MethodPost, Path: path, Token: "owner"}); w.Code != http.StatusBadRequest || len(p.made()) != 0 {
-		t.Errorf("%d, %d calls", w.Code, len(p.made()))
+	if w := p.send(request{Method: http.MethodPost, Path: path, Token: "owner"}); w.Code != http.StatusBadRequest || len(p.recordedCalls()) != 0 {
+		t.Errorf("%d, %d calls", w.Code, len(p.recordedCalls()))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	for _, c := range p.written() {
 		t.Errorf("%s %s is called", c.Method, c.ID)
 	}
-	if n := len(p.made()); n < 100 {
+	if n := len(p.recordedCalls()); n < 100 {
 		t.Errorf("only %d calls", n)
 	}
 }
@@ -326,8 +326,8 @@ var returns = map[string]string{
 	"":                                      "",
 }
 
-// TestPreferencesLeadHome checks that a form redirects only to pages of the console.
-func TestPreferencesLeadHome(t *testing.T) {
+// TestFormsRedirectOnlyToTheConsole checks that a form redirects only to pages of the console.
+func TestFormsRedirectOnlyToTheConsole(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	for to, want := range returns {

@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/locale"
 	"holdfast.dev/libs/web"
-	"holdfast.dev/libs/words"
 
 	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
@@ -23,7 +23,7 @@ import (
 type Options struct {
 	App        *app.App
 	Operations domain.Operations
-	Words      *words.Words
+	Messages   *locale.Messages
 	Live       *app.Live
 	LiveTime   time.Duration // how long a page receives updates before it must reconnect
 	Beat       time.Duration // how often a live page looks at its session; 0: 20 s
@@ -70,7 +70,7 @@ type handler func(p *page) error
 // Mount registers the pages. Only the gateway may request them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	handle := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, "gateway")) }
-	handle(http.MethodGet, "/admin", s.withSession(home))
+	handle(http.MethodGet, "/admin", s.withSession(openFirstTenant))
 	handle(http.MethodGet, "/admin/-/assets/:name", s.asset)
 	handle(http.MethodPost, "/admin/-/preferences", s.withSession(savePreferences))
 	post := s.post()
@@ -160,8 +160,8 @@ func (s *Server) asset(c *gin.Context) error {
 	return nil
 }
 
-// home opens the operator's first tenant in test mode.
-func home(p *page) error {
+// openFirstTenant opens the operator's first tenant in test mode.
+func openFirstTenant(p *page) error {
 	if len(p.auth.Tenants) == 0 {
 		return p.show(http.StatusForbidden, pages.Message(p.frame(""), p.T("no_tenant"), p.T("no_tenant_hint"), "/oauth/account", p.T("your_account")))
 	}

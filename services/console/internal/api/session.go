@@ -65,7 +65,7 @@ func (s *session) can(operation string) bool {
 
 // sees reports whether the role may see the list of a resource.
 func (s *session) sees(r *domain.Resource) bool {
-	return s.can(r.List) && (r.Needs == "" || s.workspace.May(r.Needs))
+	return s.can(r.List) && (r.Needs == "" || s.workspace.HasPermission(r.Needs))
 }
 
 // address returns the address of the page, with its query. A form sent to an address without a page has the nearest page above
@@ -107,8 +107,8 @@ func (s *session) values(fields []string, objects ...domain.Object) view.Values 
 		}
 	}
 	slices.Sort(ids)
-	called := s.app.Names.Of(s.r.Context(), slices.Compact(ids))
-	return view.Values{Format: s.Format, Path: s.workspace.Path, Called: func(id string) string { return called[id] }}
+	nameOf := s.app.Names.Of(s.r.Context(), slices.Compact(ids))
+	return view.Values{Format: s.Format, Path: s.workspace.Path, NameOf: func(id string) string { return nameOf[id] }}
 }
 
 // rows converts resources to rows of their list.
@@ -126,12 +126,12 @@ func (s *session) rows(r *domain.Resource, data []domain.Object) []pages.RowView
 	return rows
 }
 
-func (s *session) statusWords(list []string) string {
-	words := make([]string, len(list))
+func (s *session) statusTexts(list []string) string {
+	texts := make([]string, len(list))
 	for i, status := range list {
-		words[i] = s.Word(status)
+		texts[i] = s.Word(status)
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // explain describes an error in the operator's language. An error without a text keeps the API's message.

@@ -63,10 +63,10 @@ func TestQuickStartWithAKey(t *testing.T) {
 	p := newPlatform(t, options{})
 	form := formOf(t, parse(t, p.get("owner", where+"quickstart").Body.String()), where+"quickstart")
 	w := p.post("owner", where+"quickstart", form)
-	made := p.only(t)
-	if want := []any{"payments:read", "read:bookings", "read:customers", "read:invoices", "read:leads", "read:quotes", "read:webhooks", "write:customers"}; made.ID != "createApiKey" ||
-		!slices.Equal(made.body(t)["scopes"].([]any), want) || made.Header.Get("Idempotency-Key") != form.Get("once") || form.Get("once") == "" {
-		t.Errorf("%s %s, key %q", made.ID, made.Body, made.Header.Get("Idempotency-Key"))
+	sent := p.only(t)
+	if want := []any{"payments:read", "read:bookings", "read:customers", "read:invoices", "read:leads", "read:quotes", "read:webhooks", "write:customers"}; sent.ID != "createApiKey" ||
+		!slices.Equal(sent.body(t)["scopes"].([]any), want) || sent.Header.Get("Idempotency-Key") != form.Get("once") || form.Get("once") == "" {
+		t.Errorf("%s %s, key %q", sent.ID, sent.Body, sent.Header.Get("Idempotency-Key"))
 	}
 	if page := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(page, "export HOLDFAST_KEY=svc_test_secret\n") && !strings.Contains(page, "export HOLDFAST_KEY=svc_test_secret<") || w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %s", w.Code, textOf(parse(t, page)))
@@ -91,8 +91,8 @@ func TestInvitationWithoutALink(t *testing.T) {
 		"none": "sign in with their existing password", "mailed": "We sent them an email", "failed": "could not be sent",
 	} {
 		p := newPlatform(t, options{})
-		p.answer("inviteMember", func(call) reply {
-			return reply{http.StatusCreated, map[string]any{"member": member(), "delivery": delivery, "link_token": nil}}
+		p.setResponse("inviteMember", func(call) response {
+			return response{http.StatusCreated, map[string]any{"member": member(), "delivery": delivery, "link_token": nil}}
 		})
 		w := p.post("owner", where+"members/new", p.fill("owner", where+"members/new", url.Values{"email": {"ben@example.com"}, "name": {"Ben"}, "role": {"admin"}}))
 		to := w.Header().Get("Location")
@@ -152,18 +152,18 @@ func TestInternalForms(t *testing.T) {
 	}
 }
 
-// TestTestClockOverTheChangeOfClocks checks that the days of the test clock are those of the tenant's calendar: the day on which
+// TestTestClockAcrossDaylightSaving checks that the days of the test clock are those of the tenant's calendar: the day on which
 // clocks change has 23 hours.
-func TestTestClockOverTheChangeOfClocks(t *testing.T) {
+func TestTestClockAcrossDaylightSaving(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("getTestClock", object(map[string]any{"object": "test_clock", "now": "2027-03-13T15:00:00Z", "frozen": true}))
+	p.setResponse("getTestClock", object(map[string]any{"object": "test_clock", "now": "2027-03-13T15:00:00Z", "frozen": true}))
 	got, _ := p.saved(t, "clock", url.Values{"to": {"day"}})
 	if string(got.Body) != `{"now":"2027-03-14T10:00:00-04:00"}` {
 		t.Errorf("%s", got.Body)
 	}
 	p.forget()
-	p.answer("getTestClock", object(map[string]any{"object": "test_clock", "now": "2027-11-07T05:30:00Z", "frozen": true}))
+	p.setResponse("getTestClock", object(map[string]any{"object": "test_clock", "now": "2027-11-07T05:30:00Z", "frozen": true}))
 	if got, _ := p.saved(t, "clock", url.Values{"to": {"hour"}}); string(got.Body) != `{"now":"2027-11-07T01:30:00-05:00"}` {
 		t.Errorf("an hour in the hour that comes twice: %s", got.Body)
 	}
@@ -171,8 +171,8 @@ func TestTestClockOverTheChangeOfClocks(t *testing.T) {
 		t.Errorf("live: %d", w.Code)
 	}
 	p.forget()
-	if w := p.post("owner", "/admin/alpha/live/clock", url.Values{"to": {"day"}}); w.Code != http.StatusNotFound || len(p.made()) != 0 {
-		t.Errorf("live: %d, %d calls", w.Code, len(p.made()))
+	if w := p.post("owner", "/admin/alpha/live/clock", url.Values{"to": {"day"}}); w.Code != http.StatusNotFound || len(p.recordedCalls()) != 0 {
+		t.Errorf("live: %d, %d calls", w.Code, len(p.recordedCalls()))
 	}
 }
 
@@ -208,12 +208,12 @@ func TestPolicyPreview(t *testing.T) {
 func TestGatewayKeysAreNotEchoed(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("connectGatewayAccount", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"secret_key": {"The payment gateway does not accept the key."}}))
+	p.setResponse("connectGatewayAccount", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"secret_key": {"The payment gateway does not accept the key."}}))
 	w := p.post("owner", where+"gateway", p.fill("owner", where+"gateway", url.Values{"publishable_key": {"pk_test_2"}, "secret_key": {"sk_test_neverseen"}, "webhook_secret": {"whsec_neverseen"}}))
 	if w.Code != http.StatusUnprocessableEntity || strings.Contains(w.Body.String(), "neverseen") || !strings.Contains(w.Body.String(), "does not accept the key") {
 		t.Errorf("%d", w.Code)
 	}
-	p.answer("getGatewayAccount", refusal(http.StatusNotFound, "gateway_account_not_found", nil))
+	p.setResponse("getGatewayAccount", refusal(http.StatusNotFound, "gateway_account_not_found", nil))
 	if w := p.get("owner", where+"gateway"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "No payment gateway is connected") || strings.Contains(w.Body.String(), "gateway/disconnect") {
 		t.Errorf("%d", w.Code)
 	}
@@ -246,7 +246,7 @@ func TestSavedViews(t *testing.T) {
 	if w := p.post("viewer", where+"views/view"+oneID+"/delete", url.Values{"list": {"bookings"}}); w.Header().Get("Location") != where+"bookings?done=view_deleted" {
 		t.Errorf("%d to %s", w.Code, w.Header().Get("Location"))
 	}
-	p.answer("listViews", refusal(http.StatusServiceUnavailable, "service_unavailable", nil))
+	p.setResponse("listViews", refusal(http.StatusServiceUnavailable, "service_unavailable", nil))
 	if w := p.get("viewer", where+"bookings"); w.Code != http.StatusOK {
 		t.Errorf("without views: %d", w.Code)
 	}
@@ -260,7 +260,7 @@ func TestAuditVerdict(t *testing.T) {
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "The chain is intact: 12 records") || !strings.Contains(w.Body.String(), "ab12") {
 		t.Errorf("%d %s", w.Code, textOf(parse(t, w.Body.String())))
 	}
-	p.answer("verifyAudit", object(map[string]any{"records": 3, "head": map[string]any{"sequence": 3, "hash": "cd"}, "broken": "record 4 was changed"}))
+	p.setResponse("verifyAudit", object(map[string]any{"records": 3, "head": map[string]any{"sequence": 3, "hash": "cd"}, "broken": "record 4 was changed"}))
 	if w := p.post("admin", where+"audit/verify", nil); !strings.Contains(w.Body.String(), "The chain is broken: record 4 was changed") {
 		t.Errorf("%s", textOf(parse(t, w.Body.String())))
 	}
@@ -272,16 +272,16 @@ func TestTimeline(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	quote := "qt" + oneID
-	p.answer("getBooking", object(exampleObject(t, "getBooking", map[string]any{"id": "bk" + oneID, "quote_id": quote, "lead_id": nil, "invoice_ids": []any{}})))
+	p.setResponse("getBooking", object(exampleObject(t, "getBooking", map[string]any{"id": "bk" + oneID, "quote_id": quote, "lead_id": nil, "invoice_ids": []any{}})))
 	at := func(minute string) string { return "2027-02-01T14:" + minute + ":00.123456Z" }
-	p.answer("listEvents", func(c call) reply {
+	p.setResponse("listEvents", func(c call) response {
 		event := map[string]any{"id": "evt_1", "type": "booking.updated", "created_at": at("30"), "data": map[string]any{"previous_attributes": map[string]any{"notes": "x"}}}
 		if c.Query.Get("object_id") == quote {
 			event = map[string]any{"id": "evt_2", "type": "quote.accepted", "created_at": at("20"), "data": map[string]any{}}
 		}
-		return reply{http.StatusOK, map[string]any{"data": []any{event}, "has_more": false}}
+		return response{http.StatusOK, map[string]any{"data": []any{event}, "has_more": false}}
 	})
-	p.answer("listAudit", func(c call) reply {
+	p.setResponse("listAudit", func(c call) response {
 		record := func(action, minute, actor string) any {
 			return map[string]any{"sequence": 1, "at": "2027-02-01T14:" + minute + ":00Z", "action": action, "actor": actor, "object": c.Query.Get("object"), "before": nil, "after": map[string]any{"fields": []any{"notes"}}}
 		}
@@ -289,7 +289,7 @@ func TestTimeline(t *testing.T) {
 		if c.Query.Get("object") != quote {
 			list = []any{record("booking.updated", "30", "op"+oneID), record("booking.created", "10", "svc:customers")}
 		}
-		return reply{http.StatusOK, map[string]any{"data": list, "next_cursor": nil}}
+		return response{http.StatusOK, map[string]any{"data": list, "next_cursor": nil}}
 	})
 	text := textOf(parse(t, p.get("owner", where+"bookings/bk"+oneID).Body.String()))
 	updated, accepted, created := strings.Index(text, "booking.updated"), strings.Index(text, "quote.accepted"), strings.Index(text, "booking.created")
@@ -321,9 +321,9 @@ func TestAvailabilityExplains(t *testing.T) {
 	if !strings.Contains(w.Body.String(), "A confirmed booking occupies this time.") {
 		t.Errorf("%d %s", w.Code, textOf(parse(t, w.Body.String())))
 	}
-	i := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "explainAvailability" })
-	if i < 0 || p.made()[i].Query.Get("starts_at") != "2027-07-03T09:00:00-04:00" {
-		t.Errorf("%+v", p.made())
+	i := slices.IndexFunc(p.recordedCalls(), func(c call) bool { return c.ID == "explainAvailability" })
+	if i < 0 || p.recordedCalls()[i].Query.Get("starts_at") != "2027-07-03T09:00:00-04:00" {
+		t.Errorf("%+v", p.recordedCalls())
 	}
 	if !strings.Contains(p.get("staff", where+"availability?date=2027-07-03").Body.String(), "event_start_time=09%3A00&amp;unit_id=un"+oneID) {
 		t.Error("a free slot does not lead to its booking")
@@ -341,8 +341,8 @@ func TestPrices(t *testing.T) {
 	if !strings.Contains(text, "New Year, 125%") || !strings.Contains(text, "Prices in USD") || !strings.Contains(text, "125New Year") && !strings.Contains(text, "125 New Year") {
 		t.Error(text)
 	}
-	i := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "listPackagePrices" })
-	if q := p.made()[i].Query; q.Get("from") != "2028-01-01" || q.Get("to") != "2028-12-31" {
+	i := slices.IndexFunc(p.recordedCalls(), func(c call) bool { return c.ID == "listPackagePrices" })
+	if q := p.recordedCalls()[i].Query; q.Get("from") != "2028-01-01" || q.Get("to") != "2028-12-31" {
 		t.Errorf("%v", q)
 	}
 }

@@ -97,7 +97,7 @@ func TestCSVBeginsWithAByteOrderMark(t *testing.T) {
 		list := "id,name\r\nx_1,Müller 日本\r\n"
 		for id, op := range parts().operations {
 			if op.CSV && strings.HasPrefix(id, "list") {
-				p.answer(id, func(call) reply { return reply{http.StatusOK, []byte(list)} })
+				p.setResponse(id, func(call) response { return response{http.StatusOK, []byte(list)} })
 			}
 		}
 		body := p.get("viewer", address("alpha", "test", path)).Body.String()

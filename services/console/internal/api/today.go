@@ -27,7 +27,7 @@ func today(p *page) error {
 	var t app.Today
 	var out pages.TodayView
 	var charts figures
-	err := app.Together(
+	err := app.RunConcurrently(
 		func() (err error) { t, err = p.app.Today(ctx, now); return err },
 		func() (err error) { charts, err = p.charts(now); return err },
 	)
@@ -84,7 +84,7 @@ func (s *session) coming(list []domain.CalendarBooking, now time.Time, begin boo
 			ids = append(ids, *b.UnitID)
 		}
 	}
-	called := s.app.Names.Of(s.r.Context(), ids)
+	nameOf := s.app.Names.Of(s.r.Context(), ids)
 	rows := make([]pages.ComingView, 0, len(list))
 	for _, b := range list {
 		one := pages.ComingView{Number: b.Number, Href: s.workspace.Path("bookings/" + b.ID), Status: s.Word(b.Status), Tone: map[string]string{"confirmed": "good", "pending": "busy"}[b.Status]}
@@ -99,7 +99,7 @@ func (s *session) coming(list []domain.CalendarBooking, now time.Time, begin boo
 			one.Name = *b.CustomerName
 		}
 		if b.UnitID != nil {
-			one.Unit = called[*b.UnitID]
+			one.Unit = nameOf[*b.UnitID]
 		}
 		rows = append(rows, one)
 	}
@@ -128,7 +128,7 @@ func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 			row.Values = append(row.Values, values.Of(d, name))
 		}
 		if attempts := d.Objects("attempts"); len(attempts) > 0 {
-			row.Values[3] = view.Value{Kind: view.Plain, Text: s.answer(attempts[len(attempts)-1])}
+			row.Values[3] = view.Value{Kind: view.Plain, Text: s.attemptResponse(attempts[len(attempts)-1])}
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -139,19 +139,19 @@ func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 // them.
 func (s *session) firstSteps() ([]pages.StepView, error) {
 	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
-	out, asks := make([]pages.StepView, len(steps)), make([]func() error, len(steps))
+	out, calls := make([]pages.StepView, len(steps)), make([]func() error, len(steps))
 	for i, step := range steps {
 		r := domain.ResourceNamed(step.resource)
 		if !s.can(r.Create) {
 			return nil, nil
 		}
-		asks[i] = func() error {
+		calls[i] = func() error {
 			list, err := s.app.List(s.r.Context(), r.List, url.Values{"limit": {"1"}})
 			out[i] = pages.StepView{Name: step.name, Href: s.workspace.Path(r.Name + "/new"), Done: len(list.Data) > 0}
 			return err
 		}
 	}
-	if err := app.Together(asks...); err != nil {
+	if err := app.RunConcurrently(calls...); err != nil {
 		return nil, err
 	}
 	if !slices.ContainsFunc(out, func(step pages.StepView) bool { return !step.Done }) {
@@ -191,14 +191,14 @@ func board(p *page) error {
 	r := domain.ResourceNamed("leads")
 	out := pages.BoardView{CanMake: p.can(r.Create)}
 	statuses := p.server.Operations[r.Update].Field("status").Enum
-	lists, asks := make([]domain.List, len(statuses)), make([]func() error, len(statuses))
+	lists, calls := make([]domain.List, len(statuses)), make([]func() error, len(statuses))
 	for i, status := range statuses {
-		asks[i] = func() (err error) {
+		calls[i] = func() (err error) {
 			lists[i], err = p.app.List(p.r.Context(), r.List, url.Values{"status": {status}, "limit": {strconv.Itoa(boardCards)}})
 			return err
 		}
 	}
-	if err := app.Together(asks...); err != nil {
+	if err := app.RunConcurrently(calls...); err != nil {
 		return err
 	}
 	for i, status := range statuses {

@@ -14,10 +14,10 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// asked returns the first call of an operation since the last forget.
-func (p *platform) asked(t *testing.T, operation string) call {
+// requested returns the first call of an operation since the last forget.
+func (p *platform) firstCall(t *testing.T, operation string) call {
 	t.Helper()
-	all := p.made()
+	all := p.recordedCalls()
 	i := slices.IndexFunc(all, func(c call) bool { return c.ID == operation })
 	if i < 0 {
 		t.Fatalf("%s is not asked", operation)
@@ -59,22 +59,22 @@ func TestCustomerOfALead(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	lead := exampleObject(t, "getLead", map[string]any{"id": "ld" + oneID, "customer_id": nil, "email": "grace@example.com", "first_name": "Grace", "last_name": "Hopper", "phone": nil, "company": nil})
-	p.answer("getLead", object(lead))
-	p.answer("listCustomers", object(map[string]any{"data": []any{}, "has_more": false}))
+	p.setResponse("getLead", object(lead))
+	p.setResponse("listCustomers", object(map[string]any{"data": []any{}, "has_more": false}))
 	path := where + "quotes/new?lead_id=ld" + oneID
 	form := p.fill("staff", path, url.Values{"package_id": {"pkg" + oneID}, "event_date": {"2027-05-01"}})
 	if form.Get("customer_id") != "grace@example.com" {
 		t.Errorf("the form begins with %q", form.Get("customer_id"))
 	}
 	w := p.post("staff", path, form)
-	made := p.written()
-	if w.Code != http.StatusSeeOther || len(made) != 2 || made[0].ID != "createCustomer" || made[1].ID != "createQuote" {
-		t.Fatalf("%d: %+v", w.Code, made)
+	written := p.written()
+	if w.Code != http.StatusSeeOther || len(written) != 2 || written[0].ID != "createCustomer" || written[1].ID != "createQuote" {
+		t.Fatalf("%d: %+v", w.Code, written)
 	}
-	if got := string(made[0].Body); got != `{"email":"grace@example.com","first_name":"Grace","last_name":"Hopper"}` || made[0].Header.Get("Idempotency-Key") != form.Get("once")+"-customer" {
-		t.Errorf("%s %s", got, made[0].Header.Get("Idempotency-Key"))
+	if got := string(written[0].Body); got != `{"email":"grace@example.com","first_name":"Grace","last_name":"Hopper"}` || written[0].Header.Get("Idempotency-Key") != form.Get("once")+"-customer" {
+		t.Errorf("%s %s", got, written[0].Header.Get("Idempotency-Key"))
 	}
-	if id := made[1].body(t)["customer_id"]; !strings.HasPrefix(fmt.Sprint(id), "cu_") {
+	if id := written[1].body(t)["customer_id"]; !strings.HasPrefix(fmt.Sprint(id), "cu_") {
 		t.Errorf("the quote is for %v", id)
 	}
 	p.forget()
@@ -97,7 +97,7 @@ func TestCalendarPages(t *testing.T) {
 	for i := range 101 {
 		units = append(units, map[string]any{"id": fmt.Sprintf("un_01k%023d", i), "name": fmt.Sprintf("Unit %03d", i), "status": "active", "opening_hours": nil})
 	}
-	p.answer("listUnits", object(map[string]any{"data": units, "has_more": false}))
+	p.setResponse("listUnits", object(map[string]any{"data": units, "has_more": false}))
 	doc := parse(t, p.get("viewer", where+"calendar?view=day&date=2027-03-01&page=2&service_id=srv"+oneID).Body.String())
 	text := textOf(doc)
 	if !strings.Contains(text, "Unit 100") || strings.Contains(text, "Unit 099") {
@@ -109,12 +109,12 @@ func TestCalendarPages(t *testing.T) {
 	if !last || strings.Contains(text, "page=3") {
 		t.Error("the calendar has three pages")
 	}
-	if q := p.asked(t, "listCalendar").Query; q.Get("service_id") != "srv"+oneID || q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-01" {
+	if q := p.firstCall(t, "listCalendar").Query; q.Get("service_id") != "srv"+oneID || q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-01" {
 		t.Errorf("%v", q)
 	}
 	p.forget()
 	p.get("viewer", where+"calendar?view=fortnight&date=2027-03-03")
-	if q := p.asked(t, "listCalendar").Query; q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-07" {
+	if q := p.firstCall(t, "listCalendar").Query; q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-07" {
 		t.Errorf("an unknown view is a week: %v", q)
 	}
 }
@@ -124,7 +124,7 @@ func TestCalendarPages(t *testing.T) {
 func TestWhatIsDue(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("listWebhookEndpoints", object(map[string]any{"has_more": false, "data": []any{
+	p.setResponse("listWebhookEndpoints", object(map[string]any{"has_more": false, "data": []any{
 		map[string]any{"id": "we" + oneID, "url": "https://a.example/hook", "status": "enabled", "consecutive_failures": 3, "disabled_reason": nil},
 		map[string]any{"id": "we_2", "url": "https://fine.example/hook", "status": "enabled", "consecutive_failures": 0, "disabled_reason": nil},
 		map[string]any{"id": "we_3", "url": "https://off.example/hook", "status": "disabled", "consecutive_failures": 7, "disabled_reason": "requested"},
@@ -172,7 +172,7 @@ func TestOwedRefunds(t *testing.T) {
 			t.Errorf("%q is not on the first page", want)
 		}
 	}
-	for _, c := range p.made() {
+	for _, c := range p.recordedCalls() {
 		if c.ID == "listOwedRefunds" && (c.Service != "payments" || string(c.Who.Mode) != "test" || c.Query.Get("limit") != "10") {
 			t.Errorf("%+v", c)
 		}
@@ -199,11 +199,11 @@ func TestOwedRefunds(t *testing.T) {
 			t.Errorf("%s: %d, %v %s", action, w.Code, c.Header, c.Body)
 		}
 	}
-	p.answer("getOwedRefund", object(map[string]any{"id": "rfo" + oneID, "booking_id": "bk" + oneID, "status": "done", "currency": "USD", "amount": 1, "remaining_amount": 0, "version": 4}))
+	p.setResponse("getOwedRefund", object(map[string]any{"id": "rfo" + oneID, "booking_id": "bk" + oneID, "status": "done", "currency": "USD", "amount": 1, "remaining_amount": 0, "version": 4}))
 	if page := p.get("owner", address("alpha", "test", "/owed-refunds/:id/close")).Body.String(); !strings.Contains(page, "alert") {
 		t.Error("one that is done can be closed")
 	}
-	p.answer("listOwedRefunds", object(map[string]any{"data": []any{}, "count": 0, "has_more": false, "next_cursor": nil}))
+	p.setResponse("listOwedRefunds", object(map[string]any{"data": []any{}, "count": 0, "has_more": false, "next_cursor": nil}))
 	if strings.Contains(p.get("owner", where+"today").Body.String(), "Refunds owed") {
 		t.Error("the first page shows that nothing is owed")
 	}
@@ -222,13 +222,13 @@ func TestFirstSteps(t *testing.T) {
 			"listStatistics": {"currency": "USD", "timezone": "America/New_York", "data": []any{map[string]any{"date": "2027-03-01", "revenue": 0, "bookings": 0, "booked_minutes": 0, "open_minutes": 0}}},
 		} {
 			if id != tc.booked {
-				p.answer(id, object(empty))
+				p.setResponse(id, object(empty))
 			}
 		}
 		text := textOf(parse(t, p.get("owner", where+"today").Body.String()))
-		asked := slices.ContainsFunc(p.made(), func(c call) bool { return c.ID == "listServices" })
-		if shown := strings.Contains(text, "Add your first booking"); shown != tc.shown || asked != tc.shown {
-			t.Errorf("%s: shown %t, asked %t, want %t", name, shown, asked, tc.shown)
+		requested := slices.ContainsFunc(p.recordedCalls(), func(c call) bool { return c.ID == "listServices" })
+		if shown := strings.Contains(text, "Add your first booking"); shown != tc.shown || requested != tc.shown {
+			t.Errorf("%s: shown %t, asked %t, want %t", name, shown, requested, tc.shown)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func TestManyArrivals(t *testing.T) {
 		b["number"], b["starts_at"] = fmt.Sprintf("B-%06d", i), noon.Add(time.Duration(-i)*time.Minute).Format(time.RFC3339)
 		list = append(list, b)
 	}
-	p.answer("listCalendar", object(map[string]any{"data": list, "timezone": "America/New_York", "truncated": false}))
+	p.setResponse("listCalendar", object(map[string]any{"data": list, "timezone": "America/New_York", "truncated": false}))
 	doc := parse(t, p.get("owner", where+"today").Body.String())
 	text := textOf(all(doc, "main")[0])
 	if !strings.Contains(text, "Arrivals and 3 more 11:08 B-000052") || !strings.Contains(text, "B-000003") || strings.Contains(text, "12:00 B-000000") {
@@ -268,7 +268,7 @@ func TestDeliveryPage(t *testing.T) {
 		}
 	}
 	calls := map[string]int{}
-	for _, c := range p.made() {
+	for _, c := range p.recordedCalls() {
 		calls[c.ID]++
 	}
 	if len(calls) != 2 || calls["getSentDelivery"] != 1 || calls["getWebhookEndpoint"] != 1 {
@@ -279,13 +279,13 @@ func TestDeliveryPage(t *testing.T) {
 		t.Error("nothing leads to the event")
 	}
 	for body, sample := range map[string]bool{"": false, "{}": true} { // no longer stored, or of a test
-		p.answer("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": body, "sample": sample, "requests": []any{}}))
+		p.setResponse("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": body, "sample": sample, "requests": []any{}}))
 		page := p.get("owner", path).Body.String()
 		if strings.Contains(page, event) || strings.Contains(textOf(parse(t, page)), "no longer stored") == sample {
 			t.Errorf("body %q, sample %t: %s", body, sample, textOf(parse(t, page)))
 		}
 	}
-	p.answer("getSentDelivery", refusal(http.StatusNotFound, "delivery_not_found", nil))
+	p.setResponse("getSentDelivery", refusal(http.StatusNotFound, "delivery_not_found", nil))
 	if w := p.get("owner", path); w.Code != http.StatusNotFound {
 		t.Errorf("an unknown one: %d", w.Code)
 	}
@@ -294,7 +294,7 @@ func TestDeliveryPage(t *testing.T) {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("listStatistics", object(map[string]any{"currency": "USD", "timezone": "America/New_York", "data": []any{
+	p.setResponse("listStatistics", object(map[string]any{"currency": "USD", "timezone": "America/New_York", "data": []any{
 		map[string]any{"date": "2027-02-28", "revenue": 10000, "bookings": 1, "booked_minutes": 60, "open_minutes": 600},
 		map[string]any{"date": "2027-03-01", "revenue": 2550, "bookings": 1, "booked_minutes": 90, "open_minutes": 600},
 	}}))
@@ -304,7 +304,7 @@ func TestFigures(t *testing.T) {
 		if !strings.Contains(text, "$125.50") || !strings.Contains(text, "12.5%") && !strings.Contains(text, "13%") && !strings.Contains(text, "12%") {
 			t.Errorf("%s: %s", days, text)
 		}
-		if q := p.asked(t, "listStatistics").Query; q.Get("from") != from || q.Get("to") != "2027-03-01" {
+		if q := p.firstCall(t, "listStatistics").Query; q.Get("from") != from || q.Get("to") != "2027-03-01" {
 			t.Errorf("%s: %v", days, q)
 		}
 	}
@@ -316,16 +316,16 @@ func TestChoicesOfPlanning(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	p.get("viewer", where+"availability?date=2027-07-03&service_id=srv"+oneID+"&unit_id=un"+oneID)
-	if q := p.asked(t, "listAvailability").Query; q.Get("service_id") != "srv"+oneID || q.Get("unit_id") != "un"+oneID || q.Get("from") != "2027-07-03" || q.Get("to") != "2027-07-03" {
+	if q := p.firstCall(t, "listAvailability").Query; q.Get("service_id") != "srv"+oneID || q.Get("unit_id") != "un"+oneID || q.Get("from") != "2027-07-03" || q.Get("to") != "2027-07-03" {
 		t.Errorf("%v", q)
 	}
 	p.get("viewer", where+"prices")
-	if q := p.asked(t, "listPackagePrices").Query; !strings.HasPrefix(q.Get("package_id"), "pkg_") || q.Get("from") != "2027-01-01" {
+	if q := p.firstCall(t, "listPackagePrices").Query; !strings.HasPrefix(q.Get("package_id"), "pkg_") || q.Get("from") != "2027-01-01" {
 		t.Errorf("%v", q)
 	}
-	p.answer("listPackages", object(map[string]any{"data": []any{}, "has_more": false}))
+	p.setResponse("listPackages", object(map[string]any{"data": []any{}, "has_more": false}))
 	p.forget()
-	if w := p.get("viewer", where+"prices"); w.Code != http.StatusOK || len(slices.DeleteFunc(p.made(), func(c call) bool { return c.ID != "listPackagePrices" })) != 0 {
+	if w := p.get("viewer", where+"prices"); w.Code != http.StatusOK || len(slices.DeleteFunc(p.recordedCalls(), func(c call) bool { return c.ID != "listPackagePrices" })) != 0 {
 		t.Errorf("without packages: %d", w.Code)
 	}
 }

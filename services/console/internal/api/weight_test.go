@@ -32,7 +32,7 @@ func (p *platform) heavy() {
 		if op.Method != http.MethodGet || op.Stream {
 			continue
 		}
-		p.answer(op.ID, func(c call) reply {
+		p.setResponse(op.ID, func(c call) response {
 			out := p.example(op, c)
 			o, ok := out.Body.(map[string]any)
 			if !ok {
@@ -52,7 +52,7 @@ func (p *platform) heavy() {
 					rows[i] = grow(row)
 				}
 				o["data"] = rows
-				return reply{out.Status, o}
+				return response{out.Status, o}
 			}
 			if _, ok := o["metadata"]; ok {
 				bag := map[string]any{}
@@ -63,12 +63,12 @@ func (p *platform) heavy() {
 			}
 			if strings.HasPrefix(op.ID, "getEvent") {
 				o["data"] = map[string]any{"object": map[string]any{"notes": noise(200_000)}, "previous_attributes": map[string]any{"notes": noise(200_000)}}
-				return reply{out.Status, o}
+				return response{out.Status, o}
 			}
-			return reply{out.Status, grow(o)}
+			return response{out.Status, grow(o)}
 		})
 	}
-	p.answer("getSentDelivery", func(c call) reply {
+	p.setResponse("getSentDelivery", func(c call) response {
 		d := failedDelivery(c.Params[0], c.Params[1])
 		attempts, requests := []any{}, []any{}
 		for n := range 20 {
@@ -80,9 +80,9 @@ func (p *platform) heavy() {
 		if err != nil {
 			p.t.Error(err)
 		}
-		return reply{http.StatusOK, map[string]any{"delivery": d, "requests": requests, "body": string(body)}}
+		return response{http.StatusOK, map[string]any{"delivery": d, "requests": requests, "body": string(body)}}
 	})
-	p.answer("listCalendar", func(c call) reply {
+	p.setResponse("listCalendar", func(c call) response {
 		day, _ := time.Parse(time.DateOnly, c.Query.Get("from"))
 		var list []any
 		for i := range 10_000 {
@@ -96,7 +96,7 @@ func (p *platform) heavy() {
 			one["customer_name"] = noise(100)
 			list = append(list, one)
 		}
-		return reply{http.StatusOK, map[string]any{"data": list, "timezone": "America/New_York", "truncated": true}}
+		return response{http.StatusOK, map[string]any{"data": list, "timezone": "America/New_York", "truncated": true}}
 	})
 }
 
@@ -130,8 +130,8 @@ func poisonEach(v any, field string) any {
 	return v
 }
 
-// TestPagesHaveABound checks that no page exceeds its maximum size, regardless of its fields and the number of its rows.
-func TestPagesHaveABound(t *testing.T) {
+// TestPageSizesAreBounded checks that no page exceeds its maximum size, regardless of its fields and the number of its rows.
+func TestPageSizesAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	p.heavy()
@@ -163,8 +163,8 @@ func TestMonthOfManyBookings(t *testing.T) {
 				bookings = append(bookings, one)
 			}
 		}
-		p.answer("listUnits", object(map[string]any{"data": units, "has_more": false}))
-		p.answer("listCalendar", object(map[string]any{"data": bookings, "timezone": "America/New_York", "truncated": false}))
+		p.setResponse("listUnits", object(map[string]any{"data": units, "has_more": false}))
+		p.setResponse("listCalendar", object(map[string]any{"data": bookings, "timezone": "America/New_York", "truncated": false}))
 		in := request{Method: http.MethodGet, Path: where + "calendar?view=month&date=2027-03-01", Token: "owner"}
 		shown, more := 0, 0
 		for _, n := range all(parse(t, p.send(in).Body.String()), "a", "span") {
@@ -198,7 +198,7 @@ func TestFormsOfferTheLargestCatalogue(t *testing.T) {
 		prefix string
 		most   int
 	}{"listServices": {"srv", 200}, "listUnits": {"un", 2_000}, "listPackages": {"pkg", 500}} {
-		p.answer(operation, func(c call) reply {
+		p.setResponse(operation, func(c call) response {
 			first := 0
 			if cursor := c.Query.Get("cursor"); cursor != "" {
 				first, _ = strconv.Atoi(cursor)
@@ -207,7 +207,7 @@ func TestFormsOfferTheLargestCatalogue(t *testing.T) {
 			for i := first; i < min(first+100, tc.most); i++ {
 				rows = append(rows, map[string]any{"id": tc.prefix + "_01m7" + letters(22), "name": fmt.Sprintf("%s %04d", letters(20), i)})
 			}
-			return reply{http.StatusOK, map[string]any{"data": rows, "has_more": first+100 < tc.most, "next_cursor": strconv.Itoa(first + 100)}}
+			return response{http.StatusOK, map[string]any{"data": rows, "has_more": first+100 < tc.most, "next_cursor": strconv.Itoa(first + 100)}}
 		})
 	}
 	in := request{Method: http.MethodGet, Path: where + "bookings/new", Token: "owner"}

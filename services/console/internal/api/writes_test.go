@@ -113,9 +113,9 @@ func TestEditSendsChanges(t *testing.T) {
 		t.Run(tc.page+" "+tc.want, func(t *testing.T) {
 			t.Parallel()
 			p := newPlatform(t, options{})
-			p.answer("getUnit", func(c call) reply { return reply{http.StatusOK, exampleObject(t, "getUnit", hoursOnly)} })
-			p.answer("getQuote", func(c call) reply {
-				return reply{http.StatusOK, exampleObject(t, "getQuote", map[string]any{"status": "draft"})}
+			p.setResponse("getUnit", func(c call) response { return response{http.StatusOK, exampleObject(t, "getUnit", hoursOnly)} })
+			p.setResponse("getQuote", func(c call) response {
+				return response{http.StatusOK, exampleObject(t, "getQuote", map[string]any{"status": "draft"})}
 			})
 			name, _, _ := strings.Cut(tc.page, "/")
 			path := address("alpha", "test", "/"+name+"/:id/edit")
@@ -177,11 +177,11 @@ func TestEditLineItems(t *testing.T) {
 	}
 }
 
-// TestRefusedFormKeepsWhatWasTyped checks that a service's field error is next to its input, and that the input stays.
-func TestRefusedFormKeepsWhatWasTyped(t *testing.T) {
+// TestRefusedFormPreservesInput checks that a service's field error is next to its input, and that the input stays.
+func TestRefusedFormPreservesInput(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("createUnit", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {"Must be shorter, it is."}, "tenant": {"Has too many units, it has."}}))
+	p.setResponse("createUnit", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {"Must be shorter, it is."}, "tenant": {"Has too many units, it has."}}))
 	form := p.fill("owner", where+"units/new", url.Values{"name": {"Boat <1>"}, "description": {"A\r\nB"}, "opening_hours.mon": {"09:00-12:00"}, "opening_hours.always": nil})
 	w := p.post("owner", where+"units/new", form)
 	doc := parse(t, w.Body.String())
@@ -234,8 +234,8 @@ func TestUnreadableForms(t *testing.T) {
 func TestSlotTaken(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("createBooking", refusal(http.StatusConflict, "slot_unavailable", nil))
-	p.answer("updateBooking", refusal(http.StatusConflict, "slot_unavailable", nil))
+	p.setResponse("createBooking", refusal(http.StatusConflict, "slot_unavailable", nil))
+	p.setResponse("updateBooking", refusal(http.StatusConflict, "slot_unavailable", nil))
 	form := p.fill("owner", where+"bookings/new", url.Values{"customer_id": {"cu_01k00000000000000000000001"}, "unit_id": {"un_01k00000000000000000000001"}, "event_date": {"2027-03-01"}, "event_start_time": {"10:00"}, "event_end_time": {"11:00"}})
 	moved := where + "bookings/bk_01k00000000000000000000001/move"
 	for _, w := range []*struct {
@@ -248,8 +248,8 @@ func TestSlotTaken(t *testing.T) {
 		if got.Code != http.StatusConflict || !strings.Contains(says, "B-000009 09:00–11:00 (Grace Hopper)") {
 			t.Errorf("%s: %d: %s", w.path, got.Code, says)
 		}
-		asked := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "listCalendar" })
-		if asked < 0 || p.made()[asked].Query.Get("unit_ids") != w.form.Get("unit_id") || p.made()[asked].Query.Get("from") != "2027-03-01" {
+		i := slices.IndexFunc(p.recordedCalls(), func(c call) bool { return c.ID == "listCalendar" })
+		if i < 0 || p.recordedCalls()[i].Query.Get("unit_ids") != w.form.Get("unit_id") || p.recordedCalls()[i].Query.Get("from") != "2027-03-01" {
 			t.Errorf("%s asks for no calendar of the unit", w.path)
 		}
 	}
@@ -260,8 +260,8 @@ func TestSlotTaken(t *testing.T) {
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
-	p.answer("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 7})))
-	p.answer("updateBooking", refusal(http.StatusPreconditionFailed, "version_mismatch", nil))
+	p.setResponse("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 7})))
+	p.setResponse("updateBooking", refusal(http.StatusPreconditionFailed, "version_mismatch", nil))
 	path := address("alpha", "test", "/bookings/:id/edit")
 	form := p.fill("owner", path, url.Values{"notes": {"Mine"}, "version": {"1"}})
 	w := p.post("owner", path, form)
@@ -331,7 +331,7 @@ func TestCustomerByName(t *testing.T) {
 	for text, want := range map[string]string{"cu_01k00000000000000000000007 Ada Lovelace": "", "ada@example.com": "email", "Ada": "q"} {
 		p := newPlatform(t, options{})
 		one := exampleObject(t, "getCustomer", map[string]any{"id": "cu_01k00000000000000000000007"})
-		p.answer("listCustomers", object(map[string]any{"data": []any{one}, "has_more": false}))
+		p.setResponse("listCustomers", object(map[string]any{"data": []any{one}, "has_more": false}))
 		form := p.fill("owner", where+"bookings/new", url.Values{"customer_id": {text}, "event_date": {"2027-05-01"}})
 		if w := p.post("owner", where+"bookings/new", form); w.Code != http.StatusSeeOther {
 			t.Fatalf("%s: %d %s", text, w.Code, alerts(parse(t, w.Body.String())))
@@ -339,12 +339,12 @@ func TestCustomerByName(t *testing.T) {
 		if id := p.only(t).body(t)["customer_id"]; id != "cu_01k00000000000000000000007" {
 			t.Errorf("%s is %v", text, id)
 		}
-		for _, c := range p.made() {
+		for _, c := range p.recordedCalls() {
 			if c.ID == "listCustomers" && c.Query.Get(want) != text {
 				t.Errorf("%s is looked up by %v", text, c.Query)
 			}
 		}
-		p.answer("listCustomers", object(map[string]any{"data": []any{one, one}, "has_more": true}))
+		p.setResponse("listCustomers", object(map[string]any{"data": []any{one, one}, "has_more": true}))
 		p.forget()
 		if w := p.post("owner", where+"bookings/new", form); want != "" && (w.Code != http.StatusUnprocessableEntity || len(p.written()) != 0) {
 			t.Errorf("%s of two: %d", text, w.Code)
@@ -352,21 +352,21 @@ func TestCustomerByName(t *testing.T) {
 	}
 }
 
-// TestFormsKeepWhatListsHaveLost checks that a form keeps its selected values when the choices no longer contain them: a unit
+// TestFormsPreserveUnlistedChoices checks that a form keeps its selected values when the choices no longer contain them: a unit
 // that is not active, or a deleted package.
-func TestFormsKeepWhatListsHaveLost(t *testing.T) {
+func TestFormsPreserveUnlistedChoices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	for _, op := range []string{"listServices", "listUnits", "listPackages"} {
-		p.answer(op, object(map[string]any{"data": []any{}, "has_more": false}))
+		p.setResponse(op, object(map[string]any{"data": []any{}, "has_more": false}))
 	}
-	chosen := map[string]map[string]any{
+	selected := map[string]map[string]any{
 		"bookings": nil, "packages": {"unit_ids": []string{"un_01k00000000000000000000001", "un_01k00000000000000000000002"}}, "services": {"unit_ids": []string{"un_01k00000000000000000000001"}},
 		"units": {"service_ids": []string{"srv_01k00000000000000000000001"}}, "holiday-rules": {"applies_to": map[string]any{"package_ids": []string{"pkg_01k00000000000000000000001"}}},
 	}
-	for name, changed := range chosen {
+	for name, changed := range selected {
 		r := domain.ResourceNamed(name)
-		p.answer(r.Get, object(exampleObject(t, r.Get, changed)))
+		p.setResponse(r.Get, object(exampleObject(t, r.Get, changed)))
 		path := address("alpha", "test", "/"+name+"/:id/edit")
 		w := p.post("owner", path, p.fill("owner", path, nil))
 		if list := p.written(); w.Code != http.StatusSeeOther || len(list) != 0 {
@@ -378,9 +378,9 @@ func TestFormsKeepWhatListsHaveLost(t *testing.T) {
 	}
 }
 
-// TestKeysAskForThePassword checks that an operator who entered their password long ago must enter it again before they create or
+// TestKeysRequireThePassword checks that an operator who entered their password long ago must enter it again before they create or
 // revoke an API key, and that the secret is shown only once.
-func TestKeysAskForThePassword(t *testing.T) {
+func TestKeysRequireThePassword(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	form := url.Values{"name": {"Till"}, "scopes": {"read:bookings"}}
@@ -388,8 +388,8 @@ func TestKeysAskForThePassword(t *testing.T) {
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "svc_test_secret") || w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %s", w.Code, w.Header())
 	}
-	if made := p.written(); len(made) != 1 || string(made[0].Body) != `{"name":"Till","scopes":["read:bookings"]}` {
-		t.Errorf("%+v", made)
+	if written := p.written(); len(written) != 1 || string(written[0].Body) != `{"name":"Till","scopes":["read:bookings"]}` {
+		t.Errorf("%+v", written)
 	}
 	if w := p.get("owner", "/admin/alpha/test/keys"); strings.Contains(w.Body.String(), "svc_test_secret") {
 		t.Error("the secret is shown again")
@@ -404,7 +404,7 @@ func TestKeysAskForThePassword(t *testing.T) {
 			}
 		}
 	}
-	if made := p.written(); len(made) != 0 {
-		t.Errorf("%+v", made)
+	if written := p.written(); len(written) != 0 {
+		t.Errorf("%+v", written)
 	}
 }

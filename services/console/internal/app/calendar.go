@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	mostUnits = 2_000 // units on all pages of a calendar, which is the maximum number for a tenant
-	lanes     = 50    // units on one page of a calendar
-	mostRules = 200
-	nameBytes = 40 // of the names of units and holidays that a calendar shows
+	mostUnits    = 2_000 // units on all pages of a calendar, which is the maximum number for a tenant
+	unitsPerPage = 50    // units on one page of a calendar
+	mostRules    = 200
+	nameBytes    = 40 // of the names of units and holidays that a calendar shows
 )
 
 // CalendarQuery selects the content of a calendar.
@@ -30,7 +30,7 @@ type CalendarQuery struct {
 type Calendar struct {
 	Days      []time.Time
 	Holidays  []string // by day, "" for none
-	Lanes     []domain.Lane
+	Rows      []domain.CalendarRow
 	Units     int // on all pages
 	Pages     int
 	Truncated bool // there are more bookings than a calendar holds
@@ -46,9 +46,9 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 	for _, d := range out.Days {
 		out.Holidays = append(out.Holidays, domain.Short(domain.HolidayOn(rules, d), nameBytes))
 	}
-	out.Units, out.Pages = len(units), max(1, (len(units)+lanes-1)/lanes)
-	first := min(max(q.Page, 0)*lanes, len(units))
-	units = units[first:min(first+lanes, len(units))]
+	out.Units, out.Pages = len(units), max(1, (len(units)+unitsPerPage-1)/unitsPerPage)
+	first := min(max(q.Page, 0)*unitsPerPage, len(units))
+	units = units[first:min(first+unitsPerPage, len(units))]
 	query := url.Values{"from": {q.From.Format(time.DateOnly)}, "to": {q.To.Format(time.DateOnly)}}
 	if q.Service != "" {
 		query.Set("service_id", q.Service)
@@ -58,8 +58,8 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 		return out, err
 	}
 	out.Truncated = bookings.Truncated
-	out.Lanes = domain.Lanes(units, bookings.Data, out.Days, zone)
-	view.Compact(out.Lanes, q.Span)
+	out.Rows = domain.CalendarRows(units, bookings.Data, out.Days, zone)
+	view.Compact(out.Rows, q.Span)
 	return out, nil
 }
 
@@ -69,7 +69,7 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 		query.Set("service_id", service)
 	}
 	var rows []domain.Object
-	err = Together(
+	err = RunConcurrently(
 		func() (err error) { rows, err = a.All(ctx, "listUnits", query, mostUnits); return err },
 		func() (err error) {
 			rules, err = a.All(ctx, "listHolidayRules", url.Values{"active": {"true"}}, mostRules)

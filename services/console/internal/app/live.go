@@ -121,13 +121,13 @@ func (l *Live) read(ctx context.Context, f *feed, last *string) error {
 			return errors.Join(err, ctx.Err())
 		}
 		*last = e.LastEventID
-		l.tell(f, e.Type)
+		l.notify(f, e.Type)
 	}
 	return nil
 }
 
-// tell wakes the pages that may read the event. A page with a pending notification gets no second one.
-func (l *Live) tell(f *feed, eventType string) {
+// notify wakes the pages that may read the event. A page with a pending notification gets no second one.
+func (l *Live) notify(f *feed, eventType string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c, reads := range f.pages {

@@ -141,7 +141,7 @@ func (s *streams) page(tenant ids.Tenant, mode caller.Mode, scopes ...string) (c
 	return changes, end
 }
 
-func told(t *testing.T, changes <-chan struct{}) {
+func notified(t *testing.T, changes <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-changes:
@@ -150,7 +150,7 @@ func told(t *testing.T, changes <-chan struct{}) {
 	}
 }
 
-func (s *streams) untold(changes <-chan struct{}) {
+func (s *streams) notNotified(changes <-chan struct{}) {
 	s.t.Helper()
 	s.live.Open() // waits until all pages have been notified of the last event
 	select {
@@ -195,16 +195,16 @@ func TestOneStreamForAllPages(t *testing.T) {
 	}
 	first.send(t, "booking.created", "evt_1")
 	for _, c := range pages {
-		told(t, c)
+		notified(t, c)
 	}
-	s.untold(otherMode)
-	s.untold(otherTenant)
+	s.notNotified(otherMode)
+	s.notNotified(otherTenant)
 	for _, end := range ends[1:] {
 		end()
 		end() // a second call has no effect
 	}
 	first.send(t, "booking.created", "evt_2")
-	told(t, pages[0])
+	notified(t, pages[0])
 	if n := s.live.Open(); n != 3 {
 		t.Errorf("%d pages are open, want 3", n)
 	}
@@ -215,8 +215,8 @@ func TestOneStreamForAllPages(t *testing.T) {
 	}
 }
 
-// TestPagesAreToldOfTheirScopes checks that a page is notified only of events that its reader may read.
-func TestPagesAreToldOfTheirScopes(t *testing.T) {
+// TestPagesAreNotifiedByScope checks that a page is notified only of events that its reader may read.
+func TestPagesAreNotifiedByScope(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
 	tenant := ids.New[ids.TenantPrefix]()
@@ -225,13 +225,13 @@ func TestPagesAreToldOfTheirScopes(t *testing.T) {
 	nothing, _ := s.page(tenant, caller.Test)
 	u := s.opened(1)[0]
 	u.send(t, "lead.created", "evt_1")
-	told(t, leads)
-	s.untold(bookings)
+	notified(t, leads)
+	s.notNotified(bookings)
 	u.send(t, "unknown.type", "evt_2")
 	u.send(t, "booking.created", "evt_3")
-	told(t, bookings)
-	s.untold(leads)
-	s.untold(nothing)
+	notified(t, bookings)
+	s.notNotified(leads)
+	s.notNotified(nothing)
 }
 
 // TestPagesAreBounded checks that a process updates at most the allowed number of pages, and that closing one makes room.
@@ -253,26 +253,26 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestStreamGoesOnWhereItBrokeOff checks that an interrupted stream is reopened after the last event that arrived.
-func TestStreamGoesOnWhereItBrokeOff(t *testing.T) {
+// TestStreamResumesAfterDisconnect checks that an interrupted stream is reopened after the last event that arrived.
+func TestStreamResumesAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
 	page, _ := s.page(ids.New[ids.TenantPrefix](), caller.Test, "read:bookings")
 	first := s.opened(1)[0]
 	first.send(t, "lead.created", "evt_1") // an event that no page reads counts too
 	first.send(t, "booking.created", "evt_2")
-	told(t, page)
+	notified(t, page)
 	close(first.events)
 	second := s.opened(2)[1]
 	if second.last != "evt_2" {
 		t.Errorf("it goes on after %q", second.last)
 	}
 	second.send(t, "booking.updated", "evt_3")
-	told(t, page)
+	notified(t, page)
 }
 
-// TestASlowPageBlocksNobody checks that a page that does not read gets one notification and does not delay the others.
-func TestASlowPageBlocksNobody(t *testing.T) {
+// TestSlowPageDoesNotBlockOthers checks that a page that does not read gets one notification and does not delay the others.
+func TestSlowPageDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
 	tenant := ids.New[ids.TenantPrefix]()
@@ -281,14 +281,14 @@ func TestASlowPageBlocksNobody(t *testing.T) {
 	u := s.opened(1)[0]
 	for i := range 200 {
 		u.send(t, "booking.created", fmt.Sprintf("evt_%d", i))
-		told(t, quick)
+		notified(t, quick)
 	}
-	told(t, slow)
-	s.untold(slow)
+	notified(t, slow)
+	s.notNotified(slow)
 }
 
-// TestPagesComeAndGo checks that pages that open and close in parallel leave no stream behind.
-func TestPagesComeAndGo(t *testing.T) {
+// TestPagesOpenAndCloseConcurrently checks that pages that open and close in parallel leave no stream behind.
+func TestPagesOpenAndCloseConcurrently(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 1000)
 	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	namesKept = 20_000 // names that this process caches
-	namesAge  = 30 * time.Second
-	namesMost = 60 // that one page looks up
-	atOnce    = 8  // parallel look-ups of a page
+	namesCached = 20_000 // names that this process caches
+	namesAge    = 30 * time.Second
+	namesMost   = 60 // that one page looks up
+	atOnce      = 8  // parallel look-ups of a page
 )
 
 // Names caches the names of resources, so that a list shows names in place of ids.
@@ -32,7 +32,7 @@ type nameKey struct{ tenant, mode, id string }
 // NewNames creates an empty cache.
 func NewNames(s *peers.Services) *Names {
 	return &Names{services: s, cache: otter.Must(&otter.Options[nameKey, string]{
-		MaximumSize: namesKept, ExpiryCalculator: otter.ExpiryWriting[nameKey, string](namesAge),
+		MaximumSize: namesCached, ExpiryCalculator: otter.ExpiryWriting[nameKey, string](namesAge),
 	})}
 }
 
@@ -41,10 +41,10 @@ func keyOf(c caller.Caller, id string) nameKey {
 }
 
 // Of returns the names of ids. An id that cannot be looked up is omitted: the page shows the id.
-func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
+func (n *Names) Of(ctx context.Context, ids []string) map[string]string {
 	who := caller.FromContext(ctx)
-	out, asks := map[string]string{}, map[string]domain.Request{}
-	for _, id := range wanted {
+	out, requests := map[string]string{}, map[string]domain.Request{}
+	for _, id := range ids {
 		r := domain.ResourceOf(id)
 		if r == nil || !r.HasPage() || n.operation(r).Allowed(ctx) != nil {
 			continue
@@ -52,19 +52,19 @@ func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 		if name, ok := n.cache.GetIfPresent(keyOf(who, id)); ok {
 			out[id] = name
 		} else if r.Whole { // one call returns all of them
-			asks[r.Name] = domain.Request{Operation: r.List}
-		} else if len(asks) < namesMost {
-			asks[id] = domain.Request{Operation: r.Get, Params: []string{id}}
+			requests[r.Name] = domain.Request{Operation: r.List}
+		} else if len(requests) < namesMost {
+			requests[id] = domain.Request{Operation: r.Get, Params: []string{id}}
 		}
 	}
 	var mu sync.Mutex
 	places := make(chan struct{}, atOnce)
-	looks := make([]func() error, 0, len(asks))
-	for _, ask := range asks {
+	looks := make([]func() error, 0, len(requests))
+	for _, req := range requests {
 		looks = append(looks, func() error {
 			places <- struct{}{}
 			defer func() { <-places }()
-			found := n.look(ctx, ask)
+			found := n.look(ctx, req)
 			mu.Lock()
 			defer mu.Unlock()
 			for id, name := range found {
@@ -74,13 +74,13 @@ func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 			return nil
 		})
 	}
-	_ = Together(looks...) // names that are not found are omitted
+	_ = RunConcurrently(looks...) // names that are not found are omitted
 	return out
 }
 
 // look makes a call and returns the names of the resources in its response, by id.
-func (n *Names) look(ctx context.Context, ask domain.Request) map[string]string {
-	raw, err := n.services.Call(ctx, ask)
+func (n *Names) look(ctx context.Context, req domain.Request) map[string]string {
+	raw, err := n.services.Call(ctx, req)
 	if err != nil {
 		return nil
 	}
@@ -89,14 +89,14 @@ func (n *Names) look(ctx context.Context, ask domain.Request) map[string]string 
 		return nil
 	}
 	all := one.Objects("data")
-	if len(ask.Params) > 0 {
+	if len(req.Params) > 0 {
 		all = []domain.Object{one}
 	}
 	out := map[string]string{}
 	for _, o := range all {
 		id := o.Text("id")
-		if len(ask.Params) > 0 {
-			id = ask.Params[0]
+		if len(req.Params) > 0 {
+			id = req.Params[0]
 		}
 		if r := domain.ResourceOf(id); r != nil {
 			out[id] = r.TitleOf(o)

@@ -36,7 +36,7 @@ func (a *App) Timeline(ctx context.Context, ids []string, events bool, most int)
 			return err
 		})
 	}
-	if err := Together(calls...); err != nil {
+	if err := RunConcurrently(calls...); err != nil {
 		return nil, err
 	}
 	var out []Line

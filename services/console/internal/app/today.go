@@ -52,7 +52,7 @@ func (a *App) Today(ctx context.Context, now time.Time) (out Today, err error) {
 			return err
 		}
 	}
-	err = Together(calls...)
+	err = RunConcurrently(calls...)
 	for i, p := range parts {
 		if away[i] {
 			out.Away = append(out.Away, p.name)
@@ -174,7 +174,7 @@ func (a *App) Search(ctx context.Context, q string) (found map[string][]domain.O
 			return err
 		}
 	}
-	err = Together(calls...)
+	err = RunConcurrently(calls...)
 	for i, p := range parts {
 		if len(rows[i]) > 0 {
 			found[p.resource] = rows[i]

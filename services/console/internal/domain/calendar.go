@@ -79,8 +79,8 @@ type Slot struct {
 	First         bool   // the first day of the booking: only there it can be moved
 }
 
-// Lane is a unit with its bookings on each day of a calendar.
-type Lane struct {
+// CalendarRow is a unit with its bookings on each day of a calendar.
+type CalendarRow struct {
 	UnitID, Name, Status string
 	Days                 [][]Slot
 	More                 []int            // for each day, the bookings that are left out
@@ -93,16 +93,16 @@ type Unit struct {
 	Hours            Object // by weekday; nil: always open
 }
 
-// Lanes places bookings on the units and days of a calendar. Bookings without a unit have a separate lane at the front, if there
+// CalendarRows places bookings on the units and days of a calendar. Bookings without a unit have a separate lane at the front, if there
 // are any.
-func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *time.Location) []Lane {
-	lanes := make([]Lane, len(units)+1)
+func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zone *time.Location) []CalendarRow {
+	rows := make([]CalendarRow, len(units)+1)
 	at := map[string]int{}
 	for i, u := range units {
-		lanes[i+1] = Lane{UnitID: u.ID, Name: u.Name, Status: u.Status, Days: make([][]Slot, len(days)), More: make([]int, len(days)), Open: u.open(days)}
+		rows[i+1] = CalendarRow{UnitID: u.ID, Name: u.Name, Status: u.Status, Days: make([][]Slot, len(days)), More: make([]int, len(days)), Open: u.open(days)}
 		at[u.ID] = i + 1
 	}
-	lanes[0].Days, lanes[0].More, lanes[0].Open = make([][]Slot, len(days)), make([]int, len(days)), Unit{}.open(days)
+	rows[0].Days, rows[0].More, rows[0].Open = make([][]Slot, len(days)), make([]int, len(days)), Unit{}.open(days)
 	for _, b := range bookings {
 		i := 0
 		if b.UnitID != nil {
@@ -111,24 +111,24 @@ func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *tim
 				continue
 			}
 		}
-		lanes[i].place(b, days, zone)
+		rows[i].place(b, days, zone)
 	}
-	for _, l := range lanes {
+	for _, l := range rows {
 		for _, slots := range l.Days {
 			slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Column, b.Column) })
 		}
 	}
-	if !slices.ContainsFunc(lanes[0].Days, func(s []Slot) bool { return len(s) > 0 }) {
-		return lanes[1:]
+	if !slices.ContainsFunc(rows[0].Days, func(s []Slot) bool { return len(s) > 0 }) {
+		return rows[1:]
 	}
-	return lanes
+	return rows
 }
 
 // NameShown is how many bytes of a customer's name a calendar shows.
 const NameShown = 20
 
-// Called returns a calendar's label for a booking: the customer's name, else its number.
-func (b CalendarBooking) Called() string {
+// Label returns a calendar's label for a booking: the customer's name, else its number.
+func (b CalendarBooking) Label() string {
 	if b.CustomerName == nil {
 		return b.Number
 	}
@@ -144,7 +144,7 @@ func Short(s string, most int) string {
 }
 
 // place adds a booking to each day that it touches.
-func (l *Lane) place(b CalendarBooking, days []time.Time, zone *time.Location) {
+func (l *CalendarRow) place(b CalendarBooking, days []time.Time, zone *time.Location) {
 	if len(days) == 0 {
 		return
 	}
@@ -230,7 +230,7 @@ func minutes(v any) int {
 }
 
 // AnyOpen reports whether a unit is open at all on a day of the lane.
-func (l Lane) AnyOpen(day int) bool { return slices.Contains(l.Open[day][:], true) }
+func (l CalendarRow) AnyOpen(day int) bool { return slices.Contains(l.Open[day][:], true) }
 
 // Days returns the days from the first to the last.
 func Days(from, to time.Time) []time.Time {

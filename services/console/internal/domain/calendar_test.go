@@ -108,7 +108,7 @@ var places = []struct {
 	{"the whole day of 25 hours", "America/New_York", "2027-11-07", "2027-11-07T04:00:00Z", "2027-11-08T05:00:00Z", "2027-11-07", "", []part{{0, 96, "", true}, {}}},
 }
 
-func TestLanesPlaceBookings(t *testing.T) {
+func TestCalendarRowsPlaceBookings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range places {
 		t.Run(tc.name, func(t *testing.T) {
@@ -125,13 +125,13 @@ func TestLanesPlaceBookings(t *testing.T) {
 			}
 			from := date(t, tc.first)
 			days := domain.Days(from, from.AddDate(0, 0, len(tc.want)-1))
-			lanes := domain.Lanes([]domain.Unit{{ID: unit}}, []domain.CalendarBooking{b}, days, zone(t, tc.zone))
-			if len(lanes) != 1 {
-				t.Fatalf("%d lanes", len(lanes))
+			rows := domain.CalendarRows([]domain.Unit{{ID: unit}}, []domain.CalendarBooking{b}, days, zone(t, tc.zone))
+			if len(rows) != 1 {
+				t.Fatalf("%d lanes", len(rows))
 			}
 			for i, want := range tc.want {
 				var got part
-				if slots := lanes[0].Days[i]; len(slots) == 1 {
+				if slots := rows[0].Days[i]; len(slots) == 1 {
 					got = part{slots[0].Column, slots[0].Width, slots[0].Start, slots[0].First}
 				} else if len(slots) > 1 {
 					t.Errorf("day %d: %d slots", i, len(slots))
@@ -144,14 +144,14 @@ func TestLanesPlaceBookings(t *testing.T) {
 	}
 }
 
-// TestLanesOfUnits checks that bookings without a unit have a lane at the front, that bookings of a hidden unit have none, and
+// TestCalendarRowsOfUnits checks that bookings without a unit have a lane at the front, that bookings of a hidden unit have none, and
 // that the bookings of a day are in the order of their start.
-func TestLanesOfUnits(t *testing.T) {
+func TestCalendarRowsOfUnits(t *testing.T) {
 	t.Parallel()
 	one, hidden := "un_1", "un_9"
 	at := func(hour int) *time.Time { return new(time.Date(2027, 3, 1, hour, 0, 0, 0, time.UTC)) }
 	days := domain.Days(date(t, "2027-03-01"), date(t, "2027-03-01"))
-	lanes := domain.Lanes([]domain.Unit{{ID: "un_1", Name: "One"}, {ID: "un_2", Name: "Two"}}, []domain.CalendarBooking{
+	rows := domain.CalendarRows([]domain.Unit{{ID: "un_1", Name: "One"}, {ID: "un_2", Name: "Two"}}, []domain.CalendarBooking{
 		{ID: "late", UnitID: &one, StartsAt: at(15), EndsAt: at(16)},
 		{ID: "early", UnitID: &one, StartsAt: at(9), EndsAt: at(10)},
 		{ID: "hidden", UnitID: &hidden, StartsAt: at(9), EndsAt: at(10)},
@@ -162,7 +162,7 @@ func TestLanesOfUnits(t *testing.T) {
 		{ID: "after", UnitID: &one, EventLocalDate: "2027-03-02"},
 	}, days, time.UTC)
 	var got string
-	for _, l := range lanes {
+	for _, l := range rows {
 		got += l.UnitID + ":"
 		for _, s := range l.Days[0] {
 			got += " " + s.ID
@@ -210,7 +210,7 @@ func TestOpenHours(t *testing.T) {
 		if err := json.Unmarshal([]byte(tc.hours), &u.Hours); err != nil {
 			t.Fatal(err)
 		}
-		l := domain.Lanes([]domain.Unit{u}, nil, []time.Time{date(t, tc.day)}, time.UTC)[0]
+		l := domain.CalendarRows([]domain.Unit{u}, nil, []time.Time{date(t, tc.day)}, time.UTC)[0]
 		for _, q := range tc.open {
 			if !l.Open[0][q] {
 				t.Errorf("%s: shut at quarter %d", tc.name, q)

@@ -503,8 +503,8 @@ func showHours(form url.Values, name string, o Object) {
 	}
 }
 
-// Chosen returns the kind of resource that a field of ids refers to: unit for unit_id and unit_ids; "" for other fields.
-func Chosen(field string) string {
+// ResourceKind returns the kind of resource that a field of ids refers to: unit for unit_id and unit_ids; "" for other fields.
+func ResourceKind(field string) string {
 	for _, ending := range []string{"_ids", "_id"} {
 		if kind, ok := strings.CutSuffix(field, ending); ok {
 			return kind

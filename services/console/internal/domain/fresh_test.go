@@ -6,9 +6,9 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// TestCredentialsAndSettingsAskForThePassword checks that all creates, changes, and deletions of developers and settings require
+// TestCredentialsAndSettingsRequireThePassword checks that all creates, changes, and deletions of developers and settings require
 // the password again. A test delivery does not.
-func TestCredentialsAndSettingsAskForThePassword(t *testing.T) {
+func TestCredentialsAndSettingsRequireThePassword(t *testing.T) {
 	t.Parallel()
 	harmless := map[string]bool{"endpoints test": true}
 	for _, r := range domain.Resources {

@@ -54,7 +54,7 @@ func completed(table []Resource, of map[string]proto.Fields) []Resource {
 			shown = append(shown, s.Fields...)
 		}
 		r.Sections = slices.Clone(r.Sections)
-		r.Sections[0].Fields = r.with(r.Sections[0].Fields, shown, of[r.Get].Answer)
+		r.Sections[0].Fields = r.with(r.Sections[0].Fields, shown, of[r.Get].Response)
 	}
 	return out
 }

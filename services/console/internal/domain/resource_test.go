@@ -13,7 +13,7 @@ func TestFieldsOfTheContractAppear(t *testing.T) {
 	t.Parallel()
 	body := []string{"name", "description", "service_ids", "status", "capacity", "opening_hours"}
 	contract := map[string]proto.Fields{
-		"get": {Answer: slices.Concat([]string{"id", "object"}, body, []string{"mode", "version", "created_at", "updated_at"})}, "create": {Body: body}, "update": {Body: body},
+		"get": {Response: slices.Concat([]string{"id", "object"}, body, []string{"mode", "version", "created_at", "updated_at"})}, "create": {Body: body}, "update": {Body: body},
 	}
 	r := completed([]Resource{{
 		Get: "get", Create: "create", Update: "update", Except: []string{"status", "opening_hours"},
@@ -40,7 +40,7 @@ func TestFieldsOfTheContractAppear(t *testing.T) {
 func TestExceptionsAreFieldsOfTheContract(t *testing.T) {
 	t.Parallel()
 	for _, r := range Resources {
-		known := slices.Concat(proto.OperationFields[r.Get].Answer, proto.OperationFields[r.Create].Body, proto.OperationFields[r.Update].Body)
+		known := slices.Concat(proto.OperationFields[r.Get].Response, proto.OperationFields[r.Create].Body, proto.OperationFields[r.Update].Body)
 		for _, name := range r.Except {
 			if !slices.Contains(known, name) {
 				t.Errorf("%s: the contract has no %s", r.Name, name)

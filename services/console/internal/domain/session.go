@@ -86,11 +86,11 @@ func (w Workspace) Has(scopes []string) bool {
 
 // Can reports whether the role may make a call.
 func (w Workspace) Can(op *Operation) bool {
-	return op != nil && w.Has(op.Scopes) && (op.Permission == "" || w.May(op.Permission))
+	return op != nil && w.Has(op.Scopes) && (op.Permission == "" || w.HasPermission(op.Permission))
 }
 
-// May reports whether the role has a permission.
-func (w Workspace) May(permission string) bool {
+// HasPermission reports whether the role has a permission.
+func (w Workspace) HasPermission(permission string) bool {
 	return slices.Contains(w.Tenant.Permissions, permission)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"holdfast.dev/libs/words"
+	"holdfast.dev/libs/locale"
 )
 
 // message is a form of the API's messages about an invalid value. The English texts contain them, with names in place of the
@@ -25,7 +25,7 @@ var patterns = sync.OnceValue(func() []message {
 	raw, err := locales.ReadFile("locales/" + standard.String() + ".json")
 	texts := map[string]json.RawMessage{}
 	if err != nil || json.Unmarshal(raw, &texts) != nil {
-		return nil // NewWords reports the error of the file
+		return nil // NewMessages reports the error of the file
 	}
 	var out []message
 	for id, raw := range texts {
@@ -48,7 +48,7 @@ var patterns = sync.OnceValue(func() []message {
 })
 
 // Translate returns the API's message about an invalid value in another language. A message without a text is returned unchanged.
-func Translate(t words.Text, said string) string {
+func Translate(t locale.Text, said string) string {
 	if t.Lang == standard.String() {
 		return said
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/a-h/templ"
 	"golang.org/x/text/language"
 
-	"holdfast.dev/libs/words"
+	"holdfast.dev/libs/locale"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/view"
@@ -26,8 +26,8 @@ var locales embed.FS
 // standard is the language of the API, and the default.
 var standard = language.English
 
-// NewWords reads the embedded texts: each file is a language.
-func NewWords() (*words.Words, error) { return words.New(locales, standard) }
+// NewMessages reads the embedded texts: each file is a language.
+func NewMessages() (*locale.Messages, error) { return locale.New(locales, standard) }
 
 //go:embed all:assets console.js
 var files embed.FS

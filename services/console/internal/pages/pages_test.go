@@ -125,7 +125,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 		}
 		maps.Copy(byID, internal)
 	}
-	words := func(f forms.Field) {
+	addEnum := func(f forms.Field) {
 		if len(f.Enum) > 0 && strings.Contains(f.Enum[len(f.Enum)-1], ".") { // types of events are shown as they are
 			return
 		}
@@ -158,17 +158,17 @@ func resources(t *testing.T, add func(ids ...string)) {
 		for _, name := range fields {
 			add("field_" + name)
 			for _, op := range []string{r.List, r.Create, r.Update} {
-				words(byID[op].Field(name))
+				addEnum(byID[op].Field(name))
 				if p := byID[op].Param(name); p.Items != nil {
-					words(*p.Items)
+					addEnum(*p.Items)
 				} else {
-					words(p)
+					addEnum(p)
 				}
 			}
 		}
 		for _, a := range r.Actions {
 			for _, name := range a.Fields {
-				words(byID[a.Operation].Field(name))
+				addEnum(byID[a.Operation].Field(name))
 			}
 		}
 	}
@@ -181,7 +181,7 @@ var placeholder = regexp.MustCompile(`{{\.\w+}}`)
 
 func languages(t *testing.T) []string {
 	t.Helper()
-	w, err := NewWords()
+	w, err := NewMessages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestTextsOfAllLanguages(t *testing.T) {
 // without a German form stays.
 func TestTranslate(t *testing.T) {
 	t.Parallel()
-	w, err := NewWords()
+	w, err := NewMessages()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 func clock(hour int) string { return fmt.Sprintf("%02d:00", hour) }
 
 // openHour reports whether a unit is open at any time of an hour.
-func openHour(l domain.Lane, hour int) bool {
+func openHour(l domain.CalendarRow, hour int) bool {
 	for q := hour * 4; q < hour*4+4; q++ {
 		if l.Open[0][q] {
 			return true
@@ -25,7 +25,7 @@ func openHour(l domain.Lane, hour int) bool {
 }
 
 // newAt returns the address of the form for a booking of a unit at a time.
-func newAt(f Frame, l domain.Lane, day time.Time, start string) templ.SafeURL {
+func newAt(f Frame, l domain.CalendarRow, day time.Time, start string) templ.SafeURL {
 	q := url.Values{"event_date": {day.Format(time.DateOnly)}}
 	if l.UnitID != "" {
 		q.Set("unit_id", l.UnitID)
@@ -37,7 +37,7 @@ func newAt(f Frame, l domain.Lane, day time.Time, start string) templ.SafeURL {
 }
 
 // ofDay returns the address of the list of the bookings of a unit on a day.
-func ofDay(f Frame, l domain.Lane, day time.Time) templ.SafeURL {
+func ofDay(f Frame, l domain.CalendarRow, day time.Time) templ.SafeURL {
 	q := url.Values{"event_date_from": {day.Format(time.DateOnly)}, "event_date_to": {day.Format(time.DateOnly)}}
 	if l.UnitID != "" {
 		q.Set("unit_id", l.UnitID)
@@ -58,7 +58,7 @@ func slotTitle(f Frame, s domain.Slot) string {
 		parts = append(parts, *s.EventStartTime+"–"+*s.EventEndTime)
 	}
 	if s.CustomerName != nil {
-		parts = append(parts, s.Called())
+		parts = append(parts, s.Label())
 	}
 	return strings.Join(parts, ", ")
 }

@@ -19,31 +19,31 @@ func budgetOf(span domain.Span) budget {
 
 // Compact omits bookings of units that have many on a day, the later ones first and the same number on each day, so that the page
 // stays below 150 KB. The first booking of each day stays.
-func Compact(lanes []domain.Lane, span domain.Span) {
+func Compact(rows []domain.CalendarRow, span domain.Span) {
 	room := budgetOf(span)
 	most := 1
-	for _, l := range lanes {
+	for _, l := range rows {
 		for _, slots := range l.Days {
 			most = max(most, len(slots))
 		}
 	}
-	kept := 1 + sort.Search(most-1, func(n int) bool { return room.taken(lanes, n+2) > room.all })
-	for _, l := range lanes {
+	shown := 1 + sort.Search(most-1, func(n int) bool { return room.taken(rows, n+2) > room.all })
+	for _, l := range rows {
 		for i, slots := range l.Days {
-			if l.More[i] = max(0, len(slots)-kept); l.More[i] > 0 {
-				l.Days[i] = slots[:kept]
+			if l.More[i] = max(0, len(slots)-shown); l.More[i] > 0 {
+				l.Days[i] = slots[:shown]
 			}
 		}
 	}
 }
 
 // taken returns the approximate number of bytes of a page that shows that many bookings of each day and unit.
-func (b budget) taken(lanes []domain.Lane, kept int) int {
+func (b budget) taken(rows []domain.CalendarRow, shown int) int {
 	sum := 0
-	for _, l := range lanes {
+	for _, l := range rows {
 		for _, slots := range l.Days {
-			for _, s := range slots[:min(kept, len(slots))] {
-				sum += b.each + compressed(s.Called())
+			for _, s := range slots[:min(shown, len(slots))] {
+				sum += b.each + compressed(s.Label())
 			}
 		}
 	}

@@ -13,21 +13,21 @@ import (
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	name := "Ada"
-	lanesOf := func(counts ...int) []domain.Lane {
-		lanes := make([]domain.Lane, len(counts))
+	rowsOf := func(counts ...int) []domain.CalendarRow {
+		rows := make([]domain.CalendarRow, len(counts))
 		for i, n := range counts {
-			lanes[i].Days, lanes[i].More = [][]domain.Slot{make([]domain.Slot, n)}, []int{0}
+			rows[i].Days, rows[i].More = [][]domain.Slot{make([]domain.Slot, n)}, []int{0}
 			for k := range n {
-				lanes[i].Days[0][k] = domain.Slot{Column: k, CalendarBooking: domain.CalendarBooking{CustomerName: &name}}
+				rows[i].Days[0][k] = domain.Slot{Column: k, CalendarBooking: domain.CalendarBooking{CustomerName: &name}}
 			}
 		}
-		return lanes
+		return rows
 	}
-	many := func(lanes, each int) []int { return slices.Repeat([]int{each}, lanes) }
+	many := func(rows, each int) []int { return slices.Repeat([]int{each}, rows) }
 	for name, tc := range map[string]struct {
 		span   domain.Span
 		counts []int
-		kept   int // of each
+		shown  int // of each
 	}{
 		"nothing":             {domain.WeekSpan, []int{0, 0}, 1},
 		"all fit":             {domain.WeekSpan, []int{3, 900, 0}, 900},
@@ -37,10 +37,10 @@ func TestCompact(t *testing.T) {
 		"never none":          {domain.MonthSpan, many(9000, 2), 1},
 		"one with very many":  {domain.MonthSpan, append(many(1000, 1), 9000), 2914},
 	} {
-		lanes := lanesOf(tc.counts...)
-		view.Compact(lanes, tc.span)
-		for i, l := range lanes {
-			want := min(tc.counts[i], tc.kept)
+		rows := rowsOf(tc.counts...)
+		view.Compact(rows, tc.span)
+		for i, l := range rows {
+			want := min(tc.counts[i], tc.shown)
 			if got := len(l.Days[0]); got != want || l.More[0] != tc.counts[i]-want {
 				t.Errorf("%s: lane %d shows %d and %d more, want %d of %d", name, i, got, l.More[0], want, tc.counts[i])
 				break

@@ -8,15 +8,15 @@ import (
 
 	"github.com/bojanz/currency"
 
+	"holdfast.dev/libs/locale"
 	"holdfast.dev/libs/money"
-	"holdfast.dev/libs/words"
 
 	"holdfast.dev/services/console/internal/domain"
 )
 
 // Format writes values in a language and a time zone.
 type Format struct {
-	words.Text
+	locale.Text
 
 	Zone *time.Location
 }

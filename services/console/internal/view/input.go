@@ -19,7 +19,7 @@ type Input struct {
 	Label    string
 	Kind     domain.Input
 	Value    string
-	Chosen   []string
+	Selected []string
 	Options  []Option
 	Required bool
 	MaxLen   int
@@ -45,7 +45,7 @@ func (f Format) Inputs(fields []forms.Field, form url.Values, choices Choices) [
 func (f Format) input(field forms.Field, name string, form url.Values, choices Choices) Input {
 	in := Input{
 		Name: name, Label: f.Label(field.Name), Kind: domain.InputOf(field), Value: form.Get(name), Required: field.Required, MaxLen: field.MaxLen,
-		Chosen: form[name],
+		Selected: form[name],
 	}
 	if hint, ok := f.Find("hint_" + field.Name); ok {
 		in.Hint = hint
@@ -61,8 +61,8 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	case domain.ChoiceInput:
 		in.Options = f.options(field, choices)
 	case domain.ChoicesInput:
-		if in.Options = choices[domain.Chosen(field.Name)]; in.Options == nil && field.Items != nil {
-			in.Options = f.words(field.Items.Enum)
+		if in.Options = choices[domain.ResourceKind(field.Name)]; in.Options == nil && field.Items != nil {
+			in.Options = f.enumOptions(field.Items.Enum)
 		}
 	case domain.HoursInput:
 		in.Value = form.Get(name + ".always")
@@ -72,7 +72,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	case domain.AppliesInput:
 		in.Options = []Option{{"all", f.T("applies_all")}, {"service_ids", f.T("applies_services")}, {"package_ids", f.T("applies_packages")}}
 		for _, kind := range []string{"service_ids", "package_ids"} {
-			in.Inner = append(in.Inner, Input{Name: name + "." + kind, Label: f.Label(kind), Kind: domain.ChoicesInput, Options: choices[domain.Chosen(kind)], Chosen: form[name+"."+kind]})
+			in.Inner = append(in.Inner, Input{Name: name + "." + kind, Label: f.Label(kind), Kind: domain.ChoicesInput, Options: choices[domain.ResourceKind(kind)], Selected: form[name+"."+kind]})
 		}
 	case domain.LinesInput:
 		f.lines(&in, field, form)
@@ -83,9 +83,9 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 
 // options returns the choices of a field: resources, or the values of an enumeration.
 func (f Format) options(field forms.Field, choices Choices) []Option {
-	list := choices[domain.Chosen(field.Name)]
+	list := choices[domain.ResourceKind(field.Name)]
 	if list == nil {
-		list = f.words(field.Enum)
+		list = f.enumOptions(field.Enum)
 	}
 	if !field.Required || list == nil {
 		list = append([]Option{{"", f.T("none")}}, list...)
@@ -93,7 +93,7 @@ func (f Format) options(field forms.Field, choices Choices) []Option {
 	return list
 }
 
-func (f Format) words(enum []string) []Option {
+func (f Format) enumOptions(enum []string) []Option {
 	out := make([]Option, 0, len(enum))
 	for _, one := range enum {
 		if one != "canceled" || !slices.Contains(enum, "cancelled") { // a second spelling

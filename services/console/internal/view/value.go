@@ -51,7 +51,7 @@ type Values struct {
 	Format
 
 	Path   func(page string) string
-	Called func(id string) string
+	NameOf func(id string) string
 }
 
 // tones are the tones of statuses; all others are calm.
@@ -165,8 +165,8 @@ func (v Values) link(out *Value, o domain.Object, name, id string) {
 	out.Kind, out.Href = Link, v.Path(r.Name+"/"+id)
 	if inner := o.Object(strings.TrimSuffix(name, "_id")); inner != nil {
 		out.Text = r.TitleOf(inner)
-	} else if called := v.Called(id); called != "" && name != "id" {
-		out.Text = called
+	} else if title := v.NameOf(id); title != "" && name != "id" {
+		out.Text = title
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // lose ends the booking of a quote in a state while its accept is under way.
 func (w *world) lose(status string) domain.Booking {
 	w.T.Helper()
-	b := w.bookings.Made()[0]
+	b := w.bookings.Created()[0]
 	b.Status = status
 	return w.bookings.ChangeBooking(b)
 }

@@ -39,15 +39,15 @@ func TestACompletedAcceptNamesItsCaller(t *testing.T) {
 	w.bookings.After = left
 	w.onQuote(named(ctx, "key_accepts"), id, "accept").is(503)
 	w.bookings.After = nil
-	var asked caller.Caller
-	w.bookings.Before = func(ctx context.Context, _ string) error { asked = caller.FromContext(ctx); return nil }
+	var signer caller.Caller
+	w.bookings.Before = func(ctx context.Context, _ string) error { signer = caller.FromContext(ctx); return nil }
 	w.resumeAccepts(time.Minute)
 	want := []string{"invoice.created key_accepts", "quote.accepted key_accepts"}
 	if got := w.actors(n); !slices.Equal(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
-	if asked.Actor() != "key_accepts" || asked.Credential != "svc:customers" {
-		t.Errorf("bookings was asked by %+v", asked)
+	if signer.Actor() != "key_accepts" || signer.Credential != "svc:customers" {
+		t.Errorf("bookings was asked by %+v", signer)
 	}
 }
 
@@ -69,9 +69,9 @@ func TestACompletedConversionNamesItsCaller(t *testing.T) {
 			w.bookings.After = left
 			w.do(named(ctx, "key_converts"), "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503)
 			w.bookings.After = nil
-			var asked caller.Caller
+			var signer caller.Caller
 			w.bookings.Before = func(ctx context.Context, _ string) error {
-				if asked = caller.FromContext(ctx); tc.refused {
+				if signer = caller.FromContext(ctx); tc.refused {
 					return apperr.New(apperr.Conflict, "slot_unavailable", "Taken.")
 				}
 				return nil
@@ -80,11 +80,11 @@ func TestACompletedConversionNamesItsCaller(t *testing.T) {
 			if got := w.actors(n); !slices.Equal(got, tc.want) {
 				t.Errorf("events %v, want %v", got, tc.want)
 			}
-			if asked.Actor() != "key_converts" {
-				t.Errorf("bookings was asked by %+v", asked)
+			if signer.Actor() != "key_converts" {
+				t.Errorf("bookings was asked by %+v", signer)
 			}
-			if kept := w.Count(`select count(*) from leads where converting_actor <> ''`); kept != 0 {
-				t.Errorf("%d leads keep a caller", kept)
+			if remaining := w.Count(`select count(*) from leads where converting_actor <> ''`); remaining != 0 {
+				t.Errorf("%d leads keep a caller", remaining)
 			}
 		})
 	}

@@ -19,17 +19,17 @@ import (
 
 // API holds what the handlers use.
 type API struct {
-	DB        *pg.DB
-	Answers   *idemstore.Store
-	Customers *app.Customers
-	Quotes    *app.Quotes
-	Leads     *app.Leads
-	Invoices  *app.Invoices
-	Tenants   app.TenantService
-	Exports   *app.Exports
-	Pages     *page.Codec
-	Server    *httpx.Server
-	Now       func() time.Time // real time
+	DB          *pg.DB
+	Idempotency *idemstore.Store
+	Customers   *app.Customers
+	Quotes      *app.Quotes
+	Leads       *app.Leads
+	Invoices    *app.Invoices
+	Tenants     app.TenantService
+	Exports     *app.Exports
+	Pages       *page.Codec
+	Server      *httpx.Server
+	Now         func() time.Time // real time
 }
 
 func (a *API) now(ctx context.Context) time.Time { return caller.FromContext(ctx).Now(a.Now()) }

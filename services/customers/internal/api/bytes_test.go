@@ -25,31 +25,31 @@ func TestPagesOfTheLargestCustomers(t *testing.T) {
 		c := w.create(ctx, `"last_name":`+str(strings.Repeat(four, 100))+`,"company":`+str(strings.Repeat(four, 200))+`,"metadata":`+metadata)
 		want = append([]string{c.ID}, want...)
 	}
-	get := func(query string) apitest.Answer { return w.do(ctx, "GET", "/customers?"+query, "").Answer }
+	get := func(query string) apitest.Response { return w.do(ctx, "GET", "/customers?"+query, "").Response }
 	if got, sizes := w.Walk(get, 100); !slices.Equal(got, want) || len(sizes) < 100*len(metadata)/page.MaxBytes {
 		t.Errorf("%d of %d rows in %d pages", len(got), len(want), len(sizes))
 	}
 
 	unknown := ids.New[ids.CustomerPrefix]().String()
-	asked, calls := append([]string{unknown}, append(want[:99:99], unknown)...), 0
+	requested, calls := append([]string{unknown}, append(want[:99:99], unknown)...), 0
 	var got []string
-	for rest := asked; len(rest) > 0; calls++ {
+	for rest := requested; len(rest) > 0; calls++ {
 		body, err := json.Marshal(map[string]any{"ids": rest[:min(len(rest), 100)]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a := w.from(ctx, w.engine, "bookings", "POST", "/internal/v1/customers/batch", string(body)).is(200)
-		answered := decode[struct {
+		result := decode[struct {
 			Data []customer
 			Rest []string
 		}](a)
-		if len(a.Body) > page.MaxBytes+10_000 || len(answered.Data) == 0 || len(answered.Rest) >= len(rest) {
-			t.Fatalf("%d bytes, %d customers, %d of %d left", len(a.Body), len(answered.Data), len(answered.Rest), len(rest))
+		if len(a.Body) > page.MaxBytes+10_000 || len(result.Data) == 0 || len(result.Rest) >= len(rest) {
+			t.Fatalf("%d bytes, %d customers, %d of %d left", len(a.Body), len(result.Data), len(result.Rest), len(rest))
 		}
-		for _, c := range answered.Data {
+		for _, c := range result.Data {
 			got = append(got, c.ID)
 		}
-		rest = answered.Rest
+		rest = result.Rest
 	}
 	if !slices.Equal(got, want[:99]) || calls < 99*len(metadata)/page.MaxBytes {
 		t.Errorf("%d customers in %d calls", len(got), calls)

@@ -11,12 +11,12 @@ import (
 )
 
 // claimants returns the operations that call bookings between two transactions, each on an object of its own.
-func (w *world) claimants(ctx context.Context) map[string]func(key header) answer {
+func (w *world) claimants(ctx context.Context) map[string]func(key header) response {
 	w.T.Helper()
 	q, l := w.sentQuote(ctx, ""), w.lead(ctx, `"email":"lea@example.com"`)
-	return map[string]func(key header) answer{
-		"accept": func(key header) answer { return w.onQuote(ctx, q.ID, "accept", key) },
-		"convert": func(key header) answer {
+	return map[string]func(key header) response{
+		"accept": func(key header) response { return w.onQuote(ctx, q.ID, "accept", key) },
+		"convert": func(key header) response {
 			return w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2031-05-01"}}`, key)
 		},
 	}
@@ -42,12 +42,12 @@ func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 		if again := first("Idempotency-Key: k").is(200); again.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%s: its answer is not repeated", name)
 		}
-		made := w.Count(`select count(*) from customers`) - before
+		created := w.Count(`select count(*) from customers`) - before
 		if name == "convert" {
-			made-- // its own
+			created-- // its own
 		}
-		if n := len(w.bookings.Made()); n != 1 || made != 0 {
-			t.Errorf("%s: %d bookings, %d customers of other requests", name, n, made)
+		if n := len(w.bookings.Created()); n != 1 || created != 0 {
+			t.Errorf("%s: %d bookings, %d customers of other requests", name, n, created)
 		}
 	}
 }
@@ -60,8 +60,8 @@ func TestOneKeyAtOnce(t *testing.T) {
 	for round := range 25 {
 		ctx := converter(t)
 		requests := w.claimants(ctx)
-		requests["create"] = func(key header) answer { return w.do(ctx, "POST", "/customers", ann, key) }
-		made, key := len(w.bookings.Requests()), header(fmt.Sprint("Idempotency-Key: at-once-", round))
+		requests["create"] = func(key header) response { return w.do(ctx, "POST", "/customers", ann, key) }
+		before, key := len(w.bookings.Requests()), header(fmt.Sprint("Idempotency-Key: at-once-", round))
 		customers := w.Count(`select count(*) from customers`)
 		var mu sync.Mutex
 		var won []string
@@ -89,7 +89,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		case "create":
 			calls = 0
 		}
-		if n := len(w.bookings.Requests()) - made; n != calls {
+		if n := len(w.bookings.Requests()) - before; n != calls {
 			t.Fatalf("round %d: %s, and %d calls", round, won[0], n)
 		}
 		if n := w.Count(`select count(*) from customers`) - customers; n != added {
@@ -121,7 +121,7 @@ func TestKeyAfterAnAcceptWithoutEffect(t *testing.T) {
 		if again := first("Idempotency-Key: l").is(200); string(again.Body) != string(fresh.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%s: answered %s, then %s", name, fresh.Body, again.Body)
 		}
-		if n := len(w.bookings.Made()); n != 1 {
+		if n := len(w.bookings.Created()); n != 1 {
 			t.Errorf("%s: %d bookings", name, n)
 		}
 	}

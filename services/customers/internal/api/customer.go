@@ -23,9 +23,9 @@ import (
 func (a *API) customers() rest.Collection[ids.ID[ids.CustomerPrefix], domain.Customer] {
 	return rest.Collection[ids.ID[ids.CustomerPrefix], domain.Customer]{
 		Parse: ids.Parse[ids.CustomerPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,
-		Show: func(c domain.Customer, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: c.ID.String(), Version: c.Version, Body: view.Customer(c, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,
+		Show: func(c domain.Customer, mode api.Mode) rest.Response {
+			return rest.Response{ID: c.ID.String(), Version: c.Version, Body: view.Customer(c, mode)}
 		},
 	}
 }

@@ -61,15 +61,15 @@ func TestCreateLeast(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	made := w.create(ctx, `"last_name":"Lee","phone":"1","company":"Acme","metadata":{"a":"1","b":"2"}`)
-	path := "/customers/" + made.ID
+	created := w.create(ctx, `"last_name":"Lee","phone":"1","company":"Acme","metadata":{"a":"1","b":"2"}`)
+	path := "/customers/" + created.ID
 
 	a := w.do(ctx, "PATCH", path, `{"last_name":null,"phone":"2","metadata":["x","x"]}`).is(200)
 	c := a.customer()
 	if c.LastName != nil || deref(c.Phone) != "2" || string(c.Metadata) != `["x","x"]` || deref(c.Company) != "Acme" || c.Name != "Ann" {
 		t.Errorf("got %s", a.Body)
 	}
-	if c.Version != 2 || a.Header.Get("ETag") != `"2"` || !c.CreatedAt.Equal(made.CreatedAt) || !c.UpdatedAt.After(made.UpdatedAt) {
+	if c.Version != 2 || a.Header.Get("ETag") != `"2"` || !c.CreatedAt.Equal(created.CreatedAt) || !c.UpdatedAt.After(created.UpdatedAt) {
 		t.Errorf("version and times: %s", a.Body)
 	}
 	if a.Header.Get("Location") != "" {
@@ -95,11 +95,11 @@ func TestUpdate(t *testing.T) {
 func TestUpdateThatChangesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	made := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co","phone":"1","metadata":{"a":"1","b":"2"}}`).is(201)
-	path := "/customers/" + made.customer().ID
+	created := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co","phone":"1","metadata":{"a":"1","b":"2"}}`).is(201)
+	path := "/customers/" + created.customer().ID
 	for _, body := range []string{`{}`, `{"first_name":"Ann"}`, `{"phone":"1","last_name":null}`, `{"metadata":{ "a" : "1","b":"2"}}`, `{"nickname":"x"}`} {
 		a := w.do(ctx, "PATCH", path, body, "Idempotency-Key: "+header(body)).is(200)
-		if string(a.Body) != string(made.Body) || a.Header.Get("ETag") != `"1"` {
+		if string(a.Body) != string(created.Body) || a.Header.Get("ETag") != `"1"` {
 			t.Errorf("%s changed something: %s", body, a.Body)
 		}
 	}
@@ -212,7 +212,7 @@ func TestReplayAfterErasure(t *testing.T) {
 	w.Exec(`delete from outbox`)
 	for _, r := range []struct {
 		method, path, body, key string
-		before                  answer
+		before                  response
 	}{
 		{"POST", "/customers", create, "k1", first},
 		{"PATCH", path, patch, "k2", second},
@@ -277,7 +277,7 @@ func TestWhoSeesACustomer(t *testing.T) {
 	}
 }
 
-func TestNobodyComesInUnsigned(t *testing.T) {
+func TestUnsignedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID

@@ -15,7 +15,7 @@ import (
 )
 
 // pdf reads a document.
-func (a answer) pdf() string {
+func (a response) pdf() string {
 	a.T.Helper()
 	a.is(http.StatusOK)
 	if got := a.Header.Get("Content-Type"); got != "application/pdf" || !bytes.HasPrefix(a.Body, []byte("%PDF-1.")) || a.Header.Get("Cache-Control") != "no-store" {

@@ -65,8 +65,8 @@ func lookUp[ID comparable, T, V any](
 func embedCustomers[T, B any](
 	ctx context.Context, a *API, list []T, bodies []B, customer func(T) domain.CustomerID, set func(*B, nullable.Nullable[api.Customer]),
 ) ([]B, error) {
-	return embed(list, bodies, customer, func(wanted []domain.CustomerID) (map[domain.CustomerID]api.Customer, []domain.CustomerID, error) {
-		return a.expandCustomers(ctx, wanted)
+	return embed(list, bodies, customer, func(requested []domain.CustomerID) (map[domain.CustomerID]api.Customer, []domain.CustomerID, error) {
+		return a.expandCustomers(ctx, requested)
 	}, set)
 }
 
@@ -78,13 +78,13 @@ func embed[T, B, R any, ID interface {
 }](
 	list []T, bodies []B, related func(T) ID, look func([]ID) (map[ID]R, []ID, error), set func(*B, nullable.Nullable[R]),
 ) ([]B, error) {
-	var wanted []ID
+	var requested []ID
 	for _, v := range list[:len(bodies)] {
-		if id := related(v); !id.IsZero() && !slices.Contains(wanted, id) {
-			wanted = append(wanted, id)
+		if id := related(v); !id.IsZero() && !slices.Contains(requested, id) {
+			requested = append(requested, id)
 		}
 	}
-	known, rest, err := look(wanted)
+	known, rest, err := look(requested)
 	if err != nil {
 		return nil, err
 	}

@@ -231,7 +231,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 }
 
 // A booking that is created while the export runs causes no failure and no repetition.
-func TestExportWhileBookingsAreMade(t *testing.T) {
+func TestExportWhileBookingsAreCreated(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	id, paths := w.filled(ctx)
@@ -262,7 +262,7 @@ func TestExportsOfATenantAreBounded(t *testing.T) {
 		}
 		return nil
 	}
-	ended := make(chan answer)
+	ended := make(chan response)
 	for range 9 { // one reads its first page, seven wait for their turn
 		go func() { ended <- w.do(ctx, "GET", path, "") }()
 	}

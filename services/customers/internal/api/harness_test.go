@@ -85,11 +85,11 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
-	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
-	server := w.Server(answers, "payments", "bookings")
+	idempotency := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	server := w.Server(idempotency, "payments", "bookings")
 	wake := func() { w.wakes.Add(1) }
-	customers := &app.Customers{Answers: answers, Contract: server.Contract, Wake: wake}
-	w.operations = operation.Runner{DB: db, Keys: answers}
+	customers := &app.Customers{Idempotency: idempotency, Contract: server.Contract, Wake: wake}
+	w.operations = operation.Runner{DB: db, Keys: idempotency}
 	w.leads = &app.Leads{
 		DB: db, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings}, Customers: customers, Bookings: w.bookings,
 		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
@@ -97,17 +97,17 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: wake, Now: w.clock.now}
 	w.serveQuotes(db, invoices)
 	handlers := &api.API{
-		Quotes:    w.quotes,
-		Now:       w.clock.now,
-		DB:        db,
-		Answers:   answers,
-		Customers: customers,
-		Leads:     w.leads,
-		Invoices:  invoices,
-		Tenants:   w.tenants,
-		Exports:   &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Refunds: w.exports.refunds, Events: w.exports.events},
-		Pages:     w.Pages(),
-		Server:    server,
+		Quotes:      w.quotes,
+		Now:         w.clock.now,
+		DB:          db,
+		Idempotency: idempotency,
+		Customers:   customers,
+		Leads:       w.leads,
+		Invoices:    invoices,
+		Tenants:     w.tenants,
+		Exports:     &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Refunds: w.exports.refunds, Events: w.exports.events},
+		Pages:       w.Pages(),
+		Server:      server,
 	}
 	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
@@ -116,23 +116,23 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is a response.
-type answer struct{ apitest.Answer }
+// response is a response.
+type response struct{ apitest.Response }
 
 type header = apitest.Header
 
 // do sends a request as the gateway would and checks the response against the contract.
-func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
+func (w *world) do(ctx context.Context, method, path, body string, headers ...header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
+	return response{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
 }
 
-func (w *world) from(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...header) answer {
+func (w *world) from(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, engine, peer, method, target, body, headers...)}
+	return response{w.Send(ctx, engine, peer, method, target, body, headers...)}
 }
 
-func (a answer) is(status int, codeAndField ...string) answer {
+func (a response) is(status int, codeAndField ...string) response {
 	a.T.Helper()
 	a.Is(status, codeAndField...)
 	return a
@@ -154,7 +154,7 @@ type customer struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-func (a answer) customer() customer { return decode[customer](a) }
+func (a response) customer() customer { return decode[customer](a) }
 
 type list struct {
 	Data       []customer
@@ -162,9 +162,9 @@ type list struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-func (a answer) list() list { return decode[list](a) }
+func (a response) list() list { return decode[list](a) }
 
-func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
+func decode[T any](a response) T { return apitest.Decode[T](a.Response) }
 
 // create creates a customer with these fields in addition to the required ones.
 func (w *world) create(ctx context.Context, fields string) customer {

@@ -18,17 +18,17 @@ const ann = `{"first_name":"Ann","email":"a@b.co"}`
 func TestSameKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	answers := make([]answer, 20)
+	responses := make([]response, 20)
 	var all sync.WaitGroup
-	for i := range answers {
-		all.Go(func() { answers[i] = w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: once") })
+	for i := range responses {
+		all.Go(func() { responses[i] = w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: once") })
 	}
 	all.Wait()
 	fresh := 0
-	for _, a := range answers {
-		if a.is(201); string(a.Body) != string(answers[0].Body) || a.Header.Get("Location") != answers[0].Header.Get("Location") ||
+	for _, a := range responses {
+		if a.is(201); string(a.Body) != string(responses[0].Body) || a.Header.Get("Location") != responses[0].Header.Get("Location") ||
 			a.Header.Get("ETag") != `"1"` {
-			t.Errorf("answers differ:\n%s\n%s", a.Body, answers[0].Body)
+			t.Errorf("answers differ:\n%s\n%s", a.Body, responses[0].Body)
 		}
 		if a.Header.Get("Idempotent-Replayed") == "" {
 			fresh++

@@ -84,13 +84,13 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := make([]domain.CustomerID, 0, len(in.IDs))
+	requested := make([]domain.CustomerID, 0, len(in.IDs))
 	for _, s := range in.IDs {
-		if id, err := domain.ParseCustomerID(s); err == nil && !slices.Contains(wanted, id) {
-			wanted = append(wanted, id)
+		if id, err := domain.ParseCustomerID(s); err == nil && !slices.Contains(requested, id) {
+			requested = append(requested, id)
 		}
 	}
-	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), wanted)
+	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), requested)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	out := internalapi.CustomerBatchAnswer{Data: data}
 	if more {
 		last := rows.Items[len(data)-1].ID
-		for _, id := range wanted[slices.Index(wanted, last)+1:] {
+		for _, id := range requested[slices.Index(requested, last)+1:] {
 			out.Rest = append(out.Rest, id.String())
 		}
 	}

@@ -32,7 +32,7 @@ func TestLookups(t *testing.T) {
 	for _, id := range hidden {
 		w.from(ctx, w.engine, "bookings", "GET", "/internal/v1/customers/"+id, "").is(404, "customer_not_found")
 	}
-	batch := func(list ...string) answer {
+	batch := func(list ...string) response {
 		body, err := json.Marshal(map[string]any{"ids": list})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestOnlyBookingsLooksUp(t *testing.T) {
 }
 
 // Payments learns with an invoice what was taken by card for its booking in its currency, whether or not it lies on an invoice.
-func TestLookupTellsWhatIsCounted(t *testing.T) {
+func TestLookupReportsCardPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	booking := w.bookings.AddBooking(domain.CustomerID{}, money.Amount{Minor: 1000, Currency: "USD"})

@@ -25,9 +25,9 @@ import (
 func (a *API) invoices() rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice] {
 	return rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice]{
 		Parse: ids.Parse[ids.InvoicePrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "invoices", NotFound: domain.ErrInvoiceNotFound, Load: a.loadInvoice,
-		Show: func(v domain.Invoice, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: v.ID.String(), Version: v.Version, Body: view.Invoice(v, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "invoices", NotFound: domain.ErrInvoiceNotFound, Load: a.loadInvoice,
+		Show: func(v domain.Invoice, mode api.Mode) rest.Response {
+			return rest.Response{ID: v.ID.String(), Version: v.Version, Body: view.Invoice(v, mode)}
 		},
 	}
 }

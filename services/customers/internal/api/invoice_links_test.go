@@ -27,7 +27,7 @@ func customerID(t *testing.T, c customer) domain.CustomerID {
 
 func usdOf(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }
 
-func (w *world) invoicing(ctx context.Context, fields ...string) answer {
+func (w *world) invoicing(ctx context.Context, fields ...string) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/invoices", "{"+strings.Join(fields, ",")+"}")
 }
@@ -46,15 +46,15 @@ func TestInvoiceCustomer(t *testing.T) {
 	}
 	w.invoicing(ctx, lines).is(422, "invalid_request", "customer_id")
 	w.invoicing(ctx, `"customer_id":null`, lines).is(422, "invalid_request", "customer_id")
-	theirs := w.bookings.AddBooking(customerID(t, c), usdOf(5)).ID.String()
-	if got := w.invoicing(ctx, `"booking_id":`+str(theirs), lines).is(201).invoice(); got.CustomerID != c.ID || deref(got.BookingID) != theirs {
+	ofCustomer := w.bookings.AddBooking(customerID(t, c), usdOf(5)).ID.String()
+	if got := w.invoicing(ctx, `"booking_id":`+str(ofCustomer), lines).is(201).invoice(); got.CustomerID != c.ID || deref(got.BookingID) != ofCustomer {
 		t.Errorf("the booking's customer: %+v", got)
 	}
-	if got := w.invoicing(ctx, `"booking_id":`+str(theirs), `"customer_id":`+str(v.CustomerID), lines).is(201).invoice(); got.CustomerID != v.CustomerID {
+	if got := w.invoicing(ctx, `"booking_id":`+str(ofCustomer), `"customer_id":`+str(v.CustomerID), lines).is(201).invoice(); got.CustomerID != v.CustomerID {
 		t.Errorf("another customer than the booking's: %+v", got)
 	}
-	nobody, gone := w.bookings.AddBooking(domain.CustomerID{}, usdOf(5)), w.bookings.AddBooking(customerID(t, erased), usdOf(5))
-	for _, b := range []domain.Booking{nobody, gone} {
+	withoutCustomer, gone := w.bookings.AddBooking(domain.CustomerID{}, usdOf(5)), w.bookings.AddBooking(customerID(t, erased), usdOf(5))
+	for _, b := range []domain.Booking{withoutCustomer, gone} {
 		w.invoicing(ctx, `"booking_id":`+str(b.ID.String()), lines).is(422, "invalid_request", "customer_id")
 		w.invoicing(ctx, `"booking_id":`+str(b.ID.String()), `"kind":"balance"`).is(422, "invalid_request", "customer_id")
 	}

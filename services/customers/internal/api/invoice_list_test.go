@@ -74,7 +74,7 @@ func TestInvoiceFilters(t *testing.T) {
 	}
 	w.do(ctx, "GET", "/invoices?cursor=x", "").is(400, "invalid_cursor")
 	for _, query := range []string{"", "status=open,paid,partially_paid,draft", "sort=updated_at", "overdue=false"} {
-		get := func(q string) apitest.Answer { return w.do(ctx, "GET", "/invoices?"+query+"&"+q, "").Answer }
+		get := func(q string) apitest.Response { return w.do(ctx, "GET", "/invoices?"+query+"&"+q, "").Response }
 		want := []string{a4.ID, a3.ID, a2.ID, a1.ID}
 		if strings.HasPrefix(query, "sort") {
 			slices.Reverse(want)
@@ -167,7 +167,7 @@ func TestPagesOfTheLargestInvoices(t *testing.T) {
 	if v := one.invoice(); len(v.Payments) != 100 || len(v.LineItems) != 100 || v.Status != "paid" || len(one.Body) < 700_000 {
 		t.Errorf("%d bytes, %s", len(one.Body), v.Status)
 	}
-	get := func(query string) apitest.Answer { return w.do(ctx, "GET", "/invoices?"+query, "").Answer }
+	get := func(query string) apitest.Response { return w.do(ctx, "GET", "/invoices?"+query, "").Response }
 	got, sizes := w.Walk(get, 100)
 	if total := 6 * len(body); !slices.Equal(got, want) || len(sizes) < total/page.MaxBytes {
 		t.Errorf("%d of %d rows in pages of %v", len(got), len(want), sizes)

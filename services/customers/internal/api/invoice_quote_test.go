@@ -21,7 +21,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	use := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: func() {}, Now: time.Now}
 	c := w.create(ctx, `"company":"Acme"`)
 	info := domain.Invoicing{Prefix: "R-", Year: true}
-	made := func(deposit int64, lines ...domain.Line) (invoice, domain.InvoiceSource, domain.Booking) {
+	openForQuote := func(deposit int64, lines ...domain.Line) (invoice, domain.InvoiceSource, domain.Booking) {
 		t.Helper()
 		q := domain.InvoiceSource{
 			Quote: ids.New[ids.QuotePrefix](), Lead: ids.New[ids.LeadPrefix](), Number: "Q-000007", Customer: customerID(t, c),
@@ -41,7 +41,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	boat := domain.Line{Description: "Boat", Quantity: 1, UnitAmount: 1000, TaxRateBps: 1000}
 	year := time.Now().In(time.FixedZone("", -5*3600)).Format("2006-")
 
-	v, q, b := made(300, boat)
+	v, q, b := openForQuote(300, boat)
 	if l := v.LineItems; v.Kind != "deposit" || v.Status != "open" || v.Total.Amount != 300 || v.Tax.Amount != 0 || len(l) != 1 ||
 		l[0].Description != "Deposit for quote Q-000007" || deref(v.Number) != "R-"+year+"000001" || v.Version != 1 || v.OpenedAt == nil ||
 		v.CustomerID != c.ID || deref(v.QuoteID) != q.Quote.String() || deref(v.LeadID) != q.Lead.String() || deref(v.BookingID) != b.ID.String() ||
@@ -55,11 +55,11 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	if left := w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(b.ID.String())).is(201).invoice(); left.Total.Amount != 800 {
 		t.Errorf("balance: %+v", left)
 	}
-	full, _, _ := made(0, boat, boat)
+	full, _, _ := openForQuote(0, boat, boat)
 	if full.Kind != "full" || full.Status != "open" || full.Total.Amount != 2200 || full.Tax.Amount != 200 || deref(full.Number) != "R-"+year+"000002" {
 		t.Errorf("of all: %+v", full)
 	}
-	free, _, _ := made(0, domain.Line{Description: "Gift", Quantity: 1})
+	free, _, _ := openForQuote(0, domain.Line{Description: "Gift", Quantity: 1})
 	if free.Status != "paid" || free.PaidAt == nil || free.Version != 2 || deref(free.Number) != "R-"+year+"000003" {
 		t.Errorf("of nothing: %+v", free)
 	}
@@ -67,7 +67,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 		t.Errorf("events: %s", got)
 	}
 	w.do(ctx, "DELETE", "/customers/"+c.ID, "").is(204)
-	late, q, b := made(0, boat) // the customer was erased while the quote was being accepted
+	late, q, b := openForQuote(0, boat) // the customer was erased while the quote was being accepted
 	if late.Status != "open" || late.Billing == nil || late.Billing.Name != "" || late.Billing.Email != nil || late.CustomerID != c.ID {
 		t.Errorf("of an erased customer: %+v", late)
 	}

@@ -204,7 +204,7 @@ func TestParallelBalances(t *testing.T) {
 		b := w.bookings.AddBooking(customer, money.Amount{Minor: 1000, Currency: "USD"})
 		deposit := w.draft(ctx, 300, `"booking_id":`+str(b.ID.String()), `"kind":"deposit"`)
 		var all sync.WaitGroup
-		var made atomic.Int64
+		var created atomic.Int64
 		var total atomic.Int64
 		all.Go(func() { w.act(ctx, deposit, "open").is(200) })
 		for range 12 {
@@ -214,22 +214,22 @@ func TestParallelBalances(t *testing.T) {
 					a.is(422, "invalid_request", "booking_id")
 					return
 				}
-				made.Add(1)
+				created.Add(1)
 				total.Add(a.invoice().Total.Amount)
 			})
 		}
 		all.Wait()
-		if made.Load() != 1 || total.Load() != 1000 && total.Load() != 700 {
-			t.Errorf("%d balances of %d", made.Load(), total.Load())
+		if created.Load() != 1 || total.Load() != 1000 && total.Load() != 700 {
+			t.Errorf("%d balances of %d", created.Load(), total.Load())
 		}
 	}
 }
 
 // inOrder makes two calls of which a lock holds the first one back, until the second one is seen to wait for it: what both wait for is given.
-func (w *world) inOrder(release func(), held, both string, first, second func() answer) (answer, answer) {
+func (w *world) inOrder(release func(), held, both string, first, second func() response) (response, response) {
 	w.T.Helper()
-	begin := func(call func() answer) <-chan answer {
-		done := make(chan answer, 1)
+	begin := func(call func() response) <-chan response {
+		done := make(chan response, 1)
 		go func() { done <- call() }()
 		return done
 	}
@@ -243,7 +243,7 @@ func (w *world) inOrder(release func(), held, both string, first, second func() 
 
 // An invoice is opened while a balance of its booking is created or opened, in each order. The invoice that is opened first counts.
 // A balance that charges more than it leaves is not opened. Card money of the booking is allocated to the opened invoice.
-func TestBalanceBesideAnOpening(t *testing.T) {
+func TestBalanceWhileAnInvoiceIsOpened(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c, tenant := w.create(ctx, ""), caller.FromContext(ctx).Tenant
@@ -252,14 +252,14 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 	}
 	writing := func() func() { return w.Hold(`lock table outbox in share mode`) } // holds back what writes an event
 	// begin creates a booking of 1,000 with a draft of 400 and card money of 150.
-	begin := func() (draft invoice, open, create func() answer) {
+	begin := func() (draft invoice, open, create func() response) {
 		booked := `"booking_id":` + str(w.bookings.AddBooking(customerID(t, c), usdOf(1000)).ID.String())
 		draft = w.draft(ctx, 400, booked)
 		w.Exec(`insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
 			select tenant_id, livemode, 'pi_' || id, booking_id, 150, 150, 'USD' from invoices where number is null and kind = 'full'`)
-		return draft, func() answer { return w.act(ctx, draft, "open") }, func() answer { return w.invoicing(ctx, booked, `"kind":"balance"`) }
+		return draft, func() response { return w.act(ctx, draft, "open") }, func() response { return w.invoicing(ctx, booked, `"kind":"balance"`) }
 	}
-	check := func(name string, opened answer, balance invoice, want int64) {
+	check := func(name string, opened response, balance invoice, want int64) {
 		t.Helper()
 		opened.is(200)
 		if balance.Total.Amount != want {
@@ -294,7 +294,7 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 
 	_, open, create = begin()
 	balance := create().is(201).invoice()
-	openBalance := func() answer { return w.act(ctx, balance, "open") }
+	openBalance := func() response { return w.act(ctx, balance, "open") }
 	opened, second := w.inOrder(numbering(), "advisory", "advisory advisory", open, openBalance)
 	second.is(422, "invalid_request", "booking_id")
 	check("after the other", opened, balance, 1000)
@@ -316,7 +316,7 @@ func TestEraseAmidInvoices(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	for range 5 {
 		c := w.create(ctx, "")
-		made := w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(9)+`],"notes":"Trace"}`).is(201).invoice()
+		created := w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(9)+`],"notes":"Trace"}`).is(201).invoice()
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -326,7 +326,7 @@ func TestEraseAmidInvoices(t *testing.T) {
 				}
 			})
 			all.Go(func() {
-				if a := w.act(ctx, made, "open"); a.Status != 200 {
+				if a := w.act(ctx, created, "open"); a.Status != 200 {
 					a.is(422, "invalid_request", "customer_id")
 				}
 			})

@@ -134,7 +134,7 @@ func TestInvoiceIfMatchAndReplay(t *testing.T) {
 	reverse := w.do(ctx, "POST", path+"/payments/"+pay+"/reverse", "", `If-Match: "3"`, "Idempotency-Key: r").is(200)
 	for _, again := range []struct {
 		path, body, key string
-		want            answer
+		want            response
 	}{
 		{"/open", "", "o", first},
 		{"/record-payment", payment, "p", paid},
@@ -174,7 +174,7 @@ func TestPaymentFields(t *testing.T) {
 	} {
 		w.do(ticking, "POST", "/invoices/"+v.ID+"/record-payment", "{"+body+"}").is(422, "invalid_request", field)
 	}
-	pay := func(paidAt string) answer {
+	pay := func(paidAt string) response {
 		return w.do(ticking, "POST", "/invoices/"+v.ID+"/record-payment", `{"amount":`+usd(1)+`,"method":"cash","paid_at":`+paidAt+`}`)
 	}
 	pay(`"2031-03-01"`).is(422, "invalid_request", "paid_at") // it begins later in New York

@@ -70,7 +70,7 @@ type invoice struct {
 	Customer  *customer
 }
 
-func (a answer) invoice() invoice { return decode[invoice](a) }
+func (a response) invoice() invoice { return decode[invoice](a) }
 
 func usd(minor int64) string { return fmt.Sprintf(`{"amount":%d,"currency":"USD"}`, minor) }
 
@@ -87,12 +87,12 @@ func (w *world) draft(ctx context.Context, minor int64, fields ...string) invoic
 }
 
 // act sends an action, with a body where it has one.
-func (w *world) act(ctx context.Context, v invoice, action string, body ...string) answer {
+func (w *world) act(ctx context.Context, v invoice, action string, body ...string) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/invoices/"+v.ID+"/"+action, strings.Join(body, ""))
 }
 
-func (w *world) pay(ctx context.Context, v invoice, minor int64) answer {
+func (w *world) pay(ctx context.Context, v invoice, minor int64) response {
 	w.T.Helper()
 	return w.act(ctx, v, "record-payment", `{"amount":`+usd(minor)+`,"method":"cash"}`)
 }

@@ -27,9 +27,9 @@ import (
 func (a *API) leads() rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead] {
 	return rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead]{
 		Parse: ids.Parse[ids.LeadPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "leads", NotFound: domain.ErrLeadNotFound, Load: store.Lead,
-		Show: func(l domain.Lead, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: l.ID.String(), Version: l.Version, Body: view.Lead(l, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "leads", NotFound: domain.ErrLeadNotFound, Load: store.Lead,
+		Show: func(l domain.Lead, mode api.Mode) rest.Response {
+			return rest.Response{ID: l.ID.String(), Version: l.Version, Body: view.Lead(l, mode)}
 		},
 	}
 }

@@ -77,7 +77,7 @@ func TestConversionsThatWereLeft(t *testing.T) {
 				}
 				return
 			}
-			if got.Status != "converted" || got.Version != 2 || len(w.bookings.Made()) != 1 || *got.BookingID != w.bookings.Made()[0].ID.String() {
+			if got.Status != "converted" || got.Version != 2 || len(w.bookings.Created()) != 1 || *got.BookingID != w.bookings.Created()[0].ID.String() {
 				t.Errorf("got %+v", got)
 			}
 			if n := w.Count(`select count(*) from customers`); n != 1 || w.kinds() != "customer.created lead.created lead.updated" {
@@ -92,7 +92,7 @@ func TestConversionsThatWereLeft(t *testing.T) {
 }
 
 // A request that has lost its conversion to the completer writes nothing of its own.
-func TestALateAnswerOfBookings(t *testing.T) {
+func TestALateResponseOfBookings(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]error{"made": nil, "refused": apperr.New(apperr.Conflict, "slot_unavailable", "Taken.")} {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +205,8 @@ func TestConversionsUnderRandomFailures(t *testing.T) {
 		}
 	}
 	want := strings.TrimSpace(strings.Repeat("customer.created ", count) + strings.Repeat("lead.created ", count) + strings.Repeat("lead.updated ", count))
-	if made := len(w.bookings.Made()); made != count || w.kinds() != want {
-		t.Errorf("%d bookings, events %s", made, w.kinds())
+	if created := len(w.bookings.Created()); created != count || w.kinds() != want {
+		t.Errorf("%d bookings, events %s", created, w.kinds())
 	}
 }
 

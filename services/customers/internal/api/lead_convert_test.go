@@ -43,7 +43,7 @@ func (w *world) settledLeads() {
 
 const withEmail = `"email":"ann@example.com","last_name":"Lee","phone":"1","company":"Acme"`
 
-func TestConvertChoosesTheCustomer(t *testing.T) {
+func TestConvertSelectsTheCustomer(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
 
@@ -53,9 +53,9 @@ func TestConvertChoosesTheCustomer(t *testing.T) {
 	if l.Status != "converted" || l.ConvertedAt == nil || l.BookingID != nil || l.Version != 2 {
 		t.Errorf("got %s", a.Body)
 	}
-	made := w.do(ctx, "GET", "/customers/"+*l.CustomerID, "").is(200).customer()
-	if made.Name != "Ann Lee" || made.Email != "ann@example.com" || *made.Phone != "1" || *made.Company != "Acme" {
-		t.Errorf("got %+v", made)
+	created := w.do(ctx, "GET", "/customers/"+*l.CustomerID, "").is(200).customer()
+	if created.Name != "Ann Lee" || created.Email != "ann@example.com" || *created.Phone != "1" || *created.Company != "Acme" {
+		t.Errorf("got %+v", created)
 	}
 	if got := w.kinds(); got != "customer.created lead.created lead.updated" {
 		t.Errorf("events: %s", got)
@@ -65,13 +65,13 @@ func TestConvertChoosesTheCustomer(t *testing.T) {
 	}
 
 	same := w.lead(ctx, `"email":"ANN@example.com"`)
-	if l := w.do(ctx, "POST", "/leads/"+same.ID+"/convert", ``).is(200).lead(); *l.CustomerID != made.ID {
+	if l := w.do(ctx, "POST", "/leads/"+same.ID+"/convert", ``).is(200).lead(); *l.CustomerID != created.ID {
 		t.Errorf("got %+v", l)
 	}
 	other := w.create(ctx, `"phone":"2"`) // the same e-mail address
 	third := w.lead(ctx, withEmail)
 	several := w.do(ctx, "POST", "/leads/"+third.ID+"/convert", ``).is(422, "invalid_request", "customer_id")
-	if body := string(several.Body); !strings.Contains(body, made.ID) || !strings.Contains(body, other.ID) {
+	if body := string(several.Body); !strings.Contains(body, created.ID) || !strings.Contains(body, other.ID) {
 		t.Errorf("the message does not name them: %s", body)
 	}
 	if l := w.do(ctx, "POST", "/leads/"+third.ID+"/convert", `{"customer_id":"`+other.ID+`"}`).is(200).lead(); *l.CustomerID != other.ID {
@@ -100,12 +100,12 @@ func TestConvertWithABooking(t *testing.T) {
 	path := "/leads/" + fresh.ID + "/convert"
 	a := w.do(ctx, "POST", path, `{"booking":{}}`, "Idempotency-Key: k").is(200)
 	l := a.lead()
-	asked := w.bookings.Requests()
-	if len(asked) != 1 || len(w.bookings.Made()) != 1 || *l.BookingID != w.bookings.Made()[0].ID.String() || asked[0].Key != "lead:"+l.ID {
-		t.Fatalf("asked %v, got %s", asked, a.Body)
+	requests := w.bookings.Requests()
+	if len(requests) != 1 || len(w.bookings.Created()) != 1 || *l.BookingID != w.bookings.Created()[0].ID.String() || requests[0].Key != "lead:"+l.ID {
+		t.Fatalf("asked %v, got %s", requests, a.Body)
 	}
 	var body map[string]any
-	if err := json.Unmarshal(asked[0].Body, &body); err != nil {
+	if err := json.Unmarshal(requests[0].Body, &body); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -148,7 +148,7 @@ func TestConvertWithAUsedKey(t *testing.T) {
 	w.settledLeads()
 }
 
-func TestWhatTheBookingTakesFromTheLead(t *testing.T) {
+func TestBookingDefaultsFromTheLead(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
 	service, unit, pkg := w.catalogue()
@@ -162,9 +162,9 @@ func TestWhatTheBookingTakesFromTheLead(t *testing.T) {
 	} {
 		l := w.lead(ctx, withEmail+fmt.Sprintf(`,"event_date":"2030-06-01","guest_count":7,"service_id":%q,"unit_id":%q,"package_id":%q`, service, unit, pkg))
 		got := w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":`+given+`}`).is(200).lead()
-		asked := w.bookings.Requests()
+		requests := w.bookings.Requests()
 		var body map[string]any
-		if err := json.Unmarshal(asked[len(asked)-1].Body, &body); err != nil {
+		if err := json.Unmarshal(requests[len(requests)-1].Body, &body); err != nil {
 			t.Fatal(err)
 		}
 		want = fmt.Sprintf("map[customer_id:%s %s]", *got.CustomerID, want)
@@ -213,7 +213,7 @@ func TestConvertInEachStatus(t *testing.T) {
 			l := w.leadIn(ctx, status)
 			before := len(w.bookings.Requests())
 			a := w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"customer_id":"`+c.ID+`"`+booking+`}`)
-			asked := len(w.bookings.Requests()) - before
+			requests := len(w.bookings.Requests()) - before
 			switch status {
 			case "lost":
 				a.is(422, "invalid_status_transition", "status")
@@ -225,11 +225,11 @@ func TestConvertInEachStatus(t *testing.T) {
 				if got := a.is(200).lead(); got.Status != "converted" || got.Version != l.Version+1 {
 					t.Errorf("%s: %s", status, a.Body)
 				}
-				if (asked == 1) != (booking != "") {
-					t.Errorf("%s%s: bookings was asked %d times", status, booking, asked)
+				if (requests == 1) != (booking != "") {
+					t.Errorf("%s%s: bookings was asked %d times", status, booking, requests)
 				}
 			}
-			if final := status == "lost" || status == "converted"; final && asked != 0 {
+			if final := status == "lost" || status == "converted"; final && requests != 0 {
 				t.Errorf("%s: bookings was asked", status)
 			}
 		}
@@ -338,9 +338,9 @@ func TestConvertsAtOnce(t *testing.T) {
 				}
 				all.Wait()
 				slices.Sort(bodies)
-				made := len(w.bookings.Made())
-				if len(slices.Compact(bodies)) != 1 || w.kinds() != "customer.created lead.created lead.updated" || (made == 1) != (name == "booking") {
-					t.Errorf("%d answers, %d bookings, events %s", len(slices.Compact(bodies)), made, w.kinds())
+				created := len(w.bookings.Created())
+				if len(slices.Compact(bodies)) != 1 || w.kinds() != "customer.created lead.created lead.updated" || (created == 1) != (name == "booking") {
+					t.Errorf("%d answers, %d bookings, events %s", len(slices.Compact(bodies)), created, w.kinds())
 				}
 				if n := w.Count(`select count(*) from customers`); n != 1 {
 					t.Errorf("%d customers", n)
@@ -372,7 +372,7 @@ func TestLeadsWithOneEmail(t *testing.T) {
 			t.Errorf("after %d addresses: %d customers, leads of %d", round+1, n, of)
 		}
 	}
-	if n := len(w.bookings.Made()); n != 6 {
+	if n := len(w.bookings.Created()); n != 6 {
 		t.Errorf("%d bookings", n)
 	}
 	w.settledLeads()
@@ -384,7 +384,7 @@ func TestChangesAmidAConversion(t *testing.T) {
 	w, ctx := newWorld(t), converter(t)
 	l := w.lead(ctx, withEmail)
 	path := "/leads/" + l.ID
-	var patched answer
+	var patched response
 	var changes sync.WaitGroup
 	w.bookings.Before = func(context.Context, string) error {
 		changes.Go(func() { patched = w.do(ctx, "PATCH", path, `{"status":"lost","lost_reason":"x"}`) })

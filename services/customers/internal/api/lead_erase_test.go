@@ -44,7 +44,7 @@ func TestEraseTheLeadsOfACustomer(t *testing.T) {
 	w.do(ctx, "PATCH", path, `{"status":"lost","lost_reason":"Mobilius"}`).is(200)
 	w.do(ctx, "PATCH", path, `{"status":"contacted"}`).is(200)
 	l := w.do(ctx, "POST", path+"/convert", `{"booking":{"event_date":"2030-01-01","notes":"Privatus"}}`, "Idempotency-Key: k2").is(200).lead()
-	kept := w.lead(ctx, `"email":"bea@example.com"`)
+	untouched := w.lead(ctx, `"email":"bea@example.com"`)
 	for range 101 { // more than fit in one batch
 		other := w.lead(ctx, `"last_name":"Personius"`)
 		w.do(ctx, "POST", "/leads/"+other.ID+"/convert", `{"customer_id":"`+*l.CustomerID+`"}`).is(200)
@@ -57,7 +57,7 @@ func TestEraseTheLeadsOfACustomer(t *testing.T) {
 		got.Version != l.Version+1 || string(got.Customer) != "null" {
 		t.Errorf("got %+v", got)
 	}
-	if got := w.do(ctx, "GET", "/leads/"+kept.ID, "").is(200).lead(); got.Version != 1 || *got.Email != "bea@example.com" {
+	if got := w.do(ctx, "GET", "/leads/"+untouched.ID, "").is(200).lead(); got.Version != 1 || *got.Email != "bea@example.com" {
 		t.Errorf("another person's: %+v", got)
 	}
 	erased := 0
@@ -125,7 +125,7 @@ func TestQuotedLeadBelongsToItsCustomer(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c, other := w.create(ctx, ""), w.create(ctx, "")
 	quoted, later, free := w.lead(ctx, `"email":"lea@example.com"`), w.lead(ctx, `"email":"max@example.com"`), w.lead(ctx, `"email":"eva@example.com"`)
-	quote := func(customer, fields string) answer {
+	quote := func(customer, fields string) response {
 		return w.do(ctx, "POST", "/quotes", `{"customer_id":`+str(customer)+`,`+lines+fields+`}`).is(201)
 	}
 	quote(c.ID, `,"lead_id":`+str(quoted.ID))
@@ -141,8 +141,8 @@ func TestQuotedLeadBelongsToItsCustomer(t *testing.T) {
 		t.Errorf("the lead has become the customer: %s", l.Body)
 	}
 	w.do(ctx, "DELETE", "/customers/"+c.ID, "").is(204)
-	for id, kept := range map[string]bool{quoted.ID: false, later.ID: false, free.ID: true} {
-		if l := w.do(ctx, "GET", "/leads/"+id, "").is(200); strings.Contains(string(l.Body), "@example.com") != kept {
+	for id, retained := range map[string]bool{quoted.ID: false, later.ID: false, free.ID: true} {
+		if l := w.do(ctx, "GET", "/leads/"+id, "").is(200); strings.Contains(string(l.Body), "@example.com") != retained {
 			t.Errorf("%s", l.Body)
 		}
 	}

@@ -173,7 +173,7 @@ func TestPagesOfTheLargestLeads(t *testing.T) {
 		want = append([]string{l.ID}, want...)
 	}
 	for _, query := range []string{"", "&expand=customer", "&status=converted,new", "&q=ann"} {
-		get := func(q string) apitest.Answer { return w.do(ctx, "GET", "/leads?"+q+query, "").Answer }
+		get := func(q string) apitest.Response { return w.do(ctx, "GET", "/leads?"+q+query, "").Response }
 		if got, sizes := w.Walk(get, 100); !slices.Equal(got, want) || len(sizes) < 100*len(metadata)/page.MaxBytes {
 			t.Errorf("%s: %d of %d rows in %d pages", query, len(got), len(want), len(sizes))
 		}
@@ -331,7 +331,7 @@ func TestKeysOfLeadsInUse(t *testing.T) {
 	release()
 	w.complete(31 * time.Second)
 	l := w.do(ctx, "POST", path+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(200).lead()
-	if l.Status != "converted" || l.BookingID == nil || w.kinds() != "customer.created lead.created lead.updated" || len(w.bookings.Made()) != 1 {
+	if l.Status != "converted" || l.BookingID == nil || w.kinds() != "customer.created lead.created lead.updated" || len(w.bookings.Created()) != 1 {
 		t.Errorf("got %+v, events %s", l, w.kinds())
 	}
 	w.settledLeads()

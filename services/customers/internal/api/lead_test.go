@@ -34,7 +34,7 @@ type lead struct {
 	Customer               json.RawMessage `json:"customer"`
 }
 
-func (a answer) lead() lead { return decode[lead](a) }
+func (a response) lead() lead { return decode[lead](a) }
 
 // lead creates a lead with these fields in addition to the required one.
 func (w *world) lead(ctx context.Context, fields string) lead {
@@ -258,7 +258,7 @@ func TestLostReason(t *testing.T) {
 	}
 }
 
-func TestAConvertedLeadTakesWhatDescribesIt(t *testing.T) {
+func TestAConvertedLeadCanBeUpdated(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	l := w.leadIn(ctx, "converted")
@@ -319,4 +319,4 @@ func TestWhoSeesALead(t *testing.T) {
 	}
 }
 
-func (a answer) leads() []lead { return decode[struct{ Data []lead }](a).Data }
+func (a response) leads() []lead { return decode[struct{ Data []lead }](a).Data }

@@ -139,7 +139,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	ctx := pgtest.CtxOf(t, tenant, caller.Test)
 	w.fill(ctx, 30)
 	cursor := *w.do(ctx, "GET", "/customers?limit=10&email=a@b.co", "").is(200).list().NextCursor
-	use := func(ctx context.Context, query, cursor string) answer {
+	use := func(ctx context.Context, query, cursor string) response {
 		return w.do(ctx, "GET", "/customers?"+query+"&cursor="+url.QueryEscape(cursor), "")
 	}
 	if got := use(ctx, "limit=100&email=a@b.co", cursor).is(200).list(); len(got.Data) != 20 || got.HasMore {

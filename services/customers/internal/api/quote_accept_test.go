@@ -33,7 +33,7 @@ func (w *world) fail(before, after error) {
 // ended checks what an accept has left: bookings, open invoices and events of one quote.
 func (w *world) ended(q quote, bookings, invoices, events int) {
 	w.T.Helper()
-	if n := len(w.bookings.Made()); n != bookings {
+	if n := len(w.bookings.Created()); n != bookings {
 		w.T.Errorf("%d bookings, want %d", n, bookings)
 	}
 	if n := w.Count(`select count(*) from invoices where status = 'open'`); n != invoices {
@@ -125,7 +125,7 @@ func TestAcceptIsResumed(t *testing.T) {
 			t.Errorf("%s: completed %+v", name, got)
 		}
 		again := w.onQuote(ctx, q.ID, "accept", "Idempotency-Key: k").is(200).quote()
-		if *again.BookingID != w.bookings.Made()[0].ID.String() {
+		if *again.BookingID != w.bookings.Created()[0].ID.String() {
 			t.Errorf("%s: repeated %+v", name, again)
 		}
 		w.ended(q, 1, 1, 1)
@@ -258,7 +258,7 @@ func TestARefusalAfterTheNextAttempt(t *testing.T) {
 		}
 		return nil
 	}
-	done := make(chan answer, 1)
+	done := make(chan response, 1)
 	go func() { done <- w.onQuote(ctx, q.ID, "accept") }()
 	<-first
 	w.resumeAccepts(31 * time.Second)
@@ -287,7 +287,7 @@ func TestAStuckAcceptAmongOthers(t *testing.T) {
 	if a, b := w.readQuote(stuck, one.ID), w.readQuote(ctx, other.ID); a.Status != "sent" || b.Status != "accepted" {
 		t.Errorf("%s and %s", a.Status, b.Status)
 	}
-	if n := len(w.bookings.Made()); n != 1 {
+	if n := len(w.bookings.Created()); n != 1 {
 		t.Errorf("%d bookings", n)
 	}
 }

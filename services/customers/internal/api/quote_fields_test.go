@@ -165,7 +165,7 @@ func TestQuoteOfAPackage(t *testing.T) {
 	pkg := w.bookings.AddPackage(domain.PackagePrice{Name: "Wedding", Total: usd(70000), Deposit: usd(20000)}).String()
 	euros := w.bookings.AddPackage(domain.PackagePrice{Name: "Hochzeit", Total: money.Amount{Minor: 1, Currency: "EUR"}}).String()
 	customer := w.create(ctx, "").ID
-	post := func(format string, args ...any) answer {
+	post := func(format string, args ...any) response {
 		t.Helper()
 		return w.do(ctx, "POST", "/quotes", fmt.Sprintf(`{"customer_id":%q`, customer)+fmt.Sprintf(format, args...)+"}")
 	}
@@ -237,8 +237,8 @@ func TestListOfQuotes(t *testing.T) {
 			t.Errorf("%q finds %v, want %v", query, got, want)
 		}
 	}
-	all, _ := w.Walk(func(query string) apitest.Answer {
-		return w.do(ctx, "GET", "/quotes?status=sent,accepted,draft&"+query, "").Answer
+	all, _ := w.Walk(func(query string) apitest.Response {
+		return w.do(ctx, "GET", "/quotes?status=sent,accepted,draft&"+query, "").Response
 	}, 1)
 	if len(all) != 3 {
 		t.Errorf("walked %v", all)

@@ -71,7 +71,7 @@ type price struct {
 	Currency string
 }
 
-func (a answer) quote() quote { return decode[quote](a) }
+func (a response) quote() quote { return decode[quote](a) }
 
 // lines are the line items of a body: one of 100.00.
 const lines = `"line_items":[{"description":"Hall","quantity":1,"unit_amount":{"amount":10000,"currency":"USD"}}]`
@@ -93,7 +93,7 @@ func (w *world) sentQuote(ctx context.Context, fields string) quote {
 	return w.onQuote(ctx, w.newQuote(ctx, "%s", fields).ID, "send").is(200).quote()
 }
 
-func (w *world) onQuote(ctx context.Context, id, action string, headers ...header) answer {
+func (w *world) onQuote(ctx context.Context, id, action string, headers ...header) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/quotes/"+id+"/"+action, "", headers...)
 }

@@ -95,8 +95,8 @@ func (a *API) quoteBodies(ctx context.Context, list []domain.Quote, expand quote
 	}
 	if err == nil && expand.lead {
 		out, err = embed(list, out, func(q domain.Quote) domain.LeadID { return q.LeadID },
-			func(wanted []domain.LeadID) (map[domain.LeadID]api.Lead, []domain.LeadID, error) {
-				return a.expandLeads(ctx, wanted)
+			func(requested []domain.LeadID) (map[domain.LeadID]api.Lead, []domain.LeadID, error) {
+				return a.expandLeads(ctx, requested)
 			},
 			func(q *api.Quote, l nullable.Nullable[api.Lead]) { q.Lead = l })
 	}

@@ -25,14 +25,14 @@ type offered struct {
 	accepting bool // an accept had no clear answer
 }
 
-// told is what a client has received: the status, and the code of a 409.
-type told struct {
+// outcome is what a client has received: the status, and the code of a 409.
+type outcome struct {
 	status int
 	code   string
 }
 
 // step reports whether a quote that is accepted or ended once would give the response, and returns the state after it.
-func (o offered) step(verb string, out told) (bool, offered) {
+func (o offered) step(verb string, out outcome) (bool, offered) {
 	if o.status == "sent" && o.lapsed && !o.accepting {
 		o.status = "expired"
 	}
@@ -63,7 +63,7 @@ func (o offered) step(verb string, out told) (bool, offered) {
 	return out.status == 422, o
 }
 
-func (o offered) accept(out told) (bool, offered) {
+func (o offered) accept(out outcome) (bool, offered) {
 	switch {
 	case o.status == "accepted":
 		return out.status == 200, o
@@ -84,14 +84,14 @@ func (o offered) accept(out told) (bool, offered) {
 var offeredModel = porcupine.Model{
 	Init: func() any { return offered{status: "sent"} },
 	Step: func(state, in, out any) (bool, any) {
-		ok, next := state.(offered).step(in.(string), out.(told))
+		ok, next := state.(offered).step(in.(string), out.(outcome))
 		return ok, next
 	},
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v → %+v", in, out) },
 }
 
-// tell sends the request of verb for a quote.
-func (w *world) tell(ctx context.Context, id, verb string) told {
+// perform sends the request of verb for a quote.
+func (w *world) perform(ctx context.Context, id, verb string) outcome {
 	w.T.Helper()
 	switch verb {
 	case "lapse":
@@ -99,14 +99,14 @@ func (w *world) tell(ctx context.Context, id, verb string) told {
 		if err := w.expiry.Run(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
-		return told{}
+		return outcome{}
 	case "complete":
 		if err := w.completer.Run(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
-		return told{}
+		return outcome{}
 	}
-	var a answer
+	var a response
 	if verb == "patch" {
 		a = w.do(ctx, "PATCH", "/quotes/"+id, fmt.Sprintf(`{"notes":"%d"}`, rand.Int()))
 	} else {
@@ -115,7 +115,7 @@ func (w *world) tell(ctx context.Context, id, verb string) told {
 	if !slices.Contains([]int{200, 409, 422, 503}, a.Status) {
 		w.T.Errorf("%s: %d %s", verb, a.Status, a.Body)
 	}
-	out := told{status: a.Status}
+	out := outcome{status: a.Status}
 	if a.Status == 409 {
 		out.code = decode[struct{ Error struct{ Code string } }](a).Error.Code
 	}
@@ -167,7 +167,7 @@ func TestQuotesAreLinearizable(t *testing.T) {
 					clients.Go(func() {
 						for range 4 {
 							verb, began := tc.verbs[rand.IntN(len(tc.verbs))], time.Now()
-							out := w.tell(ctx, q.ID, verb)
+							out := w.perform(ctx, q.ID, verb)
 							mu.Lock()
 							ops = append(ops, porcupine.Operation{ClientId: client, Input: verb, Output: out, Call: began.UnixNano(), Return: time.Now().UnixNano()})
 							mu.Unlock()

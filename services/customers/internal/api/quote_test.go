@@ -25,10 +25,10 @@ func TestQuoteIsAccepted(t *testing.T) {
 		t.Errorf("sent: %+v", sent)
 	}
 	accepted := w.onQuote(ctx, draft.ID, "accept").is(200).quote()
-	made := w.bookings.Made()
-	if accepted.Status != "accepted" || accepted.AcceptedAt == nil || accepted.Version != 3 || len(made) != 1 ||
-		*accepted.BookingID != made[0].ID.String() || *accepted.BookingStatus != "pending" || len(accepted.InvoiceIDs) != 1 {
-		t.Errorf("accepted: %+v, %d bookings", accepted, len(made))
+	created := w.bookings.Created()
+	if accepted.Status != "accepted" || accepted.AcceptedAt == nil || accepted.Version != 3 || len(created) != 1 ||
+		*accepted.BookingID != created[0].ID.String() || *accepted.BookingStatus != "pending" || len(accepted.InvoiceIDs) != 1 {
+		t.Errorf("accepted: %+v, %d bookings", accepted, len(created))
 	}
 	if n := w.Count(`select count(*) from invoices where total = 2500 and status = 'open' and kind = 'deposit'`); n != 1 {
 		t.Errorf("%d invoices of the deposit", n)
@@ -237,13 +237,13 @@ func TestQuotesAreIsolated(t *testing.T) {
 	all := []context.Context{
 		pgtest.CtxOf(t, tenant, caller.Test), pgtest.CtxOf(t, tenant, caller.Live), pgtest.CtxOf(t, other, caller.Test), pgtest.CtxOf(t, other, caller.Live),
 	}
-	made := make([]quote, len(all))
+	created := make([]quote, len(all))
 	for i, me := range all {
-		if made[i] = w.sentQuote(me, `"metadata":{"k":"v"}`); made[i].Number != "Q-000001" {
-			t.Errorf("number %s", made[i].Number)
+		if created[i] = w.sentQuote(me, `"metadata":{"k":"v"}`); created[i].Number != "Q-000001" {
+			t.Errorf("number %s", created[i].Number)
 		}
 	}
-	for i, q := range made {
+	for i, q := range created {
 		for j, them := range all {
 			status, code := 404, "quote_not_found"
 			switch {

@@ -22,7 +22,7 @@ import (
 const bookWithin = 10 * time.Second
 
 // errAccepting reports that another request or a completer has the accept of the quote.
-var errAccepting = &operation.UnderWay{Answer: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
+var errAccepting = &operation.UnderWay{Err: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
 
 // accept creates the booking of a sent quote and opens its invoice, or has no effect. Begin marks the quote, Call requests the
 // booking from bookings, which creates it only once, and Finish writes the rest.
@@ -81,7 +81,7 @@ func (o *accept) Call(ctx context.Context) error {
 		return err
 	}
 	if o.booking, err = o.Bookings.Create(ctx, in); operation.Refused(err) {
-		return &operation.RefusedError{Answer: err}
+		return &operation.RefusedError{Err: err}
 	}
 	if err == nil {
 		failpoint.Here("accept.booked")
@@ -98,7 +98,7 @@ func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	if err := notLost(ctx, tx, o.booking); err != nil {
 		return domain.Quote{}, err
 	}
-	wanted, err := current.Accept(o.booking, o.now(ctx))
+	next, err := current.Accept(o.booking, o.now(ctx))
 	if err != nil {
 		return domain.Quote{}, err
 	}
@@ -106,7 +106,7 @@ func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	saved, err := store.UpdateQuote(ctx, tx, wanted)
+	saved, err := store.UpdateQuote(ctx, tx, next)
 	if err != nil {
 		return domain.Quote{}, err
 	}
@@ -159,7 +159,7 @@ func notLost(ctx context.Context, tx pg.Tx, b domain.Booking) error {
 	}
 	for _, one := range []domain.Booking{b, known} {
 		if one.Lost() {
-			return &operation.RefusedError{Answer: domain.Lost(b.ID, one.Status)}
+			return &operation.RefusedError{Err: domain.Lost(b.ID, one.Status)}
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 // lookup is what bookings has answered about a booking before a transaction. Its error is answered inside the transaction,
 // after the look at the idempotency record: an earlier success with the same key outranks it.
 type lookup struct {
-	asked   bool
+	done    bool
 	booking *domain.Booking // nil: there is none
 	err     error
 }
@@ -60,13 +60,13 @@ type lookup struct {
 // lookUp requests a booking from bookings.
 func lookUp(ctx context.Context, bookings BookingService, id domain.BookingID) lookup {
 	if id.IsZero() {
-		return lookup{asked: true}
+		return lookup{done: true}
 	}
 	b, err := bookings.Booking(ctx, id)
 	if errors.Is(err, domain.ErrBookingNotFound) {
-		return lookup{asked: true}
+		return lookup{done: true}
 	}
-	return lookup{asked: true, booking: &b, err: err}
+	return lookup{done: true, booking: &b, err: err}
 }
 
 // booking returns the booking of an id, or nil if there is none. It locks the booking of a balance. If the booking is not in the
@@ -90,7 +90,7 @@ func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingI
 	}
 	b, err := read()
 	if errors.Is(err, domain.ErrBookingNotFound) {
-		if found.asked {
+		if found.done {
 			return nil, nil
 		}
 		return nil, &operation.Again{Why: "booking " + id.String() + " is not in the projection", Fetch: func(ctx context.Context) error {

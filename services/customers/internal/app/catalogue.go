@@ -47,11 +47,11 @@ func (a *Catalogue) Check(ctx context.Context, refs []Reference) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	wanted := make([]string, len(refs))
+	requested := make([]string, len(refs))
 	for i, r := range refs {
-		wanted[i] = r.ID
+		requested[i] = r.ID
 	}
-	known, err := store.CatalogueKnows(ctx, a.DB.Read(ctx), wanted)
+	known, err := store.CatalogueKnows(ctx, a.DB.Read(ctx), requested)
 	if err != nil {
 		return err
 	}

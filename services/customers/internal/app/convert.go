@@ -56,10 +56,10 @@ func (o *conversion) Name() string { return o.lead.ID.String() }
 // called.
 func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	o.lead = domain.Lead{} // of an attempt before this one
-	if err := mayConvert(ctx, o.in); err != nil || o.in.Booking == nil {
+	if err := authorizeConversion(ctx, o.in); err != nil || o.in.Booking == nil {
 		return true, err
 	}
-	l, customer, isNew, err := o.choose(ctx, tx, o.id, o.in, o.match)
+	l, customer, isNew, err := o.selectCustomer(ctx, tx, o.id, o.in, o.match)
 	if err != nil || l.Status == domain.LeadConverted {
 		return true, err
 	}
@@ -86,7 +86,7 @@ func (o *conversion) Call(ctx context.Context) error {
 		o.booking = b.ID
 		return nil
 	case operation.Refused(err):
-		return &operation.RefusedError{Answer: ofBooking(err)}
+		return &operation.RefusedError{Err: ofBooking(err)}
 	default:
 		return apperr.ErrUnavailable.WithCause(err)
 	}
@@ -107,16 +107,16 @@ func (o *conversion) Finish(ctx context.Context, tx pg.Tx) (domain.Lead, error) 
 
 // convert converts a lead without a booking; one that is converted stays as it is.
 func (o *conversion) convert(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
-	l, customer, isNew, err := o.choose(ctx, tx, o.id, o.in, o.match)
+	l, customer, isNew, err := o.selectCustomer(ctx, tx, o.id, o.in, o.match)
 	if err != nil || l.Status == domain.LeadConverted {
 		return l, err
 	}
 	return o.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
 }
 
-// mayConvert checks the scopes that a conversion needs because of its effects. It does not reveal whether a customer has the e-mail
+// authorizeConversion checks the scopes that a conversion needs because of its effects. It does not reveal whether a customer has the e-mail
 // address to a caller that can neither read nor write customers.
-func mayConvert(ctx context.Context, in LeadConversion) error {
+func authorizeConversion(ctx context.Context, in LeadConversion) error {
 	c := caller.FromContext(ctx)
 	if in.Booking != nil && !c.Has("write:bookings") {
 		return domain.MissingScope("write:bookings")
@@ -127,8 +127,8 @@ func mayConvert(ctx context.Context, in LeadConversion) error {
 	return nil
 }
 
-// choose locks a lead that is to be converted and decides its customer.
-func (a *Leads) choose(
+// selectCustomer locks a lead that is to be converted and decides its customer.
+func (a *Leads) selectCustomer(
 	ctx context.Context, tx pg.Tx, id domain.LeadID, in LeadConversion, match patch.Precondition,
 ) (l domain.Lead, customer domain.CustomerID, isNew bool, err error) {
 	if l, err = lockLead(ctx, tx, id); err != nil {

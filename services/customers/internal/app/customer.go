@@ -18,15 +18,15 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// StoredAnswers are the responses that repeated requests get. *idemstore.Store implements it.
-type StoredAnswers interface {
+// StoredResponses are the responses that repeated requests get. *idemstore.Store implements it.
+type StoredResponses interface {
 	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
 // Customers are the use cases of a customer.
 type Customers struct {
-	Answers StoredAnswers
+	Idempotency StoredResponses
 	// Contract defines which fields are personal.
 	Contract *contract.Contract
 	// Wake signals the relay that an event has been committed.
@@ -62,12 +62,12 @@ func (a *Customers) Update(
 	if err := match.Check(current.Version); err != nil {
 		return domain.Customer{}, err
 	}
-	wanted := current.Apply(in)
-	previous, err := outbox.Previous(ctx, view.Customer, current, wanted)
+	next := current.Apply(in)
+	previous, err := outbox.Previous(ctx, view.Customer, current, next)
 	if err != nil || string(previous) == "{}" {
 		return current, err
 	}
-	updated, err := store.UpdateCustomer(ctx, tx, wanted)
+	updated, err := store.UpdateCustomer(ctx, tx, next)
 	if err != nil {
 		return domain.Customer{}, err
 	}
@@ -92,7 +92,7 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	if err != nil {
 		return err
 	}
-	if err := a.Answers.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
+	if err := a.Idempotency.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
 		return err
 	}
 	if err := outbox.Erase(ctx, tx, a.Contract, id.String()); err != nil {

@@ -77,7 +77,7 @@ func (a *Customers) eraseCopies(ctx context.Context, tx pg.Tx, kind owned, list 
 	for i, e := range list {
 		names[i] = kind.id(e.ID)
 	}
-	if err := a.Answers.Erase(ctx, tx, names, a.Contract.Erase); err != nil {
+	if err := a.Idempotency.Erase(ctx, tx, names, a.Contract.Erase); err != nil {
 		return err
 	}
 	for i, e := range list {

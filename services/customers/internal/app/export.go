@@ -186,7 +186,7 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 	}
 }
 
-var exportTurns = page.NewTurns()
+var exportSlots = page.NewSlots()
 
 // paged are the pages that next reads one after the other, each in a turn of the tenant's exports; each call gets the position that the
 // one before has returned.
@@ -195,7 +195,7 @@ func paged[T, C any](ctx context.Context, next func(after C) (list []T, last C, 
 		var at C
 		for more := true; more; {
 			var list []T
-			err := exportTurns.Take(ctx, func() (_ bool, err error) {
+			err := exportSlots.Take(ctx, func() (_ bool, err error) {
 				list, at, more, err = next(at)
 				return more, err
 			})

@@ -264,7 +264,7 @@ func (a *Invoices) change(
 		return domain.Invoice{}, err
 	}
 	current = current.At(at)
-	wanted, err := apply(current, at)
+	next, err := apply(current, at)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -272,19 +272,19 @@ func (a *Invoices) change(
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	will, err := outbox.Body(ctx, view.Invoice, wanted)
+	will, err := outbox.Body(ctx, view.Invoice, next)
 	if err != nil || string(outbox.Diff(was, will)) == "{}" {
 		return current, err
 	}
-	return a.save(ctx, tx, wanted, was, current.Status, write)
+	return a.save(ctx, tx, next, was, current.Status, write)
 }
 
 // save writes a changed invoice and its event.
 func (a *Invoices) save(
-	ctx context.Context, tx pg.Tx, wanted domain.Invoice, was json.RawMessage, before domain.InvoiceStatus,
+	ctx context.Context, tx pg.Tx, next domain.Invoice, was json.RawMessage, before domain.InvoiceStatus,
 	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
 ) (domain.Invoice, error) {
-	saved, err := write(ctx, tx, wanted)
+	saved, err := write(ctx, tx, next)
 	if err != nil {
 		return domain.Invoice{}, err
 	}

@@ -65,17 +65,17 @@ func (a *Leads) Update(ctx context.Context, tx pg.Tx, id domain.LeadID, w LeadWr
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	wanted, err := a.apply(ctx, current.Apply, w)
+	next, err := a.apply(ctx, current.Apply, w)
 	if err != nil {
 		return domain.Lead{}, err
 	}
 	if err := match.Check(current.Version); err != nil {
 		return domain.Lead{}, err
 	}
-	if wanted, err = wanted.ApplyStatus(w.Status); err != nil {
+	if next, err = next.ApplyStatus(w.Status); err != nil {
 		return domain.Lead{}, err
 	}
-	return a.save(ctx, tx, current, wanted)
+	return a.save(ctx, tx, current, next)
 }
 
 // Quoted moves a lead to the state quoted, for a quote that was sent. A lead in another state than new, contacted or qualified
@@ -89,9 +89,9 @@ func (a *Leads) Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
 	if !ok || l.Conversion.UnderWay() {
 		return nil
 	}
-	wanted := l
-	wanted.Status = to
-	_, err = a.save(ctx, tx, l, wanted)
+	next := l
+	next.Status = to
+	_, err = a.save(ctx, tx, l, next)
 	return err
 }
 
@@ -107,12 +107,12 @@ func (a *Leads) apply(ctx context.Context, to func(domain.LeadPatch, domain.Oper
 }
 
 // save writes a changed lead with its event, unless the change shows nothing.
-func (a *Leads) save(ctx context.Context, tx pg.Tx, current, wanted domain.Lead) (domain.Lead, error) {
+func (a *Leads) save(ctx context.Context, tx pg.Tx, current, next domain.Lead) (domain.Lead, error) {
 	was, err := outbox.Body(ctx, view.Lead, current)
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	is, err := outbox.Body(ctx, view.Lead, wanted)
+	is, err := outbox.Body(ctx, view.Lead, next)
 	if err != nil {
 		return domain.Lead{}, err
 	}
@@ -120,7 +120,7 @@ func (a *Leads) save(ctx context.Context, tx pg.Tx, current, wanted domain.Lead)
 	if string(previous) == "{}" {
 		return current, nil
 	}
-	updated, err := store.UpdateLead(ctx, tx, wanted)
+	updated, err := store.UpdateLead(ctx, tx, next)
 	if err != nil {
 		return domain.Lead{}, err
 	}

@@ -30,7 +30,7 @@ type LeadCompleter struct {
 func (a *LeadCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.StuckLead]{
 		Service: "customers", DB: a.Worker, Now: a.Leads.Now, Find: store.StuckLeads,
-		Home: func(row store.StuckLead) operation.Home { return row.Home },
+		Owner: func(row store.StuckLead) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.StuckLead) error {
 			if err := a.complete(ctx, row.ID); err != nil {
 				return fmt.Errorf("lead %s: %w", row.ID, err)

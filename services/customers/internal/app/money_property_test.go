@@ -95,10 +95,10 @@ func (w *till) begin() error {
 		ID: ids.New[ids.BookingPrefix](), CustomerID: w.customer, Status: "pending", Total: money.Amount{Minor: bookingTotal, Currency: "USD"}, Version: 1,
 	}
 	w.list, w.taken, w.events = nil, nil, nil
-	return w.learn()
+	return w.project()
 }
 
-func (w *till) learn() error {
+func (w *till) project() error {
 	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutBooking(ctx, tx, w.booking) })
 }
 
@@ -147,7 +147,7 @@ func (w *till) take(s step) error {
 		return w.deliver(len(w.taken) - 1)
 	case "cancel":
 		w.booking.Status, w.booking.Version = "cancelled", w.booking.Version+1
-		return w.learn()
+		return w.project()
 	case "worker":
 		return w.worker.Run(w.ctx)
 	case "refund", "refundLess", "dispute", "again", "late":

@@ -158,11 +158,11 @@ func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w Quot
 // Send sets a draft to sent, and its lead to quoted.
 func (a *Quotes) Send(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
 	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
-		wanted, err := current.Send(a.now(ctx))
+		next, err := current.Send(a.now(ctx))
 		if err != nil || current.Status == domain.QuoteSent {
-			return wanted, err
+			return next, err
 		}
-		return wanted, a.sent(ctx, tx, wanted)
+		return next, a.sent(ctx, tx, next)
 	})
 }
 
@@ -199,14 +199,14 @@ func (a *Quotes) change(
 			return domain.Quote{}, err
 		}
 	}
-	wanted, err := to(current)
+	next, err := to(current)
 	if broken := match.Check(current.Version); broken != nil && (current.Status != domain.QuoteDraft || err == nil || errors.Is(err, domain.ErrTransition)) {
 		return domain.Quote{}, broken // after errors on fields, before those of the state
 	}
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	return a.save(ctx, tx, current, wanted)
+	return a.save(ctx, tx, current, next)
 }
 
 // expire writes what every reader already sees of a quote that has expired, with its event.
@@ -215,12 +215,12 @@ func (a *Quotes) expire(ctx context.Context, tx pg.Tx, q domain.Quote, now time.
 }
 
 // save writes the changed quote with its event. A change that is not visible does not count as a change.
-func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quote) (domain.Quote, error) {
+func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, next domain.Quote) (domain.Quote, error) {
 	before, err := outbox.Body(ctx, view.Quote, current)
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	after, err := outbox.Body(ctx, view.Quote, wanted)
+	after, err := outbox.Body(ctx, view.Quote, next)
 	if err != nil {
 		return domain.Quote{}, err
 	}
@@ -228,7 +228,7 @@ func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quot
 	if string(previous) == "{}" {
 		return current, nil
 	}
-	saved, err := store.UpdateQuote(ctx, tx, wanted)
+	saved, err := store.UpdateQuote(ctx, tx, next)
 	if err != nil {
 		return domain.Quote{}, err
 	}

@@ -27,7 +27,7 @@ type QuoteCompleter struct {
 func (a *QuoteCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.QuoteLeft]{
 		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,
-		Home: func(row store.QuoteLeft) operation.Home { return row.Home },
+		Owner: func(row store.QuoteLeft) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.QuoteLeft) error {
 			if err := a.complete(ctx, row.ID); err != nil {
 				return fmt.Errorf("quote %s: %w", row.ID, err)

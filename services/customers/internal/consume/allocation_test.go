@@ -59,7 +59,7 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
 	pgtest.Scoped(t, w.DB)
-	w.handle(w.told("payment.succeeded", "pi_1", 2, 300, 0, false), w.told("payment_intent.updated", "pi_1", 3, 300, 50, false))
+	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 300, 0, false), w.intentEvent("payment_intent.updated", "pi_1", 3, 300, 50, false))
 	first, second := w.draft(200), w.draft(100)
 	for _, id := range []domain.InvoiceID{first, second} {
 		info, err := w.invoices().PrepareOpen(w.ctx)
@@ -72,7 +72,7 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	}
 	w.shows(first, 200, 0, false, "paid")
 	w.shows(second, 50, 0, false, "partially_paid")
-	w.handle(w.told("payment_intent.updated", "pi_1", 4, 300, 0, false)) // the refund has failed
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 300, 0, false)) // the refund has failed
 	w.shows(second, 100, 0, false, "paid")
 }
 
@@ -87,7 +87,7 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
 		return w.invoices().RecordPayment(ctx, tx, id, in, anyVersion{})
 	})
-	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
 	v, err := store.Invoice(w.ctx, w.DB.App.Read(w.ctx), id)
 	if err != nil {
 		t.Fatal(err)
@@ -102,10 +102,10 @@ func TestMoneyAfterAReversal(t *testing.T) {
 }
 
 // The worker allocates to an open invoice, once, the money that an earlier version left unallocated.
-func TestAllocatorTakesWhatWasLeft(t *testing.T) {
+func TestAllocatorAllocatesLeftoverMoney(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
-	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
 	w.Exec(`update charges set currency = null, created_at = null`)
 	id := w.open(domain.FullInvoice, 60) // not by the use case, which would allocate
 	a := &app.Allocator{DB: w.DB.App, Invoices: w.invoices(), Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}

@@ -104,8 +104,8 @@ func (w *ledger) shows(id domain.InvoiceID, paid, refunded int64, disputed bool,
 	}
 }
 
-// told returns an event about a payment intent.
-func (w *ledger) told(kind, charge string, version, received, refunded int64, disputed bool) kafkax.Message {
+// intentEvent returns an event about a payment intent.
+func (w *ledger) intentEvent(kind, charge string, version, received, refunded int64, disputed bool) kafkax.Message {
 	w.T.Helper()
 	c := caller.FromContext(w.ctx)
 	raw, err := proto.Marshal(&eventsv1.Event{
@@ -135,14 +135,14 @@ func TestRefundsOfACharge(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
 	deposit, balance, full := w.open(domain.DepositInvoice, 100), w.open(domain.BalanceInvoice, 200), w.open(domain.FullInvoice, 30) // the oldest first
-	w.handle(w.told("payment_intent.updated", "pi_1", 1, 0, 0, false), w.told("payment.succeeded", "pi_1", 2, 340, 0, false))
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 1, 0, 0, false), w.intentEvent("payment.succeeded", "pi_1", 2, 340, 0, false))
 	w.shows(deposit, 100, 0, false, "paid")
 	w.shows(full, 30, 0, false, "paid")
 	before := len(w.Events())
 	for i, step := range []struct{ refunded, ofFull, ofBalance, ofDeposit int64 }{
 		{10, 0, 0, 0}, {25, 15, 0, 0}, {40, 30, 0, 0}, {41, 30, 1, 0}, {240, 30, 200, 0}, {330, 30, 200, 90}, {340, 30, 200, 100}, {20, 10, 0, 0},
 	} {
-		w.handle(w.told("payment_intent.updated", "pi_1", int64(3+i), 340, step.refunded, false))
+		w.handle(w.intentEvent("payment_intent.updated", "pi_1", int64(3+i), 340, step.refunded, false))
 		w.shows(full, 30, step.ofFull, false, "paid")
 		w.shows(balance, 200, step.ofBalance, false, "paid")
 		w.shows(deposit, 100, step.ofDeposit, false, "paid")
@@ -157,10 +157,10 @@ func TestRefundsOfACharge(t *testing.T) {
 		t.Errorf("%d events, want %d: one for each invoice that changes", len(events), want)
 	}
 	v := w.get(balance)
-	w.handle(w.told("payment_intent.updated", "pi_1", 99, 340, 20, true))
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 99, 340, 20, true))
 	w.shows(balance, 200, 0, true, "paid")
 	w.shows(full, 30, 10, true, "paid")
-	w.handle(w.told("payment.failed", "pi_1", 100, 340, 20, false))
+	w.handle(w.intentEvent("payment.failed", "pi_1", 100, 340, 20, false))
 	w.shows(balance, 200, 0, false, "paid")
 	if got := w.get(balance); got.Version != v.Version+2 {
 		t.Errorf("version %d after two changes, was %d", got.Version, v.Version)
@@ -172,7 +172,7 @@ func TestRefundAfterErasure(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
 	full := w.open(domain.FullInvoice, 100)
-	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
 	w.in(func(ctx context.Context, tx pg.Tx) error {
 		list, err := store.EraseInvoices(ctx, tx, w.customer, store.Erased{})
 		if len(list) != 1 {
@@ -183,7 +183,7 @@ func TestRefundAfterErasure(t *testing.T) {
 	if p := w.get(full).Payments[0]; !p.Reference.IsNull() {
 		t.Fatal("the reference is still there")
 	}
-	w.handle(w.told("payment_intent.updated", "pi_1", 3, 100, 60, false))
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 3, 100, 60, false))
 	w.shows(full, 100, 60, false, "paid")
 }
 
@@ -192,9 +192,9 @@ func TestRefundOfAnOlderPart(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
 	full := w.open(domain.FullInvoice, 100)
-	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
 	w.Exec(`update invoice_payments set charge_id = null, charge_part = 0`)
-	w.handle(w.told("payment_intent.updated", "pi_1", 3, 100, 60, false))
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 3, 100, 60, false))
 	w.shows(full, 100, 60, false, "paid")
 }
 
@@ -209,9 +209,9 @@ func TestRefundsInAnyOrder(t *testing.T) {
 		one, two := fmt.Sprintf("pi_%da", round), fmt.Sprintf("pi_%db", round)
 		var all []kafkax.Message
 		for _, charge := range []string{one, two} {
-			all = append(all, w.told("payment_intent.updated", charge, 1, 0, 0, false), w.told("payment.succeeded", charge, 2, 500, 0, false),
-				w.told("payment_intent.updated", charge, 3, 500, 120, false), w.told("payment_intent.updated", charge, 4, 500, 120, true),
-				w.told("payment_intent.updated", charge, 5, 500, 420, charge == two))
+			all = append(all, w.intentEvent("payment_intent.updated", charge, 1, 0, 0, false), w.intentEvent("payment.succeeded", charge, 2, 500, 0, false),
+				w.intentEvent("payment_intent.updated", charge, 3, 500, 120, false), w.intentEvent("payment_intent.updated", charge, 4, 500, 120, true),
+				w.intentEvent("payment_intent.updated", charge, 5, 500, 420, charge == two))
 		}
 		all = append(all, all...)
 		rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
@@ -238,9 +238,9 @@ func TestRefundsInAnyOrder(t *testing.T) {
 func TestRefundOfWhatNoInvoiceTook(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
-	w.handle(w.told("payment_intent.updated", "pi_1", 3, 100, 100, false))
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 3, 100, 100, false))
 	full := w.open(domain.FullInvoice, 100)
-	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
 	w.shows(full, 0, 0, false, "open")
 	if n := w.Count(`select count(*) from charges where refunded = 100 and unapplied = 100 and version = 3`); n != 1 {
 		t.Error("the charge is not as the newest event says")
@@ -258,6 +258,6 @@ func TestRefundOfWhatNoInvoiceTook(t *testing.T) {
 		_, err = store.AddPayment(ctx, tx, v)
 		return err
 	})
-	w.handle(w.told("payment_intent.updated", "pi_1", 4, 100, 100, true)) // what was recorded by hand is no part of it
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 100, 100, true)) // what was recorded by hand is no part of it
 	w.shows(full, 60, 0, false, "partially_paid")
 }

@@ -67,24 +67,24 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestSearchTerms(t *testing.T) {
 	t.Parallel()
 	c := domain.Customer{FirstName: "Anna Maria", LastName: new("O'Brien"), Email: "anna.smith@Example.com", Company: new("(Acme) 3M")}
 	want := []string{
 		"(acme)", "3m", "acme)", "anna", "anna.smith@example.com", "brien", "com", "example.com", "maria", "o'brien", "smith@example.com",
 	}
-	if got := slices.Sorted(slices.Values(c.Words())); !slices.Equal(got, want) {
+	if got := slices.Sorted(slices.Values(c.SearchTerms())); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 
 // found reports whether the customer has a word of the term.
 func found(c domain.Customer, term domain.Term) bool {
-	return inRanges(c.Words(), term)
+	return inRanges(c.SearchTerms(), term)
 }
 
-func inRanges(words []string, term domain.Term) bool {
-	return slices.ContainsFunc(words, func(w string) bool {
+func inRanges(terms []string, term domain.Term) bool {
+	return slices.ContainsFunc(terms, func(w string) bool {
 		return slices.ContainsFunc(term, func(p domain.Prefix) bool { return w >= p.From && w < p.Before })
 	})
 }

@@ -185,13 +185,13 @@ func setID[P ids.Prefix](to *ids.ID[P], f patch.Field[string], field string) err
 // ApplyStatus returns the lead in the given state, or ErrTransition when its present state does not allow that. The same state
 // again changes nothing.
 func (l Lead) ApplyStatus(f patch.Field[LeadStatus]) (Lead, error) {
-	wanted := f.Pointer()
-	if wanted == nil || *wanted == l.Status {
+	requested := f.Pointer()
+	if requested == nil || *requested == l.Status {
 		return l, nil
 	}
-	to, ok := l.Status.Next(leadActionFor[*wanted])
+	to, ok := l.Status.Next(leadActionFor[*requested])
 	if !ok {
-		return Lead{}, l.refuse(*wanted)
+		return Lead{}, l.refuse(*requested)
 	}
 	l.Status = to
 	return l, nil
@@ -214,14 +214,14 @@ func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lea
 }
 
 // refuse is the error of a state that cannot be reached from the present one.
-func (l Lead) refuse(wanted LeadStatus) error {
-	if wanted == LeadConverted && l.Status != LeadLost {
+func (l Lead) refuse(requested LeadStatus) error {
+	if requested == LeadConverted && l.Status != LeadLost {
 		return ErrTransition.WithMessage("To convert a lead, use POST /leads/{id}/convert.").WithField("status")
 	}
 	if l.Status == LeadLost {
 		return ErrTransition.WithMessage("The lead is lost. It can only become contacted.").WithField("status")
 	}
-	return ErrTransition.WithMessage("A lead that is %s cannot become %s.", l.Status, wanted).WithField("status")
+	return ErrTransition.WithMessage("A lead that is %s cannot become %s.", l.Status, requested).WithField("status")
 }
 
 // NewCustomer returns the customer that the lead becomes. The lead must have an e-mail address.
@@ -240,7 +240,7 @@ func (l Lead) Erase() Lead {
 	return l
 }
 
-// Words returns the words by which a search finds the lead.
-func (l Lead) Words() []string {
-	return append(words(&l.FirstName, l.LastName, l.Email, l.Company), phoneEntries(l.Phone)...)
+// SearchTerms returns the words by which a search finds the lead.
+func (l Lead) SearchTerms() []string {
+	return append(searchTerms(&l.FirstName, l.LastName, l.Email, l.Company), phoneEntries(l.Phone)...)
 }

@@ -77,13 +77,13 @@ func sameDiagram(t *testing.T, heading string, want []string) {
 	}
 }
 
-func TestWordsOfALead(t *testing.T) {
+func TestSearchTermsOfALead(t *testing.T) {
 	t.Parallel()
 	l := Lead{FirstName: "Anna", LastName: new("Smith"), Email: new("a.s@b.co"), Company: new("Acme Ltd")}
-	if got := strings.Join(l.Words(), " "); got != "anna smith a.s@b.co s@b.co b.co co acme ltd" {
+	if got := strings.Join(l.SearchTerms(), " "); got != "anna smith a.s@b.co s@b.co b.co co acme ltd" {
 		t.Errorf("got %s", got)
 	}
-	if got := (Lead{FirstName: "Bo"}).Words(); len(got) != 1 {
+	if got := (Lead{FirstName: "Bo"}).SearchTerms(); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
 }

@@ -37,7 +37,7 @@ func TestSearchIgnoresAccentsAndVariants(t *testing.T) {
 				if !matches(domain.Customer{FirstName: "x", LastName: new(stored)}, q) {
 					t.Errorf("%q does not find %q", q, stored)
 				}
-				if l := (domain.Lead{LastName: new(stored)}); !hasTerms(l.Words(), q) {
+				if l := (domain.Lead{LastName: new(stored)}); !hasTerms(l.SearchTerms(), q) {
 					t.Errorf("%q does not find the lead %q", q, stored)
 				}
 			}
@@ -107,21 +107,21 @@ func TestSearchByPartOfAPhone(t *testing.T) {
 }
 
 // However long and odd the texts are, a resource has a bounded number of words of bounded length.
-func TestWordsAreBounded(t *testing.T) {
+func TestSearchTermsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, filler := range []string{"a.", "\ufdfa", "㌀", "1", "㉑", "ä\u0301", "\U0010FFFF"} {
 		text := strings.Repeat(filler, 255)
 		c := domain.Customer{FirstName: text, LastName: new("b." + text), Email: "c." + text, Company: new("d." + text), Phone: new(strings.Repeat("1", 50))}
 		longest := 0
-		for _, w := range c.Words() {
+		for _, w := range c.SearchTerms() {
 			longest = max(longest, utf8.RuneCountInString(w))
 		}
-		if n := len(c.Words()); n > 460 || longest > 255 {
+		if n := len(c.SearchTerms()); n > 460 || longest > 255 {
 			t.Errorf("%q: %d words, the longest of %d characters", filler, n, longest)
 		}
 	}
 	for _, digits := range []int{1, 3, 4, 50, 51} {
-		n := len(domain.Customer{Phone: new(strings.Repeat("1", digits))}.Words())
+		n := len(domain.Customer{Phone: new(strings.Repeat("1", digits))}.SearchTerms())
 		if n > 50 || digits == 51 && n > 0 {
 			t.Errorf("%d digits have %d entries", digits, n)
 		}
@@ -154,9 +154,9 @@ func TestEachTextFindsItself(t *testing.T) {
 	})
 }
 
-func hasTerms(words []string, q string) bool {
+func hasTerms(terms []string, q string) bool {
 	for _, term := range domain.Terms(q) {
-		if !inRanges(words, term) {
+		if !inRanges(terms, term) {
 			return false
 		}
 	}
@@ -164,7 +164,7 @@ func hasTerms(words []string, q string) bool {
 }
 
 // During an update a search finds the words that the version before has written.
-func TestOldWordsAreFound(t *testing.T) {
+func TestOldTermsAreFound(t *testing.T) {
 	t.Parallel()
 	for q, old := range map[string]string{"Müller": "müller", "ann núñez": "núñez", "O’Brien": "o’brien"} {
 		last := domain.Terms(q)[len(strings.Fields(q))-1]

@@ -34,7 +34,7 @@ var (
 const secret = "k1:637573746f6d657273637573746f6d657273637573746f6d657273637573746f"
 
 // other is another service: it verifies the signed caller and hands it on to answer.
-func other(t *testing.T, name string, answer func(w http.ResponseWriter, r *http.Request, from caller.Caller)) *peer.Client {
+func other(t *testing.T, name string, respond func(w http.ResponseWriter, r *http.Request, from caller.Caller)) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("customers=" + secret)
 	if err != nil {
@@ -47,7 +47,7 @@ func other(t *testing.T, name string, answer func(w http.ResponseWriter, r *http
 			httpx.WriteError(w, "https://booking.test", "", httpx.ErrCaller)
 			return
 		}
-		answer(w, r, from)
+		respond(w, r, from)
 	}))
 	t.Cleanup(srv.Close)
 	sign, err := caller.ParseKeys(name + "=" + secret)
@@ -143,7 +143,7 @@ func TestCreate(t *testing.T) {
 	ctx := pgtest.Ctx(t, caller.Test)
 	quote, lead, booking, customer := ids.New[ids.QuotePrefix](), ids.New[ids.LeadPrefix](), ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
 	until := time.Date(2030, 5, 1, 10, 0, 0, 0, time.FixedZone("", 3600))
-	var asked []map[string]any
+	var received []map[string]any
 	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
 		if r.Method != http.MethodPost || r.URL.Path != "/internal/v1/bookings" || r.Header.Get("Idempotency-Key") != "k" {
 			t.Errorf("asked %s %s with the key %q", r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"))
@@ -155,7 +155,7 @@ func TestCreate(t *testing.T) {
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 			t.Error(err)
 		}
-		if asked = append(asked, in); in["quote_id"] == nil {
+		if received = append(received, in); in["quote_id"] == nil {
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
 			return
 		}
@@ -177,7 +177,7 @@ func TestCreate(t *testing.T) {
 		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"deposit_amount":0,"lead_id":%q,"quote_id":%q,"total_amount":500,"valid_until":"2030-05-01T09:00:00Z"}`, lead, quote),
 		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"lead_id":%q,"valid_until":"2030-05-01T09:00:00Z"}`, lead),
 	} {
-		if sent, err := json.Marshal(asked[i]); err != nil || string(sent) != want {
+		if sent, err := json.Marshal(received[i]); err != nil || string(sent) != want {
 			t.Errorf("sent %s\nwant %s", sent, want)
 		}
 	}
@@ -249,7 +249,7 @@ func TestPagesOfAnExport(t *testing.T) {
 	t.Parallel()
 	ctx, customer := pgtest.Ctx(t, caller.Test), ids.New[ids.CustomerPrefix]()
 	var fail error
-	answer := func(path, want, body string) func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+	respond := func(path, want, body string) func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 		return func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 			if query, err := url.QueryUnescape(r.URL.RawQuery); r.Method != http.MethodGet || r.URL.Path != path || query != want || err != nil {
 				t.Errorf("asked %s %s?%s, want %s?%s", r.Method, r.URL.Path, query, path, want)
@@ -261,9 +261,9 @@ func TestPagesOfAnExport(t *testing.T) {
 			fmt.Fprint(w, body)
 		}
 	}
-	whole := &peers.OfCustomer{Path: "/internal/v1/bookings", Client: other(t, "bookings", answer("/internal/v1/bookings", "cursor=c d&customer_id="+customer.String(), `{"data":[{"id":"bk_1"}],"next":"n"}`))}
-	names := &peers.OfCustomer{Path: "/internal/v1/payment-intents", Client: other(t, "payments", answer("/internal/v1/payment-intents", "cursor=&customer_id="+customer.String()+"&ids_only=true", `{"ids":["pi_1"]}`))}
-	events := &peers.Events{Client: other(t, "webhooks", answer("/internal/v1/events", "cursor=c&object_ids=cu_1,bk_1", `{"data":[{"id":"evt_1"}],"next":"n"}`))}
+	whole := &peers.OfCustomer{Path: "/internal/v1/bookings", Client: other(t, "bookings", respond("/internal/v1/bookings", "cursor=c d&customer_id="+customer.String(), `{"data":[{"id":"bk_1"}],"next":"n"}`))}
+	names := &peers.OfCustomer{Path: "/internal/v1/payment-intents", Client: other(t, "payments", respond("/internal/v1/payment-intents", "cursor=&customer_id="+customer.String()+"&ids_only=true", `{"ids":["pi_1"]}`))}
+	events := &peers.Events{Client: other(t, "webhooks", respond("/internal/v1/events", "cursor=c&object_ids=cu_1,bk_1", `{"data":[{"id":"evt_1"}],"next":"n"}`))}
 	if list, next, err := whole.BodiesOf(ctx, customer, "c d"); len(list) != 1 || next != "n" || err != nil {
 		t.Errorf("%s, %q, %v", list, next, err)
 	}

@@ -53,8 +53,8 @@ var (
 	eraseCustomer  = `update customers c set ` + customerWrites.Set() + `, erased_at = clock_timestamp()` + customerChanged
 )
 
-// customerWords is the table of the words by which q finds a customer.
-var customerWords = wordTable{name: "customer_words", owner: "customer_id"}
+// customerTerms is the table of the words by which q finds a customer.
+var customerTerms = termTable{name: "customer_words", owner: "customer_id"}
 
 // customerMetadata is the table of the metadata pairs by which lists are filtered.
 var customerMetadata = pg.MetadataTable{Name: "customer_metadata", Owner: "customer_id"}
@@ -119,12 +119,12 @@ func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, 
 }
 
 func queueIndexes(b *pgx.Batch, c domain.Customer) {
-	customerWords.queueInsert(b, c.ID, c.Words())
+	customerTerms.queueInsert(b, c.ID, c.SearchTerms())
 	customerMetadata.QueueInsert(b, c.ID, c.Metadata)
 }
 
 func dropIndexes(b *pgx.Batch, id domain.CustomerID) {
-	customerWords.queueDelete(b, id)
+	customerTerms.queueDelete(b, id)
 	customerMetadata.QueueDelete(b, id)
 }
 
@@ -157,7 +157,7 @@ func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (p
 			tail, args := w.Page(r, "c")
 			return `select ` + customerColumns + ` from customers c ` + tail, args
 		},
-		Conditions: slices.Concat(phoneConditions(f.Phone), customerWords.conditions("c", domain.Terms(f.Search)),
+		Conditions: slices.Concat(phoneConditions(f.Phone), customerTerms.conditions("c", domain.Terms(f.Search)),
 			page.MetadataConditions(customerMetadata, "c", f.Metadata)),
 	})
 }
@@ -187,7 +187,7 @@ func phoneConditions(phone *string) []page.Condition {
 	if number == nil {
 		return []page.Condition{same}
 	}
-	c := customerWords.conditions("c", []domain.Term{number})[0]
+	c := customerTerms.conditions("c", []domain.Term{number})[0]
 	return []page.Condition{{
 		IDs:  slices.Concat(c.IDs, same.IDs),
 		Has:  `(` + c.Has + ` or ` + same.Has + `)`,

@@ -28,9 +28,9 @@ const quotesOfLead = `array(select q.id from quotes q where q.tenant_id = @tenan
 
 const oneLead = `select ` + leadColumns + ` from leads l where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`
 
-// leadWords is the table of the words by which q finds a lead, leadMetadata that of the metadata pairs.
+// leadTerms is the table of the words by which q finds a lead, leadMetadata that of the metadata pairs.
 var (
-	leadWords    = wordTable{name: "lead_words", owner: "lead_id"}
+	leadTerms    = termTable{name: "lead_words", owner: "lead_id"}
 	leadMetadata = pg.MetadataTable{Name: "lead_metadata", Owner: "lead_id"}
 )
 
@@ -124,7 +124,7 @@ func UpdateLead(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, erro
 			`+noConversion+`, version = l.version + 1, search_version = l.version + 1, updated_at = clock_timestamp()
 		where l.tenant_id = @tenant and l.livemode = @live and l.id = @id
 		returning l.version, l.created_at, l.updated_at`, leadArgs(l))
-	leadWords.queueDelete(b, l.ID)
+	leadTerms.queueDelete(b, l.ID)
 	leadMetadata.QueueDelete(b, l.ID)
 	queueLeadIndexes(b, l)
 	l.Conversion = l.Conversion.End()
@@ -132,7 +132,7 @@ func UpdateLead(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, erro
 }
 
 func queueLeadIndexes(b *pgx.Batch, l domain.Lead) {
-	leadWords.queueInsert(b, l.ID, l.Words())
+	leadTerms.queueInsert(b, l.ID, l.SearchTerms())
 	leadMetadata.QueueInsert(b, l.ID, l.Metadata)
 }
 

@@ -71,15 +71,15 @@ func LeadOfNewCustomer(ctx context.Context, q pg.Q, id domain.CustomerID) (domai
 
 // StuckLead is a lead whose conversion no process is working on.
 type StuckLead struct {
-	operation.Home
+	operation.Owner
 
 	ID domain.LeadID
 }
 
 // StuckLeads returns up to limit leads of all tenants and modes but those of except whose conversion has been left before now,
 // oldest first; tx has the worker role.
-func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]StuckLead, error) {
-	tenants, modes := operation.Homes(except)
+func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]StuckLead, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[StuckLead], `
 		select l.tenant_id, l.livemode, l.id from leads l where l.converting_until is not null and l.converting_until <= $3`+operation.Outside("l")+`
 		order by l.converting_until, l.id limit $4`, tenants, modes, now, limit)

@@ -28,7 +28,7 @@ func Leads(ctx context.Context, q pg.Q, f LeadFilter, r page.Request) (page.Rows
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, page.OneOf("l.status", f.Status), func(w *page.Where) (string, []any) { return leadsOf(w, f, r, narrow) })
 		},
-		Conditions: slices.Concat(leadWords.conditions("l", domain.Terms(f.Search)), page.MetadataConditions(leadMetadata, "l", f.Metadata)),
+		Conditions: slices.Concat(leadTerms.conditions("l", domain.Terms(f.Search)), page.MetadataConditions(leadMetadata, "l", f.Metadata)),
 	})
 }
 

@@ -56,15 +56,15 @@ func LapsedQuotesOfTenant(ctx context.Context, q pg.Q, now time.Time, limit int)
 
 // QuoteLeft is a quote whose accept is to be resumed.
 type QuoteLeft struct {
-	operation.Home
+	operation.Owner
 
 	ID domain.QuoteID
 }
 
 // QuotesLeft returns up to limit quotes of all tenants and modes but those of except whose accept is to be resumed, oldest first;
 // tx has the worker role.
-func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Home, limit int) ([]QuoteLeft, error) {
-	tenants, modes := operation.Homes(except)
+func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]QuoteLeft, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteLeft], `
 		select q.tenant_id, q.livemode, q.id from quotes q
 		where q.accept_until is not null and q.accept_next <= $3`+operation.Outside("q")+`

@@ -198,7 +198,7 @@ func TestWorkersFindWhatIsDue(t *testing.T) {
 	if n, mine := count(store.LapsedQuotes); n != 2*perTenant/200 || mine != perTenant/200 {
 		t.Errorf("%d have expired, %d of the tenant", n, mine)
 	}
-	for name, except := range map[string][]operation.Home{"all": nil, "but the tenant's": {{TenantID: tenant}}} {
+	for name, except := range map[string][]operation.Owner{"all": nil, "but the tenant's": {{TenantID: tenant}}} {
 		var left []store.QuoteLeft
 		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
 			left, err = store.QuotesLeft(ctx, tx, time.Now(), except, 1000)

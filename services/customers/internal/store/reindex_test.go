@@ -132,9 +132,9 @@ func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var words int
-	if err := conn.QueryRow(t.Context(), `select count(*) from customer_words where customer_id = $1`, one[0].UUID()).Scan(&words); err != nil || words > 0 {
-		t.Errorf("erased by the version before: %d words, %v", words, err)
+	var terms int
+	if err := conn.QueryRow(t.Context(), `select count(*) from customer_words where customer_id = $1`, one[0].UUID()).Scan(&terms); err != nil || terms > 0 {
+		t.Errorf("erased by the version before: %d words, %v", terms, err)
 	}
 }
 

@@ -14,33 +14,33 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// wordTable is the table of the words of one kind of resource, by which q finds it.
-type wordTable struct {
+// termTable is the table of the words of one kind of resource, by which q finds it.
+type termTable struct {
 	name  string
 	owner string // the column with the id of the resource
 }
 
 // queueInsert queues the insert of the words of a resource.
-func (t wordTable) queueInsert(b *pgx.Batch, owner any, words []string) {
+func (t termTable) queueInsert(b *pgx.Batch, owner any, terms []string) {
 	b.Queue(fmt.Sprintf(`insert into %s (tenant_id, livemode, word, %s) select @tenant, @live, unnest(@words::text[]), @owner`, t.name, t.owner),
-		pg.Args{"words": words, "owner": owner})
+		pg.Args{"words": terms, "owner": owner})
 }
 
 // queueDelete queues the deletion of a resource's words.
-func (t wordTable) queueDelete(b *pgx.Batch, owner any) {
+func (t termTable) queueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.name, t.owner), pg.Args{"owner": owner})
 }
 
 // queueReplace queues the words of a row that the transaction has locked, of the version that it has.
-func (t wordTable) queueReplace(b *pgx.Batch, table string, owner any, words []string) {
+func (t termTable) queueReplace(b *pgx.Batch, table string, owner any, terms []string) {
 	t.queueDelete(b, owner)
-	t.queueInsert(b, owner, words)
+	t.queueInsert(b, owner, terms)
 	b.Queue(fmt.Sprintf(`update %s set search_version = version where tenant_id = @tenant and livemode = @live and id = @owner`, table),
 		pg.Args{"owner": owner})
 }
 
 // conditions returns the conditions that rows of a list have a word of each term. list is the alias of the list.
-func (t wordTable) conditions(list string, terms []domain.Term) []page.Condition {
+func (t termTable) conditions(list string, terms []domain.Term) []page.Condition {
 	var out []page.Condition
 	for _, term := range terms {
 		ids, has := make([]string, len(term)), make([]string, len(term))
@@ -97,7 +97,7 @@ func ReindexCustomers(ctx context.Context, tx pg.Tx, rows [][16]byte) error {
 	}
 	b := &pgx.Batch{}
 	for _, c := range list {
-		customerWords.queueReplace(b, "customers", c.ID, c.Words())
+		customerTerms.queueReplace(b, "customers", c.ID, c.SearchTerms())
 	}
 	return reindexed(ctx, tx, b)
 }
@@ -113,7 +113,7 @@ func ReindexLeads(ctx context.Context, tx pg.Tx, rows [][16]byte) error {
 	}
 	b := &pgx.Batch{}
 	for _, l := range list {
-		leadWords.queueReplace(b, "leads", l.ID, l.Words())
+		leadTerms.queueReplace(b, "leads", l.ID, l.SearchTerms())
 	}
 	return reindexed(ctx, tx, b)
 }

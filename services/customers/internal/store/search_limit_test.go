@@ -62,10 +62,10 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	old, r := store.CustomerFilter{Search: "old"}, page.Request{Limit: page.DefaultLimit}
 	ctx := pgtest.CtxOf(t, busy, caller.Test)
 	g := &gated{q: db.App.Read(ctx), goes: make(chan struct{})}
-	var answers sync.WaitGroup
+	var searches sync.WaitGroup
 	var refused, found atomic.Int32
 	for range sent {
-		answers.Go(func() {
+		searches.Go(func() {
 			list, err := store.Customers(ctx, g, old, r)
 			switch {
 			case err != nil && apperr.As(err).Kind == apperr.RateLimited:
@@ -92,7 +92,7 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 		t.Errorf("another tenant finds %d, %v", len(list.Items), err)
 	}
 	close(g.goes)
-	answers.Wait()
+	searches.Wait()
 	if g.most.Load() != 1 || found.Load() < 1 || int(found.Load()+refused.Load()) != sent {
 		t.Errorf("%d are under way at once, %d found, %d refused", g.most.Load(), found.Load(), refused.Load())
 	}

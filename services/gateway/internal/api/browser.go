@@ -120,14 +120,14 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	if strings.HasSuffix(route, "/*page") && r.Method == http.MethodGet && (strings.HasSuffix(call.Path, livePages) || strings.HasSuffix(call.Path, exportPages)) {
 		return s.streamPage(c, service, call)
 	}
-	answer, err := s.Pipeline.Upstreams[service].Do(r.Context(), call)
+	response, err := s.Pipeline.Upstreams[service].Do(r.Context(), call)
 	if err != nil {
 		return err
 	}
-	if origin := http.Header(answer.Passed).Get("Access-Control-Allow-Origin"); crossOrigin[route] && origin != "" {
+	if origin := http.Header(response.Passed).Get("Access-Control-Allow-Origin"); crossOrigin[route] && origin != "" {
 		s.Pipeline.Origins.Note(origin)
 	}
-	write(c.Writer, &answer)
+	write(c.Writer, &response)
 	return nil
 }
 

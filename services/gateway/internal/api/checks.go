@@ -55,7 +55,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q.credential, q.cached = verdict.Credential, verdict.Answer
+	q.credential, q.cached = verdict.Credential, verdict.Response
 	allowOrigin(c, q.credential)
 	setRateLimitHeaders(c.Writer.Header(), &verdict)
 	if !verdict.Passed {
@@ -131,24 +131,24 @@ func checkIdempotencyKey(c *gin.Context) error {
 // replay responds with the cached answer to the same request, and refuses another request with the same key.
 func (s *Server) replay(c *gin.Context) error {
 	q := of(c)
-	answer, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)
+	response, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)
 	if q.key != "" {
-		s.Pipeline.Metrics.Replays.WithLabelValues(replayResult(answer, err)).Inc()
+		s.Pipeline.Metrics.Replays.WithLabelValues(replayResult(response, err)).Inc()
 	}
-	if err != nil || answer == nil {
+	if err != nil || response == nil {
 		return err
 	}
 	obs.Add(c.Request.Context(), slog.String("idempotency", "redis"))
-	write(c.Writer, answer)
+	write(c.Writer, response)
 	c.Abort()
 	return nil
 }
 
-func replayResult(answer *domain.Answer, err error) string {
+func replayResult(response *domain.Response, err error) string {
 	switch {
 	case err != nil:
 		return "mismatch"
-	case answer != nil:
+	case response != nil:
 		return "hit"
 	default:
 		return "miss"
@@ -174,10 +174,10 @@ func (s *Server) proxy(c *gin.Context) error {
 	if call.Whole {
 		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
 	}
-	answer, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)
+	response, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)
 	if err != nil {
 		return err
 	}
-	write(c.Writer, &answer)
+	write(c.Writer, &response)
 	return nil
 }

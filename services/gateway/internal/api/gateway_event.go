@@ -53,10 +53,10 @@ func (s *Server) proxyGatewayEvent(c *gin.Context) error {
 		Caller: from, Encoded: encoded, Method: r.Method, Path: "/internal/v1/gateway-events/" + account, Body: body,
 		ContentType: "application/json", Signature: r.Header.Get("Stripe-Signature"), Traceparent: obs.Traceparent(r.Context()), Address: address,
 	}
-	answer, err := s.Pipeline.Accounts.Forward(r.Context(), s.Pipeline, "payments", call, hash)
+	response, err := s.Pipeline.Accounts.Forward(r.Context(), s.Pipeline, "payments", call, hash)
 	if err != nil {
 		return err
 	}
-	write(c.Writer, &answer)
+	write(c.Writer, &response)
 	return nil
 }

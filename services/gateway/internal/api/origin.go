@@ -17,7 +17,7 @@ const (
 	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
 	readHeaders = "X-Request-Id, X-Service-Scope, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, " +
 		"Location, ETag, Idempotent-Replayed, X-Ignored-Fields, Preference-Applied, WWW-Authenticate"
-	preflightKept = "600" // seconds
+	preflightMaxAge = "600" // seconds
 )
 
 // preflight answers a browser's question whether a script may send a request to a path that has these methods. It is 204 for an origin that
@@ -45,7 +45,7 @@ func (s *Server) preflight(allow string) httpx.Handler {
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Allow-Methods", allow)
 		h.Set("Access-Control-Allow-Headers", sentHeaders)
-		h.Set("Access-Control-Max-Age", preflightKept)
+		h.Set("Access-Control-Max-Age", preflightMaxAge)
 		c.Status(http.StatusNoContent)
 		return nil
 	}

@@ -32,10 +32,10 @@ func (s *Server) proxyPublic(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrTarget.WithCause(err)
 	}
-	answer, err := s.Pipeline.Tokens.Forward(r.Context(), s.Pipeline, q.op.Service, call, sha256.Sum256([]byte(plain)))
+	response, err := s.Pipeline.Tokens.Forward(r.Context(), s.Pipeline, q.op.Service, call, sha256.Sum256([]byte(plain)))
 	if err != nil {
 		return err
 	}
-	write(c.Writer, &answer)
+	write(c.Writer, &response)
 	return nil
 }

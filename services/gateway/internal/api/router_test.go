@@ -73,16 +73,16 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 // variants returns the paths of the contract, and each of them with a segment replaced by another one, cut, doubled and
 // left out.
 func variants(spec *contract.Contract) []string {
-	words := []string{"", "x", "a%2Fb"}
+	texts := []string{"", "x", "a%2Fb"}
 	for _, op := range spec.Operations() {
 		for word := range strings.SplitSeq(op.Path[1:], "/") {
 			if !strings.HasPrefix(word, "{") {
-				words = append(words, word, word[:len(word)-1], word+"x")
+				texts = append(texts, word, word[:len(word)-1], word+"x")
 			}
 		}
 	}
-	slices.Sort(words)
-	words = slices.Compact(words)
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
 	var paths []string
 	for _, op := range spec.Operations() {
 		segments := strings.Split(op.Path, "/")[1:]
@@ -93,13 +93,13 @@ func variants(spec *contract.Contract) []string {
 		}
 		join := func(parts ...[]string) { paths = append(paths, "/"+strings.Join(slices.Concat(parts...), "/")) }
 		for i := range segments {
-			for _, word := range words {
+			for _, word := range texts {
 				join(segments[:i], []string{word}, segments[i+1:])
 			}
 			join(segments[:i], segments[i+1:])
 			join(segments[:i+1], segments[i:])
 		}
-		for _, word := range words {
+		for _, word := range texts {
 			join(segments, []string{word})
 		}
 	}

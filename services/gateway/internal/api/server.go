@@ -118,8 +118,8 @@ func mountRefusing(
 ) {
 	allow := strings.Join(slices.Sorted(maps.Keys(byMethod)), ", ")
 	refuse := httpx.Steps(refusal(allow))
-	for _, answer := range options {
-		byMethod[http.MethodOptions] = httpx.Steps(answer(allow))
+	for _, option := range options {
+		byMethod[http.MethodOptions] = httpx.Steps(option(allow))
 	}
 	for _, method := range methods {
 		if chain, ok := byMethod[method]; ok {

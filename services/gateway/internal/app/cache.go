@@ -27,10 +27,10 @@ const (
 // newCache is not inlined for the same reason.
 //
 //go:noinline
-func newCache[K comparable, V any](size int, keep time.Duration, from since) cache[K, V] {
-	expiry := otter.ExpiryWriting[K, V](keep)
+func newCache[K comparable, V any](size int, ttl time.Duration, from since) cache[K, V] {
+	expiry := otter.ExpiryWriting[K, V](ttl)
 	if from == sinceUse {
-		expiry = otter.ExpiryAccessing[K, V](keep)
+		expiry = otter.ExpiryAccessing[K, V](ttl)
 	}
 	c := otter.Must(&otter.Options[K, V]{MaximumSize: size, ExpiryCalculator: expiry})
 	return cache[K, V]{

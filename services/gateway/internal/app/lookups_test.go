@@ -13,7 +13,7 @@ import (
 )
 
 // enter makes a lookup that takes `takes`, and returns how long it waited, -1 when it was refused.
-func enter(t *testing.T, l *app.Lookups, address string, takes time.Duration, unknown bool) time.Duration {
+func enter(t *testing.T, l *app.Lookups, address string, duration time.Duration, unknown bool) time.Duration {
 	t.Helper()
 	start := time.Now()
 	if err := l.Enter(address); err != nil {
@@ -23,7 +23,7 @@ func enter(t *testing.T, l *app.Lookups, address string, takes time.Duration, un
 		return -1
 	}
 	waited := time.Since(start)
-	time.Sleep(takes)
+	time.Sleep(duration)
 	l.Leave(unknown)
 	return waited
 }
@@ -61,7 +61,7 @@ func TestLookupsAtOnce(t *testing.T) {
 	})
 }
 
-func TestUnknownOnesASecond(t *testing.T) {
+func TestUnknownLookupsPerSecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := app.NewLookups(4, 10)
@@ -88,7 +88,7 @@ func TestUnknownOnesASecond(t *testing.T) {
 }
 
 // A client of another address waits for one lookup at most, however many lookups of one address wait.
-func TestAddressesAreServedInTurn(t *testing.T) {
+func TestAddressesAreServedFairly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := app.NewLookups(4, 10)

@@ -14,7 +14,7 @@ type Origins struct {
 }
 
 const (
-	originsKept    = 10 * time.Second
+	originsTTL     = 10 * time.Second
 	originsLast    = 24 * time.Hour
 	originsSize    = 1000
 	originsLooking = 4
@@ -25,7 +25,7 @@ const (
 // NewOrigins creates an empty cache in front of lookup.
 func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *Origins {
 	return &Origins{
-		lookup: lookup, cache: newCache[string, bool](originsSize, originsKept, sinceWrite), last: newCache[string, bool](originsSize, originsLast, sinceWrite),
+		lookup: lookup, cache: newCache[string, bool](originsSize, originsTTL, sinceWrite), last: newCache[string, bool](originsSize, originsLast, sinceWrite),
 		looking: make(chan struct{}, originsLooking),
 	}
 }

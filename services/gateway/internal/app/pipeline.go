@@ -21,7 +21,7 @@ import (
 // Upstream sends a call to one service. Its errors are *apperr.Error; an answer of any status is not an error. Stream
 // forwards the answer while it arrives, and has written nothing when it fails.
 type Upstream interface {
-	Do(ctx context.Context, call *domain.Call) (domain.Answer, error)
+	Do(ctx context.Context, call *domain.Call) (domain.Response, error)
 	Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error
 }
 
@@ -57,39 +57,39 @@ type Verdict struct {
 	Credential *Credential
 	Rate       domain.Rate
 	Passed     bool   // false: over the limit, and not counted
-	Answer     []byte // the cached answer of the key
+	Response   []byte // the cached answer of the key
 }
 
 // Admit counts a request of c and, when key is not empty, looks up the key's cached answer, in one round trip. While
 // Redis is down it counts in this process. It fails when the credential has been revoked, or when that cannot be known.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
-	reply, err := p.Redis.Evaluate(store.Request{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
+	result, err := p.Redis.Evaluate(store.Request{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	if err != nil {
 		return p.admitLocally(ctx, c, err)
 	}
-	p.Local.Adopt(c.Caller.Credential, reply.Window, reply.Now)
-	if reply.State == store.Revoked {
+	p.Local.Adopt(c.Caller.Credential, result.Window, result.Now)
+	if result.State == store.Revoked {
 		p.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
 	}
 	switch {
-	case outdated(c, &reply):
-		c, err = p.Principals.Reread(ctx, c, reply.Marker, reply.State)
-	case reply.Marker != c.marker && p.Principals.age(c) > maxStale:
-		c, err = p.refresh(ctx, c, reply.Marker, reply.State)
+	case outdated(c, &result):
+		c, err = p.Principals.Reread(ctx, c, result.Marker, result.State)
+	case result.Marker != c.marker && p.Principals.age(c) > maxStale:
+		c, err = p.refresh(ctx, c, result.Marker, result.State)
 	}
 	if err != nil {
 		return Verdict{}, err
 	}
 	return Verdict{
-		Credential: c, Rate: p.Limit.Rate(reply.Window, reply.Now), Passed: reply.Passed, Answer: reply.Answer,
+		Credential: c, Rate: p.Limit.Rate(result.Window, result.Now), Passed: result.Passed, Response: result.Response,
 	}, nil
 }
 
 // outdated reports whether identity has written a later version of c.
-func outdated(c *Credential, r *store.Reply) bool {
+func outdated(c *Credential, r *store.Result) bool {
 	if r.State == "" || r.State == c.state {
 		return false
 	}
@@ -128,7 +128,7 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 
 // Replay decodes the cached response of a request's key. It returns ErrMismatch when the response belongs to another request, and
 // nil when only the service can decide.
-func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Answer, error) {
+func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Response, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -139,20 +139,20 @@ func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*do
 	case !known.Same:
 		return nil, apperr.ErrMismatch
 	default:
-		return &known.Answer, nil
+		return &known.Response, nil
 	}
 }
 
 // Forward sends a call to the service of op, and caches the answer to a write with a key: the whole answer when allowed,
 // else a placeholder.
-func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Answer, error) {
+func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Response, error) {
 	start := time.Now()
 	a, err := p.Upstreams[op.Service].Do(ctx, call)
 	obs.Since(ctx, "upstream_ms", start)
 	if err != nil {
 		return a, err
 	}
-	if call.Key == "" || a.Status/100 != 2 || a.KeepUntil.IsZero() {
+	if call.Key == "" || a.Status/100 != 2 || a.RecordExpiresAt.IsZero() {
 		return a, nil
 	}
 	var value []byte
@@ -164,6 +164,6 @@ func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *do
 	if err != nil {
 		return a, err
 	}
-	p.Redis.CacheAnswer(call.Caller.Credential, call.Key, value, a.KeepUntil)
+	p.Redis.CacheResponse(call.Caller.Credential, call.Key, value, a.RecordExpiresAt)
 	return a, nil
 }

@@ -27,7 +27,7 @@ func TestRefresh(t *testing.T) {
 		{2 * time.Second, domain.ErrInvalid, false},
 	} {
 		p := NewPrincipals(func(context.Context, [32]byte, string) (domain.Principal, error) { return domain.Principal{}, c.says },
-			PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
+			PrincipalOptions{TTL: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
 		known := &Credential{loaded: time.Now().Add(-c.age)}
 		got, err := (&Pipeline{Principals: p}).refresh(t.Context(), known, "", "")
 		if c.passes != (err == nil && got == known) || !c.passes && !errors.Is(err, c.says) {
@@ -37,7 +37,7 @@ func TestRefresh(t *testing.T) {
 	dead := NewPrincipals(func(context.Context, [32]byte, string) (domain.Principal, error) {
 		return domain.Principal{Revoked: true}, nil
 	},
-		PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
+		PrincipalOptions{TTL: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
 	if _, err := (&Pipeline{Principals: dead}).refresh(t.Context(), &Credential{loaded: time.Now()}, "", ""); !errors.Is(err, domain.ErrRevoked) {
 		t.Errorf("revoked: %v", err)
 	}

@@ -40,7 +40,7 @@ type Principals struct {
 
 // PrincipalOptions are the options of NewPrincipals.
 type PrincipalOptions struct {
-	Keep    time.Duration // how long a result is cached, also that there is no principal
+	TTL     time.Duration // how long a result is cached, also that there is no principal
 	Size    int           // entries of each cache
 	Lookups *Lookups      // limits lookups of credentials that were not valid recently
 }
@@ -55,8 +55,8 @@ const goodFor = time.Hour
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
 		lookup: lookup, lookups: opt.Lookups, metrics: m,
-		cache:   newCache[[32]byte, *Credential](opt.Size, opt.Keep, sinceWrite),
-		unknown: newCache[[32]byte, struct{}](opt.Size, opt.Keep, sinceWrite),
+		cache:   newCache[[32]byte, *Credential](opt.Size, opt.TTL, sinceWrite),
+		unknown: newCache[[32]byte, struct{}](opt.Size, opt.TTL, sinceWrite),
 		good:    newCache[[32]byte, struct{}](opt.Size, goodFor, sinceWrite),
 	}
 }

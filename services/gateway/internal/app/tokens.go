@@ -27,7 +27,7 @@ type Tokens struct {
 // TokenOptions are the options of NewTokens.
 type TokenOptions struct {
 	Missing error         // the answer to a token that is unknown
-	Keep    time.Duration // how long it is cached that a token is unknown
+	TTL     time.Duration // how long it is cached that a token is unknown
 	Size    int           // entries of each cache
 	Lookups *Lookups      // limits the requests with tokens that were not valid recently
 	Limit   domain.Limit  // of one token
@@ -37,30 +37,30 @@ type TokenOptions struct {
 func NewTokens(opt TokenOptions) *Tokens {
 	return &Tokens{
 		missing: opt.Missing, limit: opt.Limit, lookups: opt.Lookups,
-		unknown: newCache[[32]byte, struct{}](opt.Size, opt.Keep, sinceWrite),
+		unknown: newCache[[32]byte, struct{}](opt.Size, opt.TTL, sinceWrite),
 		good:    newCache[[32]byte, struct{}](opt.Size, goodFor, sinceWrite),
 	}
 }
 
 // Forward sends a call whose path holds the token of that hash to a service, within the token's rate.
-func (t *Tokens) Forward(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Answer, error) {
+func (t *Tokens) Forward(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Response, error) {
 	if _, ok := t.unknown.get(hash); ok {
-		return domain.Answer{}, t.missing
+		return domain.Response{}, t.missing
 	}
 	if _, ok := t.good.get(hash); !ok {
 		return t.forwardNew(ctx, p, service, call, hash)
 	}
 	if err := t.count(ctx, p, hash); err != nil {
-		return domain.Answer{}, err
+		return domain.Response{}, err
 	}
 	return t.forward(ctx, p, service, call, hash)
 }
 
 // forwardNew forwards a call with a token that was not valid recently, then counts it.
-func (t *Tokens) forwardNew(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Answer, error) {
+func (t *Tokens) forwardNew(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Response, error) {
 	if err := t.lookups.Enter(call.Address); err != nil {
 		p.Metrics.Limited.Inc()
-		return domain.Answer{}, domain.ErrTokens
+		return domain.Response{}, domain.ErrTokens
 	}
 	refused := false
 	defer func() { t.lookups.Leave(refused) }()
@@ -72,7 +72,7 @@ func (t *Tokens) forwardNew(ctx context.Context, p *Pipeline, service string, ca
 }
 
 // forward forwards a call, and notes whether its token is valid.
-func (t *Tokens) forward(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Answer, error) {
+func (t *Tokens) forward(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Response, error) {
 	start := time.Now()
 	a, err := p.Upstreams[service].Do(ctx, call)
 	obs.Since(ctx, "upstream_ms", start)
@@ -96,14 +96,14 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 // ErrRate with the time to wait when the limit is used up.
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
 	start := time.Now()
-	reply, err := p.Redis.Evaluate(store.Request{Credential: name, Limit: limit})
+	result, err := p.Redis.Evaluate(store.Request{Credential: name, Limit: limit})
 	obs.Since(ctx, "redis_ms", start)
-	rate, passed := limit.Rate(reply.Window, reply.Now), reply.Passed
+	rate, passed := limit.Rate(result.Window, result.Now), result.Passed
 	if err != nil {
 		p.Metrics.Fallback.Inc()
 		rate, passed = p.Local.Take(name, limit)
 	} else {
-		p.Local.Adopt(name, reply.Window, reply.Now)
+		p.Local.Adopt(name, result.Window, result.Now)
 	}
 	if passed {
 		return nil

@@ -99,7 +99,7 @@ func TestLimitHolds(t *testing.T) {
 	})
 }
 
-func TestSixHundredAndFirst(t *testing.T) {
+func TestRequestOverTheLimit(t *testing.T) {
 	t.Parallel()
 	l := domain.Limit{Max: 600, Per: minute}
 	var w domain.Window

@@ -47,7 +47,7 @@ type UpstreamOptions struct {
 }
 
 const (
-	maxAnswer = 16 << 20
+	maxResponse = 16 << 20
 	// placeTimeout is how long a call waits for one of the service's connections, and a stream for the end of the TLS handshake.
 	placeTimeout = time.Second
 	// idle is less than the services' own HTTP_IDLE_TIMEOUT, so that no connection is used while the service closes it.
@@ -70,7 +70,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up.client = &fasthttp.HostClient{
 		Addr: u.Host, IsTLS: u.Scheme == "https", MaxConns: opt.MaxConns, MaxConnWaitTimeout: placeTimeout,
-		MaxIdleConnDuration: idle, MaxResponseBodySize: maxAnswer, NoDefaultUserAgentHeader: true,
+		MaxIdleConnDuration: idle, MaxResponseBodySize: maxResponse, NoDefaultUserAgentHeader: true,
 		DisablePathNormalizing: true, MaxIdemponentCallAttempts: 2, RetryIfErr: up.again,
 		DialTimeout: func(addr string, timeout time.Duration) (net.Conn, error) {
 			return peer.Dial(context.Background(), "tcp", addr, min(peer.ConnectLimit, timeout))
@@ -91,18 +91,18 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 
 // Do sends one call when a connection is free. No answer is ErrUnavailable, a late one ErrTimeout. An answer that the
 // service should never give, such as a refused signature or a body that is too large, is an internal error.
-func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, error) {
+func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, error) {
 	deadline := time.Now().Add(u.timeout)
 	if err := u.acquirePlace(ctx, deadline); err != nil {
-		return domain.Answer{}, err
+		return domain.Response{}, err
 	}
 	defer func() { <-u.places }()
 	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
-		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
+		return domain.Response{}, fmt.Errorf("sign call: %w", err)
 	}
 	if err := u.acquirePermit(); err != nil {
-		return domain.Answer{}, err
+		return domain.Response{}, err
 	}
 	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
@@ -112,13 +112,13 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	err = u.client.DoDeadline(req, res, deadline)
 	if late(err) && deadline.Sub(began) < u.timeout/2 {
 		u.record(call, nil) // most of its time had passed before the call was sent
-		return domain.Answer{}, apperr.ErrTimeout.WithCause(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
+		return domain.Response{}, apperr.ErrTimeout.WithCause(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
 	}
 	if u.record(call, err); err != nil {
-		return domain.Answer{}, u.failed(err)
+		return domain.Response{}, u.failed(err)
 	}
 	if res.StatusCode() == fasthttp.StatusUnauthorized && (call.Passed == nil || !bytes.HasPrefix(res.Header.Peek("WWW-Authenticate"), basic)) {
-		return domain.Answer{}, u.refused()
+		return domain.Response{}, u.refused()
 	}
 	a := read(res)
 	if call.Passed != nil {
@@ -164,7 +164,7 @@ func (u *Upstream) open() error {
 func (u *Upstream) record(call *domain.Call, err error) {
 	switch {
 	case !unreachable(err):
-		u.breaker.Answered()
+		u.breaker.Responded()
 	case !late(err) || peer.Unconnected(err):
 		u.breaker.Unavailable()
 	default:
@@ -266,9 +266,9 @@ func (u *Upstream) failed(err error) error {
 }
 
 // read copies what clients may see. All other headers, such as X-Internal-*, are dropped.
-func read(res *fasthttp.Response) domain.Answer {
+func read(res *fasthttp.Response) domain.Response {
 	h := &res.Header
-	a := domain.Answer{
+	a := domain.Response{
 		Status:          res.StatusCode(),
 		Location:        string(h.Peek("Location")),
 		ETag:            string(h.Peek("ETag")),
@@ -279,13 +279,13 @@ func read(res *fasthttp.Response) domain.Answer {
 		IgnoredFields:   string(h.Peek(httpx.HeaderIgnored)),
 		Applied:         string(h.Peek(httpx.HeaderApplied)),
 		Body:            res.SwapBody(nil),
-		Private:         string(h.Peek(httpx.HeaderIdemCache)) == "no",
+		Private:         string(h.Peek(httpx.HeaderIdempotencyCache)) == "no",
 	}
 	if len(a.Body) > 0 {
 		a.ContentType = string(h.ContentType())
 	}
-	if expires, err := strconv.ParseInt(string(h.Peek(httpx.HeaderIdemExpires)), 10, 64); err == nil {
-		a.KeepUntil = time.Unix(expires, 0)
+	if expires, err := strconv.ParseInt(string(h.Peek(httpx.HeaderIdempotencyExpires)), 10, 64); err == nil {
+		a.RecordExpiresAt = time.Unix(expires, 0)
 	}
 	return a
 }

@@ -22,7 +22,7 @@ const (
 // evaluation is a request that waits for its reply.
 type evaluation struct {
 	request Request
-	reply   Reply
+	result  Result
 	err     error
 	done    chan struct{}
 }
@@ -48,7 +48,7 @@ func Open(address string, opt Options) (*Redis, error) {
 		client:      client,
 		script:      redis.NewScript(windowScript),
 		evaluations: make(chan *evaluation, opt.Queue),
-		answers:     make(chan cachedAnswer, opt.Queue),
+		responses:   make(chan cachedResponse, opt.Queue),
 		dropped:     opt.Dropped,
 		changed:     opt.Changed,
 	}, nil
@@ -56,23 +56,23 @@ func Open(address string, opt Options) (*Redis, error) {
 
 // Evaluate runs the script. Concurrent requests share a pipeline. When Redis does not respond, it returns ErrDown after one
 // time-out, and then immediately until Redis is back.
-func (r *Redis) Evaluate(q Request) (Reply, error) {
+func (r *Redis) Evaluate(q Request) (Result, error) {
 	if r.down.Load() {
-		return Reply{}, ErrDown
+		return Result{}, ErrDown
 	}
 	e := &evaluation{request: q, done: make(chan struct{})}
 	select {
 	case r.evaluations <- e:
 	default:
-		return Reply{}, ErrDown
+		return Result{}, ErrDown
 	}
 	<-e.done
-	return e.reply, e.err
+	return e.result, e.err
 }
 
 // Run sends batches until ctx ends. Evaluate must not be called after that.
 func (r *Redis) Run(ctx context.Context) error {
-	go r.writeAnswers(ctx)
+	go r.writeResponses(ctx)
 	if err := r.reach(ctx); err != nil {
 		r.markDown(ctx)
 	}
@@ -152,7 +152,7 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 		v, err := cmds[i].Result()
 		silent = silent || unreachable(err)
 		if err == nil {
-			e.reply, err = parse(v)
+			e.result, err = parse(v)
 		}
 		e.err = err
 	}
@@ -214,25 +214,25 @@ func (r *Redis) DownFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// writeAnswers caches finished answers, several in one round trip. A lost one does no harm, because its service has
+// writeResponses caches finished answers, several in one round trip. A lost one does no harm, because its service has
 // stored it.
-func (r *Redis) writeAnswers(ctx context.Context) {
-	batch := make([]cachedAnswer, 0, maxBatch)
+func (r *Redis) writeResponses(ctx context.Context) {
+	batch := make([]cachedResponse, 0, maxBatch)
 	for {
 		select {
-		case k := <-r.answers:
+		case k := <-r.responses:
 			batch = append(batch[:0], k)
 		case <-ctx.Done():
 			return
 		}
-		for len(batch) < maxBatch && len(r.answers) > 0 {
-			batch = append(batch, <-r.answers)
+		for len(batch) < maxBatch && len(r.responses) > 0 {
+			batch = append(batch, <-r.responses)
 		}
 		r.write(ctx, batch)
 	}
 }
 
-func (r *Redis) write(ctx context.Context, batch []cachedAnswer) {
+func (r *Redis) write(ctx context.Context, batch []cachedResponse) {
 	pipe := r.client.Pipeline()
 	for _, k := range batch {
 		if ttl := time.Until(k.until); ttl < time.Second || r.down.Load() {

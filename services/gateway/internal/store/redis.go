@@ -26,12 +26,12 @@ const Revoked = "revoked"
 // ErrDown reports that Redis did not answer in time, or is marked as down: decide without it.
 var ErrDown = errors.New("redis is down")
 
-// Redis runs the script and caches answers. Make one with Open. Run sends what Evaluate and CacheAnswer queue.
+// Redis runs the script and caches answers. Make one with Open. Run sends what Evaluate and CacheResponse queue.
 type Redis struct {
 	client      redis.UniversalClient
 	script      *redis.Script
 	evaluations chan *evaluation
-	answers     chan cachedAnswer
+	responses   chan cachedResponse
 	down        atomic.Bool
 	since       atomic.Int64 // nanoseconds since 1970 when it went down; 0 while it is up
 	dropped     func()
@@ -46,14 +46,14 @@ type Request struct {
 	Now        int64  // microseconds; 0 is Redis's own clock
 }
 
-// Reply is what Redis knows of a credential.
-type Reply struct {
-	Passed bool
-	Window domain.Window
-	Now    int64  // Redis's clock, microseconds
-	State  string // "", Revoked, or the version that identity wrote last
-	Marker string // changes when Redis has lost its data
-	Answer []byte // the cached answer, nil without one
+// Result is what Redis knows of a credential.
+type Result struct {
+	Passed   bool
+	Window   domain.Window
+	Now      int64  // Redis's clock, microseconds
+	State    string // "", Revoked, or the version that identity wrote last
+	Marker   string // changes when Redis has lost its data
+	Response []byte // the cached answer, nil without one
 }
 
 // windowKey has the credential as its hash tag, like its other keys, so that all of them are on one node.
@@ -64,7 +64,7 @@ func StateKey(credential string) string { return "st:{" + credential + "}" }
 
 func markerKey(credential string) string { return "mem:{" + credential + "}" }
 
-func answerKey(credential, key string) string {
+func responseKey(credential, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "id:{" + credential + "}:" + hex.EncodeToString(sum[:])
 }
@@ -73,31 +73,31 @@ func answerKey(credential, key string) string {
 // different ones.
 func (q *Request) args() ([]string, []any) {
 	window := windowKey(q.Credential)
-	look, answer := "0", window // a key of the same node, which the script does not read
+	look, cacheKey := "0", window // a key of the same node, which the script does not read
 	if q.Key != "" {
-		look, answer = "1", answerKey(q.Credential, q.Key)
+		look, cacheKey = "1", responseKey(q.Credential, q.Key)
 	}
-	return []string{window, StateKey(q.Credential), markerKey(q.Credential), answer},
+	return []string{window, StateKey(q.Credential), markerKey(q.Credential), cacheKey},
 		[]any{q.Now, q.Limit.Max, q.Limit.Per, rand.Text(), look}
 }
 
 // parse decodes the script's reply.
-func parse(v any) (Reply, error) {
+func parse(v any) (Result, error) {
 	row, ok := v.([]any)
 	if !ok || len(row) != 8 {
-		return Reply{}, fmt.Errorf("window script answered %T", v)
+		return Result{}, fmt.Errorf("window script answered %T", v)
 	}
 	var n [5]int64
 	for i := range n {
 		if n[i], ok = row[i].(int64); !ok {
-			return Reply{}, fmt.Errorf("window script answered %T in place %d", row[i], i)
+			return Result{}, fmt.Errorf("window script answered %T in place %d", row[i], i)
 		}
 	}
-	r := Reply{Passed: n[0] == 1, Window: domain.Window{Start: n[1], Cur: n[2], Prev: n[3]}, Now: n[4]}
+	r := Result{Passed: n[0] == 1, Window: domain.Window{Start: n[1], Cur: n[2], Prev: n[3]}, Now: n[4]}
 	r.State, _ = row[5].(string)
 	r.Marker, _ = row[6].(string)
-	if answer, found := row[7].(string); found {
-		r.Answer = []byte(answer)
+	if response, found := row[7].(string); found {
+		r.Response = []byte(response)
 	}
 	return r, nil
 }
@@ -110,24 +110,24 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// cachedAnswer is one answer to cache.
-type cachedAnswer struct {
+// cachedResponse is one answer to cache.
+type cachedResponse struct {
 	key   string
 	value []byte
 	until time.Time
 }
 
-// maxCachedAnswer bounds the size of a cached answer. The service replays a longer one.
-const maxCachedAnswer = 64 << 10
+// maxCachedResponse bounds the size of a cached answer. The service replays a longer one.
+const maxCachedResponse = 64 << 10
 
-// CacheAnswer caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
+// CacheResponse caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
 // while Redis is down or the queue is full the answer is not cached, and its service replays it.
-func (r *Redis) CacheAnswer(credential, key string, value []byte, until time.Time) {
-	if len(value) > maxCachedAnswer {
+func (r *Redis) CacheResponse(credential, key string, value []byte, until time.Time) {
+	if len(value) > maxCachedResponse {
 		return
 	}
 	select {
-	case r.answers <- cachedAnswer{key: answerKey(credential, key), value: value, until: until}:
+	case r.responses <- cachedResponse{key: responseKey(credential, key), value: value, until: until}:
 	default:
 		r.dropped()
 	}

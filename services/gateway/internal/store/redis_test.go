@@ -38,7 +38,7 @@ func TestRedis(t *testing.T) {
 				"script counts like domain":                  scriptCountsLikeDomain,
 				"Redis's clock and expiry":                   redisClockAndExpiry,
 				"script is loaded again and counts once":     scriptIsLoadedAgainAndCountsOnce,
-				"keeps answers until their end":              keepsAnswersUntilTheirEnd,
+				"keeps answers until their end":              storesResponsesUntilTheirEnd,
 				"tombstone holds":                            tombstoneHolds,
 				"questions of many credentials share a trip": manyCredentialsAtOnce,
 			} {
@@ -142,34 +142,34 @@ func scriptIsLoadedAgainAndCountsOnce(t *testing.T, r *Redis) {
 	}
 }
 
-func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
+func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 	t.Helper()
 	who, print := credential(), [32]byte{1, 2, 3}
-	a := domain.Answer{Status: 201, ContentType: "application/json", Location: "/l", ETag: `"1"`, Body: []byte("{ }"), KeepUntil: time.Now().Add(time.Hour)}
+	a := domain.Response{Status: 201, ContentType: "application/json", Location: "/l", ETag: `"1"`, Body: []byte("{ }"), RecordExpiresAt: time.Now().Add(time.Hour)}
 	value, err := a.Encode(print)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.CacheAnswer(who, "k", value, a.KeepUntil)
-	var got Reply
-	for deadline := time.Now().Add(time.Minute); got.Answer == nil && time.Now().Before(deadline); {
+	r.CacheResponse(who, "k", value, a.RecordExpiresAt)
+	var got Result
+	for deadline := time.Now().Add(time.Minute); got.Response == nil && time.Now().Before(deadline); {
 		var err error
 		if got, err = r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	known, err := domain.Decode(got.Answer, print)
-	back := known.Answer
+	known, err := domain.Decode(got.Response, print)
+	back := known.Response
 	if err != nil || !known.Same || string(back.Body) != "{ }" || back.Location != "/l" || back.ETag != `"1"` || back.Status != 201 {
 		t.Errorf("%+v, %v, %v", back, known.Same, err)
 	}
-	if ttl := r.client.TTL(t.Context(), answerKey(who, "k")).Val(); ttl < 59*time.Minute || ttl > time.Hour {
+	if ttl := r.client.TTL(t.Context(), responseKey(who, "k")).Val(); ttl < 59*time.Minute || ttl > time.Hour {
 		t.Errorf("lives %s", ttl)
 	}
-	if other, _ := domain.Decode(got.Answer, [32]byte{}); other.Same {
+	if other, _ := domain.Decode(got.Response, [32]byte{}); other.Same {
 		t.Error("another fingerprint is the same")
 	}
-	if unasked, _ := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); unasked.Answer != nil {
+	if withoutKey, _ := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); withoutKey.Response != nil {
 		t.Error("an answer that was not asked for")
 	}
 }

@@ -22,14 +22,14 @@ import (
 
 // API holds what the handlers need.
 type API struct {
-	DB        *pg.DB // app role
-	App       *app.App
-	Answers   *idemstore.Store // its Box seals answers that hold a secret
-	LastUse   *app.LastUse
-	OAuth     *oauth.Server
-	RateLimit int // requests a minute of one credential, as GET /me answers it
-	Server    *httpx.Server
-	Now       func() time.Time
+	DB          *pg.DB // app role
+	App         *app.App
+	Idempotency *idemstore.Store // its Box seals answers that hold a secret
+	LastUse     *app.LastUse
+	OAuth       *oauth.Server
+	RateLimit   int // requests a minute of one credential, as GET /me answers it
+	Server      *httpx.Server
+	Now         func() time.Time
 }
 
 // Mount registers the contract's operations and the internal calls.

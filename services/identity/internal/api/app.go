@@ -43,11 +43,11 @@ func (a *API) createApp(c *gin.Context, by asker) error {
 		return err
 	}
 	return a.sendOnce(c, by, caller.Live, func(ctx context.Context, tx pg.Tx) (any, error) {
-		made, err := a.App.CreateAppIn(ctx, tx, by.origin(), by.Tenant, in)
+		newApp, err := a.App.CreateAppIn(ctx, tx, by.origin(), by.Tenant, in)
 		if err != nil {
 			return nil, appFields(err)
 		}
-		return view.App(made), nil
+		return view.App(newApp), nil
 	})
 }
 

@@ -28,8 +28,8 @@ func TestAppsForTheConsole(t *testing.T) {
 		"reuse_leeway_seconds":5,"browser_origins":["https://app.example"]}`
 	a := w.from(ctx, "console", "POST", apps, sent).is(201)
 	apitest.Written[internalapi.AppRegistration](t, sent, a.Body, "id", "created_at", "updated_at")
-	made := decode[internalapi.App](a)
-	path := apps + "/" + made.ID
+	newApp := decode[internalapi.App](a)
+	path := apps + "/" + newApp.ID
 	list := func(ctx context.Context) (found []string) {
 		t.Helper()
 		for _, a := range decode[internalapi.AppList](w.from(ctx, "console", "GET", apps, "").is(200)).Data {
@@ -38,7 +38,7 @@ func TestAppsForTheConsole(t *testing.T) {
 		return found
 	}
 	second := decode[internalapi.App](w.from(ctx, "console", "POST", apps, `{"name":"B","redirect_uris":["https://b.example/"],"scopes":["read:units"]}`).is(201))
-	if second.Published || len(second.BrowserOrigins) != 0 || !slices.Equal(list(w.as(owner, tenant, caller.Live)), []string{second.ID, made.ID}) {
+	if second.Published || len(second.BrowserOrigins) != 0 || !slices.Equal(list(w.as(owner, tenant, caller.Live)), []string{second.ID, newApp.ID}) {
 		t.Errorf("%+v", second)
 	}
 	for name, ctx := range map[string]context.Context{"another tenant": w.as(stranger, other, caller.Test)} {
@@ -62,7 +62,7 @@ func TestAppsForTheConsole(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 	for _, action := range []string{domain.AppCreated, domain.AppUpdated, domain.AppDeleted} {
-		if r := w.records(tenant, action)[0]; r.Actor != owner.ID.String() || r.Object != made.ID || r.Source != "console:"+caller.FromContext(ctx).RequestID {
+		if r := w.records(tenant, action)[0]; r.Actor != owner.ID.String() || r.Object != newApp.ID || r.Source != "console:"+caller.FromContext(ctx).RequestID {
 			t.Errorf("%s: %+v", action, r)
 		}
 	}

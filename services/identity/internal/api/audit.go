@@ -35,7 +35,7 @@ func (a *API) listAudit(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	whole := by.Role.May(domain.ReadAudit)
+	whole := by.Role.Can(domain.ReadAudit)
 	if !whole && f.Object == "" {
 		return domain.ErrPermission
 	}

@@ -47,8 +47,10 @@ func (m asker) origin() domain.Origin {
 	return domain.Origin{Actor: m.Credential, Source: "console:" + m.RequestID}
 }
 
-// home returns the tenant and the mode of the call.
-func (m asker) home() store.Home { return store.Home{TenantID: m.Tenant, Livemode: m.Live()} }
+// tenantMode returns the tenant and the mode of the call.
+func (m asker) tenantMode() store.TenantMode {
+	return store.TenantMode{TenantID: m.Tenant, Livemode: m.Live()}
+}
 
 // permit refuses a caller unless it is an operator whose role at the caller's tenant has the required permission now.
 func (a *API) permit(c *gin.Context) error {

@@ -93,7 +93,7 @@ func TestConsolePermissions(t *testing.T) {
 		o := w.member(tenant, string(role)+"@example.com", string(role))
 		for _, call := range consoleCalls {
 			a := w.from(w.as(o, tenant, caller.Test), "console", call.method, call.path, call.body)
-			allowed := call.needs == "" || role.May(call.needs)
+			allowed := call.needs == "" || role.Can(call.needs)
 			if forbidden := a.Status == 403; forbidden == allowed || a.Status >= 500 || a.Status == 401 {
 				t.Errorf("%s %s as %s: %d %s", call.method, call.path, role, a.Status, a.Body)
 			}
@@ -104,9 +104,9 @@ func TestConsolePermissions(t *testing.T) {
 	}
 }
 
-// TestConsoleCallsOfNobody checks that no call succeeds for an operator who is not a member of the tenant now, for a caller that
+// TestConsoleCallsOfUnauthorizedCallers checks that no call succeeds for an operator who is not a member of the tenant now, for a caller that
 // is not an operator, or for another service.
-func TestConsoleCallsOfNobody(t *testing.T) {
+func TestConsoleCallsOfUnauthorizedCallers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	by := domain.Origin{Actor: "cli", Source: "test"}

@@ -32,15 +32,15 @@ func TestEndedCredentials(t *testing.T) {
 		return k
 	}
 	active, revoked, rotated, replaced := key("a"), key("b"), key("c"), key("d")
-	home := store.Home{TenantID: tenant.ID}
-	if _, _, err := w.app.RevokeKeyAt(t.Context(), by, home, revoked.ID); err != nil {
+	tenantMode := store.TenantMode{TenantID: tenant.ID}
+	if _, _, err := w.app.RevokeKeyAt(t.Context(), by, tenantMode, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	next, _, _, err := w.app.RotateKey(t.Context(), by, home, rotated.ID, time.Hour)
+	next, _, _, err := w.app.RotateKey(t.Context(), by, tenantMode, rotated.ID, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, _, _, err := w.app.RotateKey(t.Context(), by, home, replaced.ID, 0)
+	after, _, _, err := w.app.RotateKey(t.Context(), by, tenantMode, replaced.ID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,9 @@ func TestEndedCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := w.service("bookings", ids.Tenant{}, "")
+	bookings := w.service("bookings", ids.Tenant{}, "")
 	got := map[string]string{}
-	for _, e := range decode[internalapi.EndedCredentials](w.from(asks, "bookings", "POST", "/internal/v1/credentials/ended", string(body)).is(200)).Data {
+	for _, e := range decode[internalapi.EndedCredentials](w.from(bookings, "bookings", "POST", "/internal/v1/credentials/ended", string(body)).is(200)).Data {
 		successor := ""
 		if e.Successor != nil {
 			successor = *e.Successor
@@ -93,6 +93,6 @@ func TestEndedCredentials(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
-	w.from(asks, "webhooks", "POST", "/internal/v1/credentials/ended", `{"credentials":[]}`).is(401)
-	w.from(asks, "bookings", "POST", "/internal/v1/credentials/ended", `{"credentials":[{"tenant_id":"x","id":"y"}]}`).is(422)
+	w.from(bookings, "webhooks", "POST", "/internal/v1/credentials/ended", `{"credentials":[]}`).is(401)
+	w.from(bookings, "bookings", "POST", "/internal/v1/credentials/ended", `{"credentials":[{"tenant_id":"x","id":"y"}]}`).is(422)
 }

@@ -34,8 +34,8 @@ func TestDrafts(t *testing.T) {
 	dana, erik := w.member(tenant, "dana@example.com", "staff"), w.member(tenant, "erik@example.com", "owner")
 	noTenant := in(t.Context(), func(c *caller.Caller) { *c = caller.Service("console", ids.Tenant{}, "") })
 	const drafts, key = "/internal/v1/drafts/", "abcdefghijklmnopqrst-1"
-	save := func(key, body string) answer { return w.from(noTenant, "console", "PUT", drafts+key, body) }
-	read := func(key string, id domain.OperatorID) answer {
+	save := func(key, body string) response { return w.from(noTenant, "console", "PUT", drafts+key, body) }
+	read := func(key string, id domain.OperatorID) response {
 		return w.from(noTenant, "console", "GET", drafts+key+"?operator="+id.String(), "")
 	}
 	now := time.Now()

@@ -72,10 +72,10 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	identity := *w.app
 	identity.DB = db
-	answers := &idemstore.Store{DB: db, Box: w.app.Box, Now: time.Now}
+	idempotency := &idemstore.Store{DB: db, Box: w.app.Box, Now: time.Now}
 	handlers := &api.API{
-		DB: db, App: &identity, Answers: answers, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
-		Server: w.Server(answers, "bookings", "customers", "console"),
+		DB: db, App: &identity, Idempotency: idempotency, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
+		Server: w.Server(idempotency, "bookings", "customers", "console"),
 	}
 	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
@@ -84,22 +84,22 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// answer is a response.
-type answer struct{ apitest.Answer }
+// response is a response.
+type response struct{ apitest.Response }
 
 // do sends a request as the gateway would and checks the response against the contract.
-func (w *world) do(ctx context.Context, method, path string, headers ...apitest.Header) answer {
+func (w *world) do(ctx context.Context, method, path string, headers ...apitest.Header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, "", headers...)}
+	return response{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, "", headers...)}
 }
 
 // from sends a request as peer would; "" does not sign it.
-func (w *world) from(ctx context.Context, peer, method, target, body string, headers ...apitest.Header) answer {
+func (w *world) from(ctx context.Context, peer, method, target, body string, headers ...apitest.Header) response {
 	w.T.Helper()
 	if peer == "" {
 		headers = append(headers, unsigned)
 	}
-	return answer{w.Send(ctx, w.engine, peer, method, target, body, headers...)}
+	return response{w.Send(ctx, w.engine, peer, method, target, body, headers...)}
 }
 
 const (
@@ -107,13 +107,13 @@ const (
 	strict   apitest.Header = "Prefer: handling=strict" // as the console sends it
 )
 
-func (a answer) is(status int, codeAndField ...string) answer {
+func (a response) is(status int, codeAndField ...string) response {
 	a.T.Helper()
 	a.Is(status, codeAndField...)
 	return a
 }
 
-func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
+func decode[T any](a response) T { return apitest.Decode[T](a.Response) }
 
 // keyed creates a tenant and a key of it. It returns a context with the caller that the gateway would sign.
 func (w *world) keyed(mode, scopes string) (ctx context.Context, tenant domain.Tenant, secret string) {

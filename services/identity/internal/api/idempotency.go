@@ -16,20 +16,20 @@ import (
 
 // once runs a use case in a transaction of the operator's tenant and of a mode, and stores its 201 response. A repetition with
 // the same Idempotency-Key gets that response. The record belongs to the operator.
-func (a *API) once(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) (idem.Reply, error) {
+func (a *API) once(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) (idem.Response, error) {
 	who := caller.Service("identity", by.Tenant, mode)
 	who.Credential, who.RequestID = by.Credential, by.RequestID
-	return idemstore.Run(caller.With(c.Request.Context(), who), a.Answers, verb, func(_ context.Context, v any) (idem.Reply, error) {
+	return idemstore.Run(caller.With(c.Request.Context(), who), a.Idempotency, verb, func(_ context.Context, v any) (idem.Response, error) {
 		body, err := contract.Encode(v)
-		return idem.Reply{Status: http.StatusCreated, Body: body}, err
+		return idem.Response{Status: http.StatusCreated, Body: body}, err
 	})
 }
 
 // sendOnce is once, and sends the response.
 func (a *API) sendOnce(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) error {
-	reply, err := a.once(c, by, mode, verb)
+	res, err := a.once(c, by, mode, verb)
 	if err != nil {
 		return err
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }

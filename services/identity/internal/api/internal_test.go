@@ -84,8 +84,8 @@ func TestLookupOfOrigins(t *testing.T) {
 	}
 }
 
-// TestLookupOfARevokedKeyIsNoUse checks that a request with a revoked key does not count as a use of it.
-func TestLookupOfARevokedKeyIsNoUse(t *testing.T) {
+// TestLookupOfARevokedKeyIsNotRecorded checks that a request with a revoked key does not count as a use of it.
+func TestLookupOfARevokedKeyIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, _, secret := w.keyed("live", "all")
@@ -155,7 +155,7 @@ func TestOverloadOfInternalCalls(t *testing.T) {
 		}
 		t.Cleanup(impatient.Close)
 		w.engine = w.serve(impatient)
-		for _, a := range []answer{
+		for _, a := range []response{
 			w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, hashed(strings.Repeat("ab", 32))),
 			w.from(ctx, "bookings", "GET", path, ""),
 			w.from(ctx, "bookings", "PUT", path+"/test-clock", `{"now":"2030-01-01T00:00:00Z"}`),

@@ -59,7 +59,7 @@ func (a *API) rotateKey(c *gin.Context, by asker) error {
 		return err
 	}
 	overlap := time.Duration(body.OverlapSeconds) * time.Second
-	reply, err := a.once(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
+	res, err := a.once(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
 		k, secret, err := a.App.RotateKeyIn(ctx, tx, by.origin(), id, overlap)
 		return view.Key(k, secret, a.Now()), err
 	})
@@ -69,7 +69,7 @@ func (a *API) rotateKey(c *gin.Context, by asker) error {
 	if err := a.App.PublishInvalidations(c.Request.Context(), by.Tenant); err != nil { // RetryPublish does it later
 		obs.Add(c.Request.Context(), slog.String("error", err.Error()))
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 func (a *API) revokeKey(c *gin.Context, by asker) error {
@@ -77,7 +77,7 @@ func (a *API) revokeKey(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	k, _, err := a.App.RevokeKeyAt(c.Request.Context(), by.origin(), by.home(), id)
+	k, _, err := a.App.RevokeKeyAt(c.Request.Context(), by.origin(), by.tenantMode(), id)
 	if err != nil {
 		return err
 	}

@@ -58,27 +58,27 @@ func TestKeysForTheConsole(t *testing.T) {
 	if a := w.from(ctx, "console", "GET", apiKeys, "").is(200); string(a.Body) != `{"data":[]}` {
 		t.Errorf("%s", a.Body)
 	}
-	made := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"Till","scopes":["write:bookings","read:units","read:units"]}`).is(201))
-	if made.Secret == nil || !strings.HasPrefix(*made.Secret, "svc_test_") || made.Name != "Till" || made.Mode != "test" || len(made.Scopes) != 2 || made.ExpiresAt != nil || made.RevokedAt != nil || made.LastUsedAt != nil {
-		t.Fatalf("%+v", made)
+	newKey := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"Till","scopes":["write:bookings","read:units","read:units"]}`).is(201))
+	if newKey.Secret == nil || !strings.HasPrefix(*newKey.Secret, "svc_test_") || newKey.Name != "Till" || newKey.Mode != "test" || len(newKey.Scopes) != 2 || newKey.ExpiresAt != nil || newKey.RevokedAt != nil || newKey.LastUsedAt != nil {
+		t.Fatalf("%+v", newKey)
 	}
-	if p := w.principal(*made.Secret); p.ID != made.ID || p.TenantID != tenant.ID.String() || p.Mode != "test" || p.Revoked || p.ExpiresAt != nil || !slices.Equal(p.Scopes, made.Scopes) {
+	if p := w.principal(*newKey.Secret); p.ID != newKey.ID || p.TenantID != tenant.ID.String() || p.Mode != "test" || p.Revoked || p.ExpiresAt != nil || !slices.Equal(p.Scopes, newKey.Scopes) {
 		t.Errorf("%+v", p)
 	}
 	if err := w.lastUse.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"","scopes":["read:units"]}`).is(201))
-	if all := list(ctx); len(all) != 2 || all[0].ID != second.ID || all[1].ID != made.ID || all[1].LastUsedAt == nil || all[0].Secret != nil || all[1].Secret != nil {
+	if all := list(ctx); len(all) != 2 || all[0].ID != second.ID || all[1].ID != newKey.ID || all[1].LastUsedAt == nil || all[0].Secret != nil || all[1].Secret != nil {
 		t.Errorf("%+v", all)
 	}
 	for range 2 {
-		ended := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys+"/"+made.ID+"/revoke", "").is(200))
-		if ended.ID != made.ID || ended.RevokedAt == nil || ended.Secret != nil {
+		ended := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys+"/"+newKey.ID+"/revoke", "").is(200))
+		if ended.ID != newKey.ID || ended.RevokedAt == nil || ended.Secret != nil {
 			t.Errorf("%+v", ended)
 		}
 	}
-	if !w.principal(*made.Secret).Revoked {
+	if !w.principal(*newKey.Secret).Revoked {
 		t.Error("the key is not revoked")
 	}
 	if all := list(ctx); len(all) != 2 || all[1].RevokedAt == nil {
@@ -116,7 +116,7 @@ func TestRotation(t *testing.T) {
 	w := newWorld(t)
 	tenant, owner := w.newTenant()
 	ctx := w.as(owner, tenant, caller.Live)
-	rotate := func(id, body string) answer { return w.from(ctx, "console", "POST", apiKeys+"/"+id+"/rotate", body) }
+	rotate := func(id, body string) response { return w.from(ctx, "console", "POST", apiKeys+"/"+id+"/rotate", body) }
 	old := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"Till","scopes":["read:units"]}`).is(201))
 	version := w.principal(*old.Secret).Version
 	fresh := decode[internalapi.Key](rotate(old.ID, `{"overlap_seconds":3600}`).is(201))
@@ -213,55 +213,55 @@ type nowhere struct{}
 
 func (nowhere) Publish(context.Context, []domain.Invalidation) error { return context.DeadlineExceeded }
 
-// TestKeysAreMadeOncePerIdempotencyKey checks that a repeated call with its Idempotency-Key gets the first response, including
+// TestKeysAreCreatedOncePerIdempotencyKey checks that a repeated call with its Idempotency-Key gets the first response, including
 // the secret, and creates nothing again. The secret is stored nowhere in plain text.
-func TestKeysAreMadeOncePerIdempotencyKey(t *testing.T) {
+func TestKeysAreCreatedOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant, owner := w.newTenant()
 	ctx := w.as(owner, tenant, caller.Live)
-	send := func(key, path, body string) answer {
+	send := func(key, path, body string) response {
 		t.Helper()
-		return answer{w.Send(ctx, w.engine, "console", "POST", path, body, apitest.Header("Idempotency-Key: "+key))}
+		return response{w.Send(ctx, w.engine, "console", "POST", path, body, apitest.Header("Idempotency-Key: "+key))}
 	}
 	till := `{"name":"Till","scopes":["read:units"]}`
-	answers := make([]answer, 6)
+	responses := make([]response, 6)
 	var group sync.WaitGroup
-	for i := range answers {
-		group.Go(func() { answers[i] = send("create-1", apiKeys, till) })
+	for i := range responses {
+		group.Go(func() { responses[i] = send("create-1", apiKeys, till) })
 	}
 	group.Wait()
-	made := decode[internalapi.Key](answers[0].is(201))
-	for _, a := range answers {
-		if got := decode[internalapi.Key](a.is(201)); got.ID != made.ID || got.Secret == nil || *got.Secret != *made.Secret {
-			t.Errorf("%+v, want %+v", got, made)
+	newKey := decode[internalapi.Key](responses[0].is(201))
+	for _, a := range responses {
+		if got := decode[internalapi.Key](a.is(201)); got.ID != newKey.ID || got.Secret == nil || *got.Secret != *newKey.Secret {
+			t.Errorf("%+v, want %+v", got, newKey)
 		}
 	}
-	if n := w.Count(`select count(*) from api_keys where tenant_id = $1 and created_at >= $2`, tenant.ID, made.CreatedAt); n != 1 {
+	if n := w.Count(`select count(*) from api_keys where tenant_id = $1 and created_at >= $2`, tenant.ID, newKey.CreatedAt); n != 1 {
 		t.Errorf("%d keys", n)
 	}
 	send("create-1", apiKeys, `{"name":"Other","scopes":["read:units"]}`).is(422, "idempotency_mismatch")
 
-	rotate := apiKeys + "/" + made.ID + "/rotate"
+	rotate := apiKeys + "/" + newKey.ID + "/rotate"
 	next := decode[internalapi.Key](send("rotate-1", rotate, `{"overlap_seconds":0}`).is(201))
 	again := send("rotate-1", rotate, `{"overlap_seconds":0}`).is(201)
 	if got := decode[internalapi.Key](again); got.ID != next.ID || got.Secret == nil || *got.Secret != *next.Secret || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%+v %v", got, again.Header)
 	}
 	send("rotate-2", rotate, `{"overlap_seconds":0}`).is(422, "invalid_status_transition")
-	if n := w.Count(`select count(*) from api_keys where tenant_id = $1 and created_at >= $2`, tenant.ID, made.CreatedAt); n != 2 || !w.principal(*made.Secret).Revoked || w.principal(*next.Secret).Revoked {
+	if n := w.Count(`select count(*) from api_keys where tenant_id = $1 and created_at >= $2`, tenant.ID, newKey.CreatedAt); n != 2 || !w.principal(*newKey.Secret).Revoked || w.principal(*next.Secret).Revoked {
 		t.Errorf("%d keys", n)
 	}
-	for _, secret := range []string{*made.Secret, *next.Secret} {
+	for _, secret := range []string{*newKey.Secret, *next.Secret} {
 		if n := w.Count(`select count(*) from idempotency_keys where position($1::bytea in body) > 0 or not secret`, []byte(secret)); n != 0 {
 			t.Errorf("%d stored answers are not sealed", n)
 		}
 	}
 }
 
-// TestConsoleCallsAreMadeOncePerIdempotencyKey checks that the other calls that create something accept a key too: an app and an
+// TestConsoleCallsTakeEffectOncePerIdempotencyKey checks that the other calls that create something accept a key too: an app and an
 // invitation.
-func TestConsoleCallsAreMadeOncePerIdempotencyKey(t *testing.T) {
+func TestConsoleCallsTakeEffectOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant, owner := w.newTenant()
@@ -272,8 +272,8 @@ func TestConsoleCallsAreMadeOncePerIdempotencyKey(t *testing.T) {
 			"/internal/v1/members": `{"email":"dana-` + string(mode) + `@example.com","name":"Dana","role":"viewer"}`,
 		} {
 			header := apitest.Header("Idempotency-Key: " + string(mode) + path)
-			first := answer{w.Send(ctx, w.engine, "console", "POST", path, body, header)}.is(201)
-			second := answer{w.Send(ctx, w.engine, "console", "POST", path, body, header)}.is(201)
+			first := response{w.Send(ctx, w.engine, "console", "POST", path, body, header)}.is(201)
+			second := response{w.Send(ctx, w.engine, "console", "POST", path, body, header)}.is(201)
 			if string(first.Body) != string(second.Body) {
 				t.Errorf("%s: %s, then %s", path, first.Body, second.Body)
 			}

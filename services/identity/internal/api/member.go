@@ -39,7 +39,7 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 	var o domain.Operator
 	var token string
 	out := internalapi.InvitedMember{}
-	reply, err := a.once(c, by, caller.Live, func(ctx context.Context, tx pg.Tx) (any, error) {
+	res, err := a.once(c, by, caller.Live, func(ctx context.Context, tx pg.Tx) (any, error) {
 		var err error
 		if o, token, err = a.App.InviteOperatorIn(ctx, tx, by.origin(), in); err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 			return created(c, out)
 		}
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, res)
 }
 
 // invited returns the response to an invitation.

@@ -32,9 +32,9 @@ func (w *world) memberRoles(ctx context.Context) (found []string) {
 	return found
 }
 
-// TestWhoMayChangeMembers checks who may invite, change, and remove whom: an admin may do so for everyone except owners, an owner
+// TestWhoCanChangeMembers checks who may invite, change, and remove whom: an admin may do so for everyone except owners, an owner
 // for everyone. No role can assign a role that it does not manage.
-func TestWhoMayChangeMembers(t *testing.T) {
+func TestWhoCanChangeMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant, _ := w.newTenant()
@@ -45,13 +45,13 @@ func TestWhoMayChangeMembers(t *testing.T) {
 	}
 	for _, actor := range domain.Roles {
 		ctx := w.as(target(actor), tenant, caller.Test)
-		may := func(from, to domain.Role) bool {
+		canChange := func(from, to domain.Role) bool {
 			if from == domain.Owner || to == domain.Owner {
 				return actor == domain.Owner
 			}
 			return actor == domain.Owner || actor == domain.Admin
 		}
-		check := func(a answer, what string, ok int, allowed bool) {
+		check := func(a response, what string, ok int, allowed bool) {
 			t.Helper()
 			if allowed {
 				a.is(ok)
@@ -65,14 +65,14 @@ func TestWhoMayChangeMembers(t *testing.T) {
 		for _, to := range domain.Roles {
 			n++
 			a := w.from(ctx, "console", "POST", members, invitation(fmt.Sprintf("m%d@example.com", n), string(to)))
-			check(a, "invite as "+string(to), 201, may("", to))
+			check(a, "invite as "+string(to), 201, canChange("", to))
 			for _, from := range domain.Roles {
 				path := members + "/" + target(from).ID.String()
-				check(w.from(ctx, "console", "PATCH", path, `{"role":"`+string(to)+`"}`), "change "+string(from)+" to "+string(to), 200, may(from, to))
+				check(w.from(ctx, "console", "PATCH", path, `{"role":"`+string(to)+`"}`), "change "+string(from)+" to "+string(to), 200, canChange(from, to))
 				again := invitation(target(from).Email, string(to))
-				check(w.from(ctx, "console", "POST", members, again), "invite again "+string(from)+" as "+string(to), 201, may(from, to))
+				check(w.from(ctx, "console", "POST", members, again), "invite again "+string(from)+" as "+string(to), 201, canChange(from, to))
 			}
-			check(w.from(ctx, "console", "DELETE", members+"/"+target(to).ID.String(), ""), "remove "+string(to), 204, may(to, ""))
+			check(w.from(ctx, "console", "DELETE", members+"/"+target(to).ID.String(), ""), "remove "+string(to), 204, canChange(to, ""))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestSessionsForTheConsole(t *testing.T) {
 	}
 	now := time.Now()
 	noTenant := in(t.Context(), func(c *caller.Caller) { *c = caller.Service("console", ids.Tenant{}, "") })
-	lookup := func(hash string) answer {
+	lookup := func(hash string) response {
 		return w.from(noTenant, "console", "POST", "/internal/v1/sessions/lookup", `{"hash":"`+hash+`"}`)
 	}
 	hash := w.signedIn(&dana.ID, now.Add(-time.Hour), now.Add(-time.Hour), now.Add(time.Hour))

@@ -38,11 +38,11 @@ func TestSettingsForTheConsole(t *testing.T) {
 		flat[name] = value
 	}
 	delete(flat, "booking_policy")
-	answer, err := json.Marshal(flat)
+	response, err := json.Marshal(flat)
 	if err != nil {
 		t.Fatal(err)
 	}
-	apitest.Written[internalapi.TenantPatch](t, sent, answer)
+	apitest.Written[internalapi.TenantPatch](t, sent, response)
 	records := w.records(tenant, domain.TenantUpdated)
 	if len(records) != 1 || records[0].Actor != owner.ID.String() || records[0].Source != "console:"+caller.FromContext(ctx).RequestID {
 		t.Errorf("%+v", records)

@@ -82,13 +82,13 @@ func (w *world) breakRedis(t *testing.T) (restore func()) {
 
 func (w *world) tenant(t *testing.T) domain.Tenant {
 	t.Helper()
-	made, err := w.CreateTenant(t.Context(), cli, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
+	created, err := w.CreateTenant(t.Context(), cli, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
 		Name: patch.Value("Demo"), Timezone: patch.Value("America/New_York"), Currency: patch.Value("USD"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 func (w *world) key(t *testing.T, tenant ids.Tenant, mode string) (domain.Key, string) {

@@ -122,18 +122,18 @@ func (a *App) AuditPage(ctx context.Context, f store.AuditFilter, limit int) (re
 
 // Verdict is the outcome of checking one tenant's audit chain.
 type Verdict struct {
-	Tenant  string          `json:"tenant"`  // slug
-	Records int64           `json:"records"` // number of valid records
-	Head    domain.KeptHead `json:"head"`    // the last of them
-	Broken  string          `json:"broken"`  // where the chain first breaks; "" if it is valid
+	Tenant  string             `json:"tenant"`  // slug
+	Records int64              `json:"records"` // number of valid records
+	Head    domain.PrintedHead `json:"head"`    // the last of them
+	Broken  string             `json:"broken"`  // where the chain first breaks; "" if it is valid
 }
 
 // VerifyAudit checks the chain of each tenant from its first record to its stored head, including the head that was kept
 // elsewhere, by slug. A person who can write to the database can shorten log and head together, but cannot change the kept head.
-func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, kept map[string]domain.KeptHead) ([]Verdict, error) {
+func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, saved map[string]domain.PrintedHead) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(tenants))
 	for _, t := range tenants {
-		w := walk{at: domain.NewHead(t.ID), kept: kept[t.Slug]}
+		w := walk{at: domain.NewHead(t.ID), saved: saved[t.Slug]}
 		if err := w.run(ctx, a.Worker); err != nil {
 			return nil, fmt.Errorf("tenant %s: %w", t.Slug, err)
 		}
@@ -153,13 +153,13 @@ func (a *App) VerifyAuditGently(ctx context.Context, t domain.Tenant) (Verdict, 
 // walk checks one chain.
 type walk struct {
 	at     domain.Head
-	kept   domain.KeptHead // number 0 if none was kept
-	gentle bool            // rests after each batch
+	saved  domain.PrintedHead // number 0 if none was kept
+	gentle bool               // rests after each batch
 	broken string
 }
 
 func (w *walk) verdict(t domain.Tenant) Verdict {
-	return Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Kept(), Broken: w.broken}
+	return Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Printed(), Broken: w.broken}
 }
 
 // batch returns how many records are read at a time: few if other requests must not wait long.
@@ -212,7 +212,7 @@ func (w *walk) follow(records []domain.Record, last int64) {
 			w.broken = fault.Error()
 			return
 		}
-		if w.at = next; w.at.Seq == w.kept.Seq && w.at.Kept() != w.kept {
+		if w.at = next; w.at.Seq == w.saved.Seq && w.at.Printed() != w.saved {
 			w.broken = fmt.Sprintf("record %d is not the one that was kept", w.at.Seq)
 			return
 		}
@@ -226,8 +226,8 @@ func (w *walk) end(end store.AuditEnd) string {
 		return fmt.Sprintf("record %d is not the one that the head names", w.at.Seq)
 	case end.Stray != nil:
 		return fmt.Sprintf("record %d lies beyond the chain, which ends at %d", *end.Stray, end.Seq)
-	case w.kept.Seq > end.Seq:
-		return fmt.Sprintf("the chain ends at record %d, and record %d was kept", end.Seq, w.kept.Seq)
+	case w.saved.Seq > end.Seq:
+		return fmt.Sprintf("the chain ends at record %d, and record %d was kept", end.Seq, w.saved.Seq)
 	}
 	return ""
 }

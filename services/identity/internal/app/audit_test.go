@@ -98,9 +98,9 @@ func TestAuditFindsTampering(t *testing.T) {
 	}
 }
 
-// TestAuditAgainstAKeptHead checks that if log and head are shortened together or rewritten, only a head kept in another place
+// TestAuditAgainstASavedHead checks that if log and head are shortened together or rewritten, only a head kept in another place
 // reveals it.
-func TestAuditAgainstAKeptHead(t *testing.T) {
+func TestAuditAgainstASavedHead(t *testing.T) {
 	t.Parallel()
 	cut := []string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4, hash = (select hash from audit_log l where l.tenant_id = $1 and l.seq = 4) where tenant_id = $1`}
 	for name, c := range map[string]struct {
@@ -121,9 +121,9 @@ func TestAuditAgainstAKeptHead(t *testing.T) {
 			for range 4 {
 				w.key(t, tenant.ID, "test")
 			}
-			kept := w.verify(t, tenant)
-			if kept.Broken != "" || kept.Head.Seq != 5 || len(kept.Head.Hash) != 64 {
-				t.Fatalf("%+v", kept)
+			saved := w.verify(t, tenant)
+			if saved.Broken != "" || saved.Head.Seq != 5 || len(saved.Head.Hash) != 64 {
+				t.Fatalf("%+v", saved)
 			}
 			w.exec(t, `alter table audit_log disable trigger user`)
 			for _, sql := range c.sql {
@@ -135,7 +135,7 @@ func TestAuditAgainstAKeptHead(t *testing.T) {
 			if v := w.verify(t, tenant); v.Broken != "" {
 				t.Errorf("without the kept head: %+v", v)
 			}
-			verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, map[string]domain.KeptHead{tenant.Slug: kept.Head})
+			verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, map[string]domain.PrintedHead{tenant.Slug: saved.Head})
 			if err != nil || (c.broken == "") != (verdicts[0].Broken == "") || !strings.Contains(verdicts[0].Broken, c.broken) {
 				t.Errorf("%v %+v, want %q", err, verdicts, c.broken)
 			}

@@ -100,8 +100,8 @@ func TestClockMovesForwardOnly(t *testing.T) {
 	}
 }
 
-// TestClockStaysBesideOtherChanges checks that other changes of the tenant do not change the clock.
-func TestClockStaysBesideOtherChanges(t *testing.T) {
+// TestClockSurvivesOtherChanges checks that other changes of the tenant do not change the clock.
+func TestClockSurvivesOtherChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := w.tenant(t)

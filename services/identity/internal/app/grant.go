@@ -148,12 +148,12 @@ func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) erro
 // RevokeGrant ends a grant and all its tokens. Once published is true, it has ended for every gateway. A second revocation
 // publishes again.
 func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (published bool, err error) {
-	home, err := store.GrantHome(ctx, a.DB.Read(ctx), id)
+	tenantMode, err := store.GrantTenantMode(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return false, err
 	}
 	ended := false
-	err = a.DB.Tx(scope(ctx, home.TenantID, caller.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+	err = a.DB.Tx(scope(ctx, tenantMode.TenantID, caller.ModeOf(tenantMode.Livemode)), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
@@ -167,13 +167,13 @@ func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.Grant
 		a.Metrics.grantEnded(why)
 	}
 	failpoint.Here("grant.revoked")
-	return a.publish(ctx, home.TenantID), nil
+	return a.publish(ctx, tenantMode.TenantID), nil
 }
 
 // RevokeGrantAt is RevokeGrant for a grant of this tenant; another one is ErrGrantNotFound.
 func (a *App) RevokeGrantAt(ctx context.Context, by domain.Origin, tenant ids.Tenant, id domain.GrantID) error {
-	home, err := store.GrantHome(ctx, a.DB.Read(ctx), id)
-	if err == nil && home.TenantID != tenant {
+	tenantMode, err := store.GrantTenantMode(ctx, a.DB.Read(ctx), id)
+	if err == nil && tenantMode.TenantID != tenant {
 		err = domain.ErrGrantNotFound
 	}
 	if err != nil {

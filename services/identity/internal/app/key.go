@@ -59,7 +59,7 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 }
 
 // insertKey creates a key with that id in tx, which has locked the tenant's row.
-func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (made domain.Key, secret string, err error) {
+func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (created domain.Key, secret string, err error) {
 	secret = apikey.New(k.Mode())
 	hash := apikey.Hash(secret)
 	k.Version, k.CreatedAt = 1, a.now()
@@ -76,24 +76,24 @@ func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domai
 	return k, secret, a.audit(ctx, tx, by, change{domain.KeyCreated, k.ID.String(), nil, view.KeyForAdmin(k)})
 }
 
-// KeyHome returns the tenant and the mode of a key, for the command line, which manages all tenants.
-func (a *App) KeyHome(ctx context.Context, id domain.KeyID) (store.Home, error) {
-	return store.KeyHome(ctx, a.DB.Read(ctx), id)
+// KeyTenantMode returns the tenant and the mode of a key, for the command line, which manages all tenants.
+func (a *App) KeyTenantMode(ctx context.Context, id domain.KeyID) (store.TenantMode, error) {
+	return store.KeyTenantMode(ctx, a.DB.Read(ctx), id)
 }
 
 // RotateKey creates a key with the name and the scopes of another key of that tenant and mode. The other key ends after the
 // overlap, or immediately if it is 0. The new secret is returned here and never again.
 func (a *App) RotateKey(
-	ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID, overlap time.Duration,
+	ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID, overlap time.Duration,
 ) (k domain.Key, secret string, published bool, err error) {
-	err = a.DB.Tx(scope(ctx, home.TenantID, caller.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+	err = a.DB.Tx(scope(ctx, tenantMode.TenantID, caller.ModeOf(tenantMode.Livemode)), func(ctx context.Context, tx pg.Tx) error {
 		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, overlap)
 		return err
 	})
 	if err != nil {
 		return domain.Key{}, "", false, err
 	}
-	return k, secret, a.publish(ctx, home.TenantID), nil
+	return k, secret, a.publish(ctx, tenantMode.TenantID), nil
 }
 
 // RotateKeyIn is RotateKey in a transaction of the key's tenant and mode. The caller publishes the invalidations afterwards.
@@ -130,11 +130,11 @@ type rotation struct {
 
 // endKey writes the end of a rotated key, and adds its invalidation.
 func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, r rotation) (domain.Key, error) {
-	wanted, err := r.old.Rotated(a.now(), r.overlap)
+	rotated, err := r.old.Rotated(a.now(), r.overlap)
 	if err != nil {
 		return domain.Key{}, err
 	}
-	ended, err := store.EndKey(ctx, tx, wanted, r.next)
+	ended, err := store.EndKey(ctx, tx, rotated, r.next)
 	if err != nil {
 		return domain.Key{}, err
 	}
@@ -149,16 +149,16 @@ func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, r rota
 // false: gateways read their cached entries again within a second, and RetryPublish publishes the invalidation later. A second
 // revocation changes nothing and publishes again.
 func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, published bool, err error) {
-	home, err := a.KeyHome(ctx, id)
+	tenantMode, err := a.KeyTenantMode(ctx, id)
 	if err != nil {
 		return domain.Key{}, false, err
 	}
-	return a.RevokeKeyAt(ctx, by, home, id)
+	return a.RevokeKeyAt(ctx, by, tenantMode, id)
 }
 
 // RevokeKeyAt is RevokeKey for a key of that tenant and mode; another one is ErrKeyNotFound.
-func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID) (k domain.Key, published bool, err error) {
-	ctx = scope(ctx, home.TenantID, caller.ModeOf(home.Livemode))
+func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID) (k domain.Key, published bool, err error) {
+	ctx = scope(ctx, tenantMode.TenantID, caller.ModeOf(tenantMode.Livemode))
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, home store.Home
 	if err != nil {
 		return domain.Key{}, false, err
 	}
-	return k, a.publish(ctx, home.TenantID), nil
+	return k, a.publish(ctx, tenantMode.TenantID), nil
 }
 
 // Keys returns a tenant's keys of both modes, newest first.

@@ -82,16 +82,16 @@ func TestCapOfKeys(t *testing.T) {
 		group.Go(func() { _, _, errs[i] = w.CreateKey(t.Context(), cli, in) })
 	}
 	group.Wait()
-	made := 0
+	created := 0
 	for _, err := range errs {
 		if err == nil {
-			made++
+			created++
 		} else if e := apperr.As(err); !errors.Is(err, quota.ErrReached) || e.Fields[0].Field != "name" {
 			t.Errorf("%v", err)
 		}
 	}
-	if made != 1 {
-		t.Errorf("%d got the last place", made)
+	if created != 1 {
+		t.Errorf("%d got the last place", created)
 	}
 	w.key(t, tenant.ID, "test")
 	if _, _, err := w.RevokeKey(t.Context(), cli, revoked.ID); err != nil {
@@ -171,8 +171,8 @@ func TestTombstoneIsRetried(t *testing.T) {
 	}
 }
 
-// TestPublishKeepsWhatSaysMore checks that a version that arrives late overwrites neither a tombstone nor a newer version.
-func TestPublishKeepsWhatSaysMore(t *testing.T) {
+// TestPublishIgnoresLateVersions checks that a version that arrives late overwrites neither a tombstone nor a newer version.
+func TestPublishIgnoresLateVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := domain.NewKeyID()
@@ -188,9 +188,9 @@ func TestPublishKeepsWhatSaysMore(t *testing.T) {
 	}
 }
 
-// TestRevokeBesideTenantChanges checks that with changes of the tenant during revocations, in any order, each key ends with its
+// TestRevokeDuringTenantChanges checks that with changes of the tenant during revocations, in any order, each key ends with its
 // tombstone, and the chain has each change once.
-func TestRevokeBesideTenantChanges(t *testing.T) {
+func TestRevokeDuringTenantChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := w.tenant(t)

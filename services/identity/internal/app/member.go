@@ -58,7 +58,7 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 	if err != nil {
 		return domain.Operator{}, "", err
 	}
-	if err := mayChange(ctx, tx, in.Asker, m, role); err != nil {
+	if err := checkChange(ctx, tx, in.Asker, m, role); err != nil {
 		return domain.Operator{}, "", err
 	}
 	if m != nil && !m.Waits() && o.PasswordHash != nil {
@@ -93,7 +93,7 @@ func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Opera
 	}
 	elsewhere := domain.ElsewhereThan(in.Tenant, places)
 	switch {
-	case elsewhere.Member && !a.proves(in):
+	case elsewhere.Member && !a.verifiesAddress(in):
 		return o, false, domain.ErrUnproven
 	case elsewhere.Member:
 		return o, true, nil
@@ -111,8 +111,8 @@ func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Opera
 	return o, false, err
 }
 
-// proves reports whether the link of an invitation verifies the address: it is mailed there, or the command line creates it.
-func (a *App) proves(in Invitation) bool { return in.Asker.IsZero() || a.Mailer != nil }
+// verifiesAddress reports whether the link of an invitation verifies the address: it is mailed there, or the command line creates it.
+func (a *App) verifiesAddress(in Invitation) bool { return in.Asker.IsZero() || a.Mailer != nil }
 
 // inviteLink creates the link of an invitation.
 func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain.OperatorID) (token string, err error) {
@@ -123,7 +123,7 @@ func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain
 	}
 	token = apikey.Random(linkDigits)
 	return token, store.SetLink(ctx, tx, store.NewLink{
-		OperatorID: id, TenantID: &in.Tenant, Hash: domain.SecretHash(token), Purpose: domain.Invite, Proves: a.proves(in), Now: a.now(),
+		OperatorID: id, TenantID: &in.Tenant, Hash: domain.SecretHash(token), Purpose: domain.Invite, VerifiesAddress: a.verifiesAddress(in), Now: a.now(),
 	})
 }
 
@@ -165,9 +165,9 @@ func memberRoom(ctx context.Context, tx pg.Tx, was *domain.Membership) error {
 	return domain.MemberPlaces.Room(there)
 }
 
-// mayChange returns ErrPermission unless the role of the requesting operator allows the change of a membership; "" ends it. The
+// checkChange returns ErrPermission unless the role of the requesting operator allows the change of a membership; "" ends it. The
 // zero id stands for the command line. The tenant's row is locked, so no role changes in the meantime.
-func mayChange(ctx context.Context, tx pg.Tx, asker domain.OperatorID, was *domain.Membership, to domain.Role) error {
+func checkChange(ctx context.Context, tx pg.Tx, asker domain.OperatorID, was *domain.Membership, to domain.Role) error {
 	if asker.IsZero() {
 		return nil
 	}
@@ -182,7 +182,7 @@ func mayChange(ctx context.Context, tx pg.Tx, asker domain.OperatorID, was *doma
 	if was != nil {
 		from = was.Role
 	}
-	if !m.Role.MayChange(from, to) {
+	if !m.Role.CanChange(from, to) {
 		return domain.ErrPermission
 	}
 	return nil
@@ -236,7 +236,7 @@ func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, 
 		if role != nil {
 			to = *role
 		}
-		if err := mayChange(ctx, tx, of.Asker, m, to); err != nil {
+		if err := checkChange(ctx, tx, of.Asker, m, to); err != nil {
 			return err
 		}
 		return a.setMember(ctx, tx, by, memberChange{action, o, m, role, role != nil && m.Waits()})
@@ -347,7 +347,7 @@ func (a *App) Permit(ctx context.Context, id domain.OperatorID, needs domain.Per
 	if errors.Is(err, domain.ErrOperatorNotFound) {
 		return domain.Membership{}, domain.ErrPermission.WithCause(err)
 	}
-	if err == nil && needs != "" && !m.Role.May(needs) {
+	if err == nil && needs != "" && !m.Role.Can(needs) {
 		return domain.Membership{}, domain.ErrPermission
 	}
 	return m, err

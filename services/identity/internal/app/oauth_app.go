@@ -23,18 +23,18 @@ type Registration struct {
 }
 
 // CreateApp registers an app of a tenant.
-func (a *App) CreateApp(ctx context.Context, by domain.Origin, tenant ids.Tenant, in Registration) (made domain.App, err error) {
+func (a *App) CreateApp(ctx context.Context, by domain.Origin, tenant ids.Tenant, in Registration) (created domain.App, err error) {
 	err = a.DB.Tx(scope(ctx, tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
-		made, err = a.CreateAppIn(ctx, tx, by, tenant, in)
+		created, err = a.CreateAppIn(ctx, tx, by, tenant, in)
 		return err
 	})
-	return made, err
+	return created, err
 }
 
 // CreateAppIn is CreateApp in a transaction of the tenant and of live mode.
-func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, in Registration) (made domain.App, err error) {
-	wanted := domain.App{ID: domain.NewAppID(), TenantID: tenant, UpdatedAt: a.now()}
-	if wanted, err = a.patchApp(wanted, in); err != nil {
+func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, in Registration) (created domain.App, err error) {
+	input := domain.App{ID: domain.NewAppID(), TenantID: tenant, UpdatedAt: a.now()}
+	if input, err = a.patchApp(input, in); err != nil {
 		return domain.App{}, err
 	}
 	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
@@ -47,10 +47,10 @@ func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenan
 	if err := domain.AppPlaces.Room(there); err != nil {
 		return domain.App{}, err
 	}
-	if made, err = store.InsertApp(ctx, tx, wanted); err != nil {
+	if created, err = store.InsertApp(ctx, tx, input); err != nil {
 		return domain.App{}, err
 	}
-	return made, a.audit(ctx, tx, by, change{domain.AppCreated, made.ID.String(), nil, view.AppForAdmin(made)})
+	return created, a.audit(ctx, tx, by, change{domain.AppCreated, created.ID.String(), nil, view.AppForAdmin(created)})
 }
 
 // UpdateApp changes an app. Its tokens lose removed scopes and permissions on their next request.

@@ -160,7 +160,7 @@ func (a *App) ResetOperator(ctx context.Context, by domain.Origin, email string,
 				return err
 			}
 		}
-		return store.SetLink(ctx, tx, store.NewLink{OperatorID: o.ID, Hash: domain.SecretHash(token), Purpose: domain.Reset, Proves: true, Now: a.now()})
+		return store.SetLink(ctx, tx, store.NewLink{OperatorID: o.ID, Hash: domain.SecretHash(token), Purpose: domain.Reset, VerifiesAddress: true, Now: a.now()})
 	}); err != nil {
 		return domain.Operator{}, "", err
 	}
@@ -201,11 +201,11 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 		if l.Purpose == domain.Invite {
 			action = domain.OperatorJoined
 		}
-		if proven = l.Proves && o.ProvenAt == nil; proven {
+		if proven = l.VerifiesAddress && o.ProvenAt == nil; proven {
 			ending, err = a.prove(ctx, tx, by, o)
 		}
 		if err == nil {
-			err = store.DeleteLinks(ctx, tx, o.ID, nil, l.Proves)
+			err = store.DeleteLinks(ctx, tx, o.ID, nil, l.VerifiesAddress)
 		}
 		if err != nil {
 			return err

@@ -59,8 +59,8 @@ func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.
 	return n, err
 }
 
-// keptEvery is how often the use of a session is recorded.
-const keptEvery = time.Minute
+// recordEvery is how often the use of a session is recorded.
+const recordEvery = time.Minute
 
 // SessionOf returns the session of that hash with a row for each tenant of its operator. It records the use unless watch is true.
 // The error is ErrSessionNotFound if the session is not signed in.
@@ -73,12 +73,12 @@ func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.
 	if len(rows) == 0 {
 		return nil, domain.ErrSessionNotFound
 	}
-	if s := rows[0]; !watch && now.Sub(s.SeenAt) >= keptEvery {
+	if s := rows[0]; !watch && now.Sub(s.SeenAt) >= recordEvery {
 		expires := now.Add(domain.SessionIdle)
 		if end := s.CreatedAt.Add(domain.SessionLifetime); end.Before(expires) {
 			expires = end
 		}
-		err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.KeepSession(ctx, tx, hash, now, expires) })
+		err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.ExtendSession(ctx, tx, hash, now, expires) })
 	}
 	return rows, err
 }

@@ -80,12 +80,12 @@ func (a *App) changeTenant(
 }
 
 // writeTenant writes a changed tenant, its event, its audit record and the invalidations of its keys.
-func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, wanted domain.Tenant) (domain.Tenant, error) {
-	if err := wanted.Check(); err != nil {
+func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, updated domain.Tenant) (domain.Tenant, error) {
+	if err := updated.Check(); err != nil {
 		return domain.Tenant{}, err
 	}
-	wanted.UpdatedAt = a.now()
-	t, err := store.UpdateTenant(ctx, tx, wanted)
+	updated.UpdatedAt = a.now()
+	t, err := store.UpdateTenant(ctx, tx, updated)
 	if err != nil {
 		return domain.Tenant{}, err
 	}

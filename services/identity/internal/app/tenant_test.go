@@ -21,15 +21,15 @@ import (
 func TestCreateTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	made := w.tenant(t)
-	for _, ref := range []string{made.ID.String(), made.Slug} {
+	created := w.tenant(t)
+	for _, ref := range []string{created.ID.String(), created.Slug} {
 		got, err := w.Tenant(t.Context(), ref)
-		if err != nil || got.ID != made.ID || !reflect.DeepEqual(got.Policy, domain.DefaultPolicy()) || got.Version != 1 || !got.CreatedAt.Equal(made.CreatedAt) {
+		if err != nil || got.ID != created.ID || !reflect.DeepEqual(got.Policy, domain.DefaultPolicy()) || got.Version != 1 || !got.CreatedAt.Equal(created.CreatedAt) {
 			t.Errorf("%s: %+v: %v", ref, got, err)
 		}
 	}
 	in := domain.TenantPatch{Name: patch.Value("N"), Timezone: patch.Value("UTC"), Currency: patch.Value("EUR")}
-	_, err := w.CreateTenant(t.Context(), cli, made.Slug, in)
+	_, err := w.CreateTenant(t.Context(), cli, created.Slug, in)
 	if !errors.Is(err, domain.ErrSlugTaken) {
 		t.Errorf("the same slug again: %v", err)
 	}
@@ -46,7 +46,7 @@ func TestCreateTenant(t *testing.T) {
 			t.Errorf("tenant %q: %v", ref, err)
 		}
 	}
-	w.holds(t, made, 1)
+	w.holds(t, created, 1)
 }
 
 // TestUpdateTenantReachesGatewaysAndServices checks that a change reaches the gateways as the new version of each active key, in

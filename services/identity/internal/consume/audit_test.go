@@ -116,9 +116,9 @@ func (w *world) owner(t testing.TB) *pgx.Conn {
 	return conn
 }
 
-// TestRedeliveryMakesNoRecord checks that an event creates one record: twice in a batch, in two batches, and alone in parallel
+// TestRedeliveryCreatesNoRecord checks that an event creates one record: twice in a batch, in two batches, and alone in parallel
 // with a batch.
-func TestRedeliveryMakesNoRecord(t *testing.T) {
+func TestRedeliveryCreatesNoRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant, other := w.tenant(t), w.tenant(t)

@@ -56,13 +56,13 @@ func newWorld(t testing.TB) *world {
 func (w *world) tenant(t testing.TB) domain.Tenant {
 	t.Helper()
 	by := domain.Origin{Actor: "cli", Source: "cli:tester@here"}
-	made, err := w.CreateTenant(t.Context(), by, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
+	created, err := w.CreateTenant(t.Context(), by, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
 		Name: patch.Value("Demo"), Timezone: patch.Value("UTC"), Currency: patch.Value("USD"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 // log is the tenant's audit log behind its creation; the chain must hold.
@@ -171,8 +171,8 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 	}
 }
 
-// TestOneEventAtATimeTwice checks that two processes can receive the same message when a partition is reassigned.
-func TestOneEventAtATimeTwice(t *testing.T) {
+// TestTwoProcessesReceiveTheSameEvent checks that two processes can receive the same message when a partition is reassigned.
+func TestTwoProcessesReceiveTheSameEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := w.tenant(t)

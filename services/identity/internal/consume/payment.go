@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// told is the content of a record about an action outside the platform: a sentence.
-type told struct {
+// externalAction is the content of a record about an action outside the platform: a sentence.
+type externalAction struct {
 	Summary string `json:"summary"`
 	Version int64  `json:"version"` // of the object
 }
@@ -36,7 +36,7 @@ func payment(e *eventsv1.Event) (*domain.Record, error) {
 	if d.ID == "" || d.ID != e.GetObjectId() {
 		return nil, fmt.Errorf("an event of dispute %q holds dispute %q", e.GetObjectId(), d.ID)
 	}
-	after, err := json.Marshal(told{Summary: summary(e.GetType(), d), Version: e.GetResourceVersion()})
+	after, err := json.Marshal(externalAction{Summary: summary(e.GetType(), d), Version: e.GetResourceVersion()})
 	if err != nil {
 		return nil, fmt.Errorf("dispute: %w", err)
 	}

@@ -90,8 +90,8 @@ func CheckApp(a App) error {
 	return apperr.Join(verdicts...)
 }
 
-// answerParams are the parameters that the response adds to a redirect URI, each once.
-var answerParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
+// responseParams are the parameters that the response adds to a redirect URI, each once.
+var responseParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
 
 // CheckRedirectURI returns the 422 of a redirect URI that an app may not register: OAuth 2.1, sections 2.3 and 8.4. Allowed are
 // https, http on a loopback address, and a private-use scheme whose name contains a dot (RFC 8252, section 7.1).
@@ -105,7 +105,7 @@ func CheckRedirectURI(s string) error {
 		return bad("must have no fragment.")
 	case u.User != nil:
 		return bad("must name no user.")
-	case slices.ContainsFunc(answerParams, u.Query().Has):
+	case slices.ContainsFunc(responseParams, u.Query().Has):
 		return bad("must not have the parameters of an answer: code, state, iss, error, error_description or error_uri.")
 	case u.Scheme == "https":
 		if name := u.Hostname(); name == "" || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.Contains(name, "*") {
@@ -151,21 +151,21 @@ func loopback(u *url.URL) bool {
 
 // Redirects reports whether asked is one of the app's redirect URIs, compared character by character. On a loopback address any
 // port is allowed (OAuth 2.1, section 2.3.1).
-func (a App) Redirects(asked string) bool {
-	if slices.Contains(a.RedirectURIs, asked) {
+func (a App) Redirects(requested string) bool {
+	if slices.Contains(a.RedirectURIs, requested) {
 		return true
 	}
-	u, err := url.Parse(asked)
-	if err != nil || !loopback(u) || u.User != nil || strings.Contains(asked, "#") || strings.ContainsFunc(asked, outside) {
+	u, err := url.Parse(requested)
+	if err != nil || !loopback(u) || u.User != nil || strings.Contains(requested, "#") || strings.ContainsFunc(requested, outside) {
 		return false
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	host := strings.TrimSuffix(u.Host, ":"+u.Port())
-	if err != nil || asked != "http://"+host+":"+strconv.FormatUint(port, 10)+after(asked) {
+	if err != nil || requested != "http://"+host+":"+strconv.FormatUint(port, 10)+after(requested) {
 		return false // another way to write the same address is not the same string
 	}
 	for _, own := range a.RedirectURIs {
-		if o, err := url.Parse(own); err == nil && loopback(o) && o.Hostname() == u.Hostname() && after(own) == after(asked) {
+		if o, err := url.Parse(own); err == nil && loopback(o) && o.Hostname() == u.Hostname() && after(own) == after(requested) {
 			return true
 		}
 	}

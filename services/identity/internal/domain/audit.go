@@ -69,14 +69,14 @@ type Head struct {
 // ErrHeadMissing says that a tenant has no head, although a head is created with each tenant.
 var ErrHeadMissing = errors.New("the head is missing")
 
-// KeptHead is a head in its printed form, to keep in a place that people with write access to the database cannot change.
-type KeptHead struct {
+// PrintedHead is a head in its printed form, to keep in a place that people with write access to the database cannot change.
+type PrintedHead struct {
 	Seq  int64  `json:"sequence"`
 	Hash string `json:"hash"` // in hexadecimal
 }
 
-// Kept returns h in its printed form.
-func (h Head) Kept() KeptHead { return KeptHead{Seq: h.Seq, Hash: hex.EncodeToString(h.Hash)} }
+// Printed returns h in its printed form.
+func (h Head) Printed() PrintedHead { return PrintedHead{Seq: h.Seq, Hash: hex.EncodeToString(h.Hash)} }
 
 // NewHead is the head of an empty chain.
 func NewHead(tenant ids.Tenant) Head { return Head{TenantID: tenant, Hash: make([]byte, sha256.Size)} }

@@ -92,9 +92,9 @@ func TestApplyClears(t *testing.T) {
 	t.Parallel()
 	one := tenant()
 	one.HoldTTLMinutes, one.Country = new(5), new("DE")
-	kept := one.Apply(domain.TenantPatch{})
-	if *kept.HoldTTLMinutes != 5 || *kept.Country != "DE" {
-		t.Fatalf("an empty patch changed: %+v", kept)
+	unchanged := one.Apply(domain.TenantPatch{})
+	if *unchanged.HoldTTLMinutes != 5 || *unchanged.Country != "DE" {
+		t.Fatalf("an empty patch changed: %+v", unchanged)
 	}
 	cleared := one.Apply(domain.TenantPatch{HoldTTLMinutes: patch.Null[int](), Country: patch.Null[string]()})
 	if cleared.HoldTTLMinutes != nil || cleared.Country != nil {
@@ -164,8 +164,8 @@ func follow(records []domain.Record) (head domain.Head, err error) {
 	return head, nil
 }
 
-// TestChainHoldsWhateverTheOrderOfKeys checks that the chain is valid even though jsonb returns keys in another order.
-func TestChainHoldsWhateverTheOrderOfKeys(t *testing.T) {
+// TestChainHoldsInAnyOrderOfKeys checks that the chain is valid even though jsonb returns keys in another order.
+func TestChainHoldsInAnyOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	records, _ := chain(t, 2)
 	records[1].After = json.RawMessage(`{"mode":"test","name":"<a>","version":1}`)

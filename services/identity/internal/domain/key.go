@@ -97,17 +97,17 @@ func ParseScopes(s string, catalogue []string) ([]string, error) {
 	if s == "all" {
 		return slices.Clone(catalogue), nil
 	}
-	var asked []string
+	var requested []string
 	for scope := range strings.SplitSeq(s, ",") {
 		scope = strings.TrimSpace(scope)
 		if !slices.Contains(catalogue, scope) {
 			return nil, apperr.Field("scopes", "Unknown scope %q. Must be all, or a list of: %s.", scope, strings.Join(catalogue, ", "))
 		}
-		asked = append(asked, scope)
+		requested = append(requested, scope)
 	}
 	var scopes []string
 	for _, scope := range catalogue {
-		if slices.Contains(asked, scope) {
+		if slices.Contains(requested, scope) {
 			scopes = append(scopes, scope)
 		}
 	}

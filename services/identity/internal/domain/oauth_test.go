@@ -21,8 +21,8 @@ var cells = map[string]string{
 	string(ReadAudit): "oa", string(RevokeGrants): "oa",
 }
 
-// TestWhatEachRoleMayDo checks that each role has the permissions of its cells and no other.
-func TestWhatEachRoleMayDo(t *testing.T) {
+// TestWhatEachRoleCanDo checks that each role has the permissions of its cells and no other.
+func TestWhatEachRoleCanDo(t *testing.T) {
 	t.Parallel()
 	if len(cells) != len(proto.Scopes)+len(Permissions) {
 		t.Errorf("%d cells, %d scopes and %d permissions", len(cells), len(proto.Scopes), len(Permissions))
@@ -38,7 +38,7 @@ func TestWhatEachRoleMayDo(t *testing.T) {
 			}
 		}
 		for _, p := range Permissions {
-			if want := strings.Contains(cells[string(p)], string(role)[:1]); role.May(p) != want {
+			if want := strings.Contains(cells[string(p)], string(role)[:1]); role.Can(p) != want {
 				t.Errorf("%s, %s: want %v", role, p, want)
 			}
 		}
@@ -46,7 +46,7 @@ func TestWhatEachRoleMayDo(t *testing.T) {
 			t.Errorf("%s: %v", parsed, err)
 		}
 	}
-	if stranger := Role("root"); len(stranger.Scopes(proto.Scopes)) > 0 || stranger.May(ReadAudit) {
+	if stranger := Role("root"); len(stranger.Scopes(proto.Scopes)) > 0 || stranger.Can(ReadAudit) {
 		t.Error("an unknown role may do something")
 	}
 	if _, err := ParseRole("Owner"); err == nil {

@@ -80,12 +80,12 @@ func (r Role) Scopes(scopes []string) []string {
 	return out
 }
 
-// May reports whether the role has the permission.
-func (r Role) May(p Permission) bool { return slices.Contains(permissions[r], p) }
+// Can reports whether the role has the permission.
+func (r Role) Can(p Permission) bool { return slices.Contains(permissions[r], p) }
 
-// MayChange reports whether an operator with the role may change a membership from one role to another; "" is no membership.
-func (r Role) MayChange(from, to Role) bool {
-	return r.May(ManageOperators) && (from != Owner && to != Owner || r.May(ManageOwners))
+// CanChange reports whether an operator with the role may change a membership from one role to another; "" is no membership.
+func (r Role) CanChange(from, to Role) bool {
+	return r.Can(ManageOperators) && (from != Owner && to != Owner || r.Can(ManageOwners))
 }
 
 // Permissions returns what the role allows besides scopes. An unknown role has none.

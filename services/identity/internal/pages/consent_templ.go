@@ -15,11 +15,11 @@ type Choice struct {
 	ID       string
 	Name     string
 	Role     string
-	Withheld []string // scopes that are asked for and that the role does not have
+	Withheld []string // requested scopes that the role does not have
 }
 
-// Asked is what an app asks an operator for.
-type Asked struct {
+// ConsentRequest is the access that an app requests from an operator.
+type ConsentRequest struct {
 	App       string
 	Publisher string
 	Host      string // where the operator returns to
@@ -28,8 +28,8 @@ type Asked struct {
 	Tenants   []Choice
 }
 
-// Consent asks an operator whether an app may act for it.
-func Consent(f Frame, a Asked) templ.Component {
+// Consent asks operators whether an app may act for them.
+func Consent(f Frame, a ConsentRequest) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

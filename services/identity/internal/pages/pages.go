@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"holdfast.dev/libs/words"
+	"holdfast.dev/libs/locale"
 )
 
 //go:embed locales/*.json
@@ -19,8 +19,8 @@ var style []byte
 // Style is the style sheet of all pages.
 func Style() []byte { return style }
 
-// NewWords reads the embedded texts: each file is a language.
-func NewWords() (*words.Words, error) { return words.New(locales, language.English) }
+// NewMessages reads the embedded texts: each file is a language.
+func NewMessages() (*locale.Messages, error) { return locale.New(locales, language.English) }
 
 // Text writes texts in one language.
-type Text = words.Text
+type Text = locale.Text

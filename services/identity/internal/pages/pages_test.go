@@ -34,7 +34,7 @@ var placeholder = regexp.MustCompile(`{{\.\w+}}`)
 func TestTextsOfAllLanguages(t *testing.T) {
 	t.Parallel()
 	english := texts(t, "en")
-	w, err := NewWords()
+	w, err := NewMessages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestTextsOfAllLanguages(t *testing.T) {
 // TestTheLanguageOfABrowser checks that the language is the best match for the browser's request, else English.
 func TestTheLanguageOfABrowser(t *testing.T) {
 	t.Parallel()
-	w, err := NewWords()
+	w, err := NewMessages()
 	if err != nil {
 		t.Fatal(err)
 	}

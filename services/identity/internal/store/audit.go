@@ -47,17 +47,17 @@ func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 // transactions that lock several heads do not deadlock. It returns domain.ErrTenantNotFound when one of them has no head. tx has
 // the worker role.
 func AuditHeadsForUpdate(ctx context.Context, tx pg.Tx, tenants []ids.Tenant) (map[ids.Tenant]domain.Head, error) {
-	wanted := map[ids.Tenant]bool{}
+	requested := map[ids.Tenant]bool{}
 	for _, t := range tenants {
-		wanted[t] = true
+		requested[t] = true
 	}
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.Head],
 		`select tenant_id, seq, hash from audit_heads where tenant_id = any($1) order by tenant_id for update`,
-		column(slices.Collect(maps.Keys(wanted)), ids.Tenant.UUID))
+		column(slices.Collect(maps.Keys(requested)), ids.Tenant.UUID))
 	if err != nil {
 		return nil, err
 	}
-	if len(list) < len(wanted) {
+	if len(list) < len(requested) {
 		return nil, domain.ErrTenantNotFound
 	}
 	heads := make(map[ids.Tenant]domain.Head, len(list))

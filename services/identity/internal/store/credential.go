@@ -15,10 +15,10 @@ import (
 
 // EndedCredentials returns the state of credentials of any tenant, in their order.
 func EndedCredentials(ctx context.Context, q pg.Q, list []domain.Credential, now time.Time) ([]domain.CredentialState, error) {
-	tenants, kinds, wanted := make([]ids.Tenant, len(list)), make([]string, len(list)), make([]uuid.UUID, len(list))
+	tenants, kinds, uuids := make([]ids.Tenant, len(list)), make([]string, len(list)), make([]uuid.UUID, len(list))
 	for i, c := range list {
-		tenants[i], kinds[i], wanted[i] = c.TenantID, c.Kind, c.ID
+		tenants[i], kinds[i], uuids[i] = c.TenantID, c.Kind, c.ID
 	}
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.CredentialState],
-		`select n, ended, successor from ended_credentials($1, $2, $3, $4) order by n`, tenants, kinds, wanted, now)
+		`select n, ended, successor from ended_credentials($1, $2, $3, $4) order by n`, tenants, kinds, uuids, now)
 }

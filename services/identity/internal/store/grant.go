@@ -30,9 +30,9 @@ func grantByHash(ctx context.Context, q pg.Q, code, family []byte) (domain.Grant
 		`select `+grantColumns+`, role, ended from grant_by_hash($1, $2)`, code, family)
 }
 
-// GrantHome finds a grant's tenant and mode by its id alone.
-func GrantHome(ctx context.Context, q pg.Q, id domain.GrantID) (Home, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[Home], domain.ErrGrantNotFound, `select tenant_id, livemode from grant_home($1)`, id)
+// GrantTenantMode finds a grant's tenant and mode by its id alone.
+func GrantTenantMode(ctx context.Context, q pg.Q, id domain.GrantID) (TenantMode, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[TenantMode], domain.ErrGrantNotFound, `select tenant_id, livemode from grant_home($1)`, id)
 }
 
 // InsertGrant adds a grant of the caller's tenant and mode, with the hash of its code.
@@ -165,8 +165,8 @@ func AccessToken(ctx context.Context, q pg.Q, hash []byte) (domain.TokenPrincipa
 
 // Retention of ended grants. During this time their codes and tokens are still recognized, and revoked ones can be looked up.
 const (
-	keepUnused = 24 * time.Hour
-	keepOver   = 30 * 24 * time.Hour
+	unusedRetention = 24 * time.Hour
+	endedRetention  = 30 * 24 * time.Hour
 )
 
 // SweepGrants deletes a batch of ended grants, with their access tokens, and returns how many; tx has the worker role. A grant
@@ -178,7 +178,7 @@ func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, 
 			union (select tenant_id, livemode, id from oauth_grants where ends_at < $2 limit $3)),
 		tokens as (delete from oauth_access_tokens k using over where (k.tenant_id, k.livemode, k.grant_id) = (over.tenant_id, over.livemode, over.id))
 		delete from oauth_grants g using over where (g.tenant_id, g.livemode, g.id) = (over.tenant_id, over.livemode, over.id)`,
-		now.Add(-keepUnused), now.Add(-keepOver), limit)
+		now.Add(-unusedRetention), now.Add(-endedRetention), limit)
 	if err != nil {
 		return 0, fmt.Errorf("sweep grants: %w", err)
 	}

@@ -22,15 +22,15 @@ func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, erro
 		from key_by_hash(@hash)`, pg.Args{"hash": hash})
 }
 
-// Home is the tenant and the mode of a key.
-type Home struct {
+// TenantMode is the tenant and the mode of a key.
+type TenantMode struct {
 	TenantID ids.Tenant
 	Livemode bool
 }
 
-// KeyHome finds a key's tenant and mode by its id alone, for the command line, which manages all tenants.
-func KeyHome(ctx context.Context, q pg.Q, id domain.KeyID) (Home, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[Home], domain.ErrKeyNotFound,
+// KeyTenantMode finds a key's tenant and mode by its id alone, for the command line, which manages all tenants.
+func KeyTenantMode(ctx context.Context, q pg.Q, id domain.KeyID) (TenantMode, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[TenantMode], domain.ErrKeyNotFound,
 		`select tenant_id, livemode from key_home(@id)`, pg.Args{"id": id})
 }
 

@@ -161,12 +161,12 @@ func BeginMemberships(ctx context.Context, tx pg.Tx, id domain.OperatorID) error
 
 // NewLink is a one-time link to create.
 type NewLink struct {
-	OperatorID domain.OperatorID
-	TenantID   *ids.Tenant // that invites; nil for a link that resets the password
-	Hash       []byte
-	Purpose    domain.LinkPurpose
-	Proves     bool // using it verifies the address
-	Now        time.Time
+	OperatorID      domain.OperatorID
+	TenantID        *ids.Tenant // that invites; nil for a link that resets the password
+	Hash            []byte
+	Purpose         domain.LinkPurpose
+	VerifiesAddress bool // using it verifies the address
+	Now             time.Time
 }
 
 // SetLink creates a one-time link. It replaces the tenant's previous link for the operator, and deletes expired links.
@@ -174,7 +174,7 @@ func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	b := &pgx.Batch{}
 	b.Queue(`delete from operator_links where operator_id = $1 and (tenant_id is not distinct from $2 or expires_at <= $3)`, l.OperatorID, l.TenantID, l.Now)
 	b.Queue(`insert into operator_links (hash, operator_id, tenant_id, purpose, proves, expires_at) values ($1, $2, $3, $4, $5, $6)`,
-		l.Hash, l.OperatorID, l.TenantID, l.Purpose, l.Proves, l.Now.Add(domain.LinkLifetime))
+		l.Hash, l.OperatorID, l.TenantID, l.Purpose, l.VerifiesAddress, l.Now.Add(domain.LinkLifetime))
 	return send(ctx, tx, b, "make a link")
 }
 
@@ -198,9 +198,9 @@ func DeleteBrowsers(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
 
 // Link is a one-time link.
 type Link struct {
-	OperatorID domain.OperatorID
-	Purpose    domain.LinkPurpose
-	Proves     bool
+	OperatorID      domain.OperatorID
+	Purpose         domain.LinkPurpose
+	VerifiesAddress bool `db:"proves"`
 }
 
 // LinkAt returns the link of that hash if it still works.

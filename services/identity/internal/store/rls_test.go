@@ -273,9 +273,9 @@ func (m *matrix) inserts(into scope) {
 	}
 }
 
-// TestDoorsThroughRowLevelSecurity checks that these are the only functions that run as the owner, for the app role only
+// TestFunctionsThatBypassRowLevelSecurity checks that these are the only functions that run as the owner, for the app role only
 // (oldest_write reads no table), and that the worker sees no hash, name, or scopes of a key.
-func TestDoorsThroughRowLevelSecurity(t *testing.T) {
+func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	conn := owner(t, db)

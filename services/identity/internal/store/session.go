@@ -103,8 +103,8 @@ func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]doma
 		tenant, slug, tenant_name, role, timezone, currency, country, version, clock from signed_in_by($1, $2)`, hash, now)
 }
 
-// KeepSession records that a session is in use and extends it. A session that was ended in the meantime is not restored.
-func KeepSession(ctx context.Context, tx pg.Tx, hash []byte, now, expires time.Time) error {
+// ExtendSession records that a session is in use and extends it. A session that was ended in the meantime is not restored.
+func ExtendSession(ctx context.Context, tx pg.Tx, hash []byte, now, expires time.Time) error {
 	_, err := tx.Exec(ctx, `update operator_sessions set seen_at = $2, expires_at = greatest(expires_at, $3) where hash = $1 and expires_at > $2`, hash, now, expires)
 	if err != nil {
 		return fmt.Errorf("keep session: %w", err)

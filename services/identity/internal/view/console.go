@@ -64,7 +64,7 @@ func orNull(raw json.RawMessage) *json.RawMessage {
 }
 
 // AuditVerdict is the result of verifying a tenant's audit log; broken is "" if the chain is valid.
-func AuditVerdict(records int64, head domain.KeptHead, broken string) internalapi.AuditVerdict {
+func AuditVerdict(records int64, head domain.PrintedHead, broken string) internalapi.AuditVerdict {
 	out := internalapi.AuditVerdict{Records: records, Head: internalapi.AuditHead{Sequence: head.Seq, Hash: head.Hash}}
 	if broken != "" {
 		out.Broken = &broken

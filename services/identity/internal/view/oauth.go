@@ -111,7 +111,7 @@ func Session(rows []domain.SessionRow, scopes []string, proof string) internalap
 			Timezone: *r.Timezone, Currency: *r.Currency, Country: r.Country, PolicyVersion: *r.Version, Clock: utc(r.Clock),
 		}
 		for _, p := range domain.Permissions {
-			if r.Role.May(p) {
+			if r.Role.Can(p) {
 				one.Permissions = append(one.Permissions, string(p))
 			}
 		}

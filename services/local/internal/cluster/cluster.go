@@ -129,7 +129,7 @@ func (c *Cluster) Release(ctx context.Context, name, chart string, args ...strin
 }
 
 // Remove uninstalls the release and deletes everything in the namespace except volumes and the objects in keep.
-func (c *Cluster) Remove(ctx context.Context, name string, keep ...string) error {
+func (c *Cluster) Remove(ctx context.Context, name string, retain ...string) error {
 	if _, err := c.RunHelm(ctx, "uninstall", name, "--ignore-not-found", "--wait"); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (c *Cluster) Remove(ctx context.Context, name string, keep ...string) error
 		return err
 	}
 	for secret := range strings.FieldsSeq(string(out)) {
-		if slices.Contains(keep, strings.TrimPrefix(secret, "secret/")) {
+		if slices.Contains(retain, strings.TrimPrefix(secret, "secret/")) {
 			continue
 		}
 		if _, err := c.Kubectl(ctx, nil, "delete", secret); err != nil {

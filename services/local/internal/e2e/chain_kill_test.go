@@ -17,10 +17,10 @@ import (
 type attempt struct {
 	verb, method, path, body, key string
 	statuses                      []int // clear answers; after any other one the client repeats the request
-	got                           answer
+	got                           response
 }
 
-func (a *attempt) answered() bool { return slices.Contains(a.statuses, a.got.Status) }
+func (a *attempt) completed() bool { return slices.Contains(a.statuses, a.got.Status) }
 
 // send sends the request once. What is answered while processes die is an outage, or that another attempt is still running.
 func (a *attempt) send(t *testing.T, c *client) {
@@ -29,15 +29,15 @@ func (a *attempt) send(t *testing.T, c *client) {
 	if err != nil {
 		return
 	}
-	if a.got = got; !a.answered() && !got.outage() && got.code() != "idempotency_in_progress" {
+	if a.got = got; !a.completed() && !got.outage() && got.code() != "idempotency_in_progress" {
 		t.Errorf("%s %s: %d %s", a.method, a.path, got.Status, got.Body)
 	}
 }
 
-// settle repeats the request until it has a clear answer, and once more: what has had an effect is answered the same again.
-func (a *attempt) settle(t *testing.T, c *client) {
+// complete repeats the request until it has a clear answer, and once more: what has had an effect is answered the same again.
+func (a *attempt) complete(t *testing.T, c *client) {
 	t.Helper()
-	if !a.answered() {
+	if !a.completed() {
 		a.got = c.insist(t, a.method, a.path, a.body, a.key, a.statuses...)
 	}
 	if a.got.Status != http.StatusOK {
@@ -63,15 +63,15 @@ func (w *chain) newTarget(t *testing.T, day int) *target {
 	if operation == "accept" {
 		clear = append(clear, http.StatusUnprocessableEntity)
 	}
-	out := &target{operation: operation, id: s.id, attempts: []*attempt{{operation, http.MethodPost, s.path, s.body, s.key, clear, answer{}}}}
+	out := &target{operation: operation, id: s.id, attempts: []*attempt{{operation, http.MethodPost, s.path, s.body, s.key, clear, response{}}}}
 	if operation != "accept" {
 		return out
 	}
 	switch verb := []string{"accept", "cancel", "decline", "patch"}[rand.IntN(4)]; verb {
 	case "patch":
-		out.attempts = append(out.attempts, &attempt{verb, http.MethodPatch, "/quotes/" + s.id, `{"notes":"n"}`, s.key + "-2", []int{http.StatusOK}, answer{}})
+		out.attempts = append(out.attempts, &attempt{verb, http.MethodPatch, "/quotes/" + s.id, `{"notes":"n"}`, s.key + "-2", []int{http.StatusOK}, response{}})
 	default:
-		out.attempts = append(out.attempts, &attempt{verb, http.MethodPost, "/quotes/" + s.id + "/" + verb, "", s.key + "-2", clear, answer{}})
+		out.attempts = append(out.attempts, &attempt{verb, http.MethodPost, "/quotes/" + s.id + "/" + verb, "", s.key + "-2", clear, response{}})
 	}
 	return out
 }
@@ -114,7 +114,7 @@ func TestChainUnderKills(t *testing.T) {
 	settling.SetLimit(4)
 	for _, one := range targets {
 		for _, a := range one.attempts {
-			settling.Go(func() error { a.settle(t, c); return nil })
+			settling.Go(func() error { a.complete(t, c); return nil })
 		}
 	}
 	_ = settling.Wait()
@@ -139,7 +139,7 @@ func (w *chain) settled(t *testing.T, targets []*target) map[string]int {
 	invoices := column(w.customers, `select quote_id || ' ' || count(*) from invoices where quote_id is not null group by quote_id`)
 	bookings := column(w.bookings, `select coalesce(quote_id, lead_id) || ' ' || count(*) from bookings where coalesce(quote_id, lead_id) is not null group by coalesce(quote_id, lead_id)`)
 	counts := map[string]int{}
-	var wanted []wantedEvent
+	var expected []expectedEvent
 	for _, one := range targets {
 		id := uuidOf(t, one.id)
 		is := status[id]
@@ -156,15 +156,15 @@ func (w *chain) settled(t *testing.T, targets []*target) map[string]int {
 		switch is {
 		case "accepted":
 			booked, billed = "1", "1"
-			wanted = append(wanted, wantedEvent{"customers", one.id, "quote.accepted"})
+			expected = append(expected, expectedEvent{"customers", one.id, "quote.accepted"})
 		case "converted":
 			booked = "1"
-			wanted = append(wanted, wantedEvent{"customers", one.id, "lead.updated"})
+			expected = append(expected, expectedEvent{"customers", one.id, "lead.updated"})
 		}
 		if bookings[id] != booked || invoices[id] != billed {
 			t.Errorf("%s is %s with %q bookings and %q invoices", one.id, is, bookings[id], invoices[id])
 		}
 	}
-	onceEach(t, wanted)
+	onceEach(t, expected)
 	return counts
 }

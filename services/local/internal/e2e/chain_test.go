@@ -125,15 +125,15 @@ func TestFromLeadToPaidInvoice(t *testing.T) {
 		var got map[string]int
 		await(t, "the events of "+object, func() bool {
 			got = map[string]int{}
-			total, wanted := 0, 0
+			total, expected := 0, 0
 			for _, e := range c.list(t, "/events?object_id="+object) {
 				got[e["type"].(string)]++
 				total++
 			}
 			for _, n := range want {
-				wanted += n
+				expected += n
 			}
-			return total >= wanted
+			return total >= expected
 		})
 		for kind, n := range want {
 			if got[kind] != n {

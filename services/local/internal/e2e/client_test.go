@@ -33,13 +33,13 @@ func scaled(normal, full int) int {
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
 // answer is one HTTP answer, read completely.
-type answer struct {
+type response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-func (a answer) decode(t *testing.T, v any) {
+func (a response) decode(t *testing.T, v any) {
 	t.Helper()
 	if err := json.Unmarshal(a.Body, v); err != nil {
 		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
@@ -47,7 +47,7 @@ func (a answer) decode(t *testing.T, v any) {
 }
 
 // id is the id of the resource in the body.
-func (a answer) id(t *testing.T) string {
+func (a response) id(t *testing.T) string {
 	t.Helper()
 	var r struct{ ID string }
 	a.decode(t, &r)
@@ -55,7 +55,7 @@ func (a answer) id(t *testing.T) string {
 }
 
 // code is error.code, "" on success.
-func (a answer) code() string {
+func (a response) code() string {
 	var e struct {
 		Error struct{ Code string } `json:"error"`
 	}
@@ -65,7 +65,7 @@ func (a answer) code() string {
 
 // outage reports whether the answer is the one that clients are promised while something is down: 503 with a
 // Retry-After, or 504.
-func (a answer) outage() bool {
+func (a response) outage() bool {
 	switch a.Status {
 	case http.StatusServiceUnavailable:
 		seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
@@ -81,7 +81,7 @@ func (a answer) outage() bool {
 type client struct {
 	base, key string
 	checker   *contracttest.Checker
-	told      sync.Map // kinds of wrong answers that were reported
+	reported  sync.Map // kinds of wrong answers that were reported
 }
 
 // as creates a client with a key of .run/env.
@@ -105,7 +105,7 @@ func (p *platform) with(t *testing.T, key string) *client {
 var httpClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // try sends one request; a transport error is returned, not fatal.
-func (c *client) try(t *testing.T, method, path, body, key string) (answer, error) {
+func (c *client) try(t *testing.T, method, path, body, key string) (response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
 	if err != nil {
@@ -120,18 +120,18 @@ func (c *client) try(t *testing.T, method, path, body, key string) (answer, erro
 	}
 	res, err := httpClient.Do(req)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	c.checker.Check(t, req, res, b)
-	return answer{Status: res.StatusCode, Header: res.Header, Body: b}, nil
+	return response{Status: res.StatusCode, Header: res.Header, Body: b}, nil
 }
 
-func (c *client) do(t *testing.T, method, path, body, key string) answer {
+func (c *client) do(t *testing.T, method, path, body, key string) response {
 	t.Helper()
 	a, err := c.try(t, method, path, body, key)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *client) do(t *testing.T, method, path, body, key string) answer {
 	return a
 }
 
-func (c *client) want(t *testing.T, status int, method, path, body string) answer {
+func (c *client) want(t *testing.T, status int, method, path, body string) response {
 	t.Helper()
 	a := c.do(t, method, path, body, "")
 	if a.Status != status {
@@ -151,7 +151,7 @@ func (c *client) want(t *testing.T, status int, method, path, body string) answe
 
 // insist follows the documentation for clients during an outage: it repeats the request with the same key until it gets one of
 // the statuses. Any other response except an outage is an error.
-func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) answer {
+func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) response {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && t.Context().Err() == nil; time.Sleep(50 * time.Millisecond) {
 		a, err := c.try(t, method, path, body, key)
@@ -161,13 +161,13 @@ func (c *client) insist(t *testing.T, method, path, body, key string, statuses .
 		case slices.Contains(statuses, a.Status):
 			return a
 		case !a.outage():
-			if _, told := c.told.LoadOrStore(fmt.Sprint(a.Status, a.code()), true); !told { // an outage makes hundreds
+			if _, reported := c.reported.LoadOrStore(fmt.Sprint(a.Status, a.code()), true); !reported { // an outage makes hundreds
 				t.Errorf("%s %s meanwhile: %d, Retry-After %v, %s", method, path, a.Status, a.Header["Retry-After"], a.Body)
 			}
 		}
 	}
 	t.Fatalf("%s %s: not one of %v within 60 s", method, path, statuses)
-	return answer{}
+	return response{}
 }
 
 // list is any list page.

@@ -29,28 +29,28 @@ func (p *platform) control(t *testing.T, path string, body map[string]any) {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if answer, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s %v", path, res.StatusCode, answer, err)
+	if got, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s %v", path, res.StatusCode, got, err)
 	}
 }
 
 // deposit creates an intent of a new booking's deposit.
-func deposit(t *testing.T, c *client) (made intent, booking string) {
+func deposit(t *testing.T, c *client) (created intent, booking string) {
 	t.Helper()
 	accepted := payable(t, c)
 	c.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":20000}`, accepted.BookingID), unique("pay"),
-		http.StatusCreated).decode(t, &made)
-	return made, accepted.BookingID
+		http.StatusCreated).decode(t, &created)
+	return created, accepted.BookingID
 }
 
 // A payer disputes a charge. The intent, the booking and the invoice show the dispute until the operator has won, and the audit
 // log describes both events in plain language.
 func TestDisputeIsShownAndAudited(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
-	made, booking := deposit(t, c)
-	s.confirm(t, made, "pm_card_createDispute")
+	created, booking := deposit(t, c)
+	s.confirm(t, created, "pm_card_createDispute")
 	shown := func() bool {
-		return read[struct{ Disputed bool }](t, c, "/payment-intents/"+made.ID).Disputed
+		return read[struct{ Disputed bool }](t, c, "/payment-intents/"+created.ID).Disputed
 	}
 	await(t, "the intent is disputed", shown)
 	everywhere := func(disputed bool) func() bool {
@@ -62,7 +62,7 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 	}
 	await(t, "the booking and its invoice are disputed", everywhere(true))
 	payments, identity := shared.database(t, "payments"), shared.database(t, "identity")
-	dispute := rows(t, payments, `select d.id from disputes d join payment_intents p on p.id = d.intent_id where p.gateway_id = $1`, made.ID)
+	dispute := rows(t, payments, `select d.id from disputes d join payment_intents p on p.id = d.intent_id where p.gateway_id = $1`, created.ID)
 	if len(dispute) != 1 {
 		t.Fatalf("disputes %q", dispute)
 	}
@@ -74,8 +74,8 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 		records = rows(t, identity, `select action || ': ' || (after->>'summary') from audit_log where object = $1 order by seq`, dispute[0])
 		return len(records) == 2
 	})
-	if !strings.HasPrefix(records[0], "dispute.opened: The payer disputes 200.00 USD of payment intent "+made.ID+": fraudulent. It can be answered") ||
-		records[1] != "dispute.closed: The dispute of 200.00 USD of payment intent "+made.ID+" is won: the money stays." {
+	if !strings.HasPrefix(records[0], "dispute.opened: The payer disputes 200.00 USD of payment intent "+created.ID+": fraudulent. It can be answered") ||
+		records[1] != "dispute.closed: The dispute of 200.00 USD of payment intent "+created.ID+" is won: the money stays." {
 		t.Errorf("%q", records)
 	}
 	out, err := shared.command("identity", "audit", "list", "--tenant", "demo", "--object", dispute[0]).CombinedOutput()
@@ -83,7 +83,7 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	ledger := rows(t, payments, `select l.kind || ' ' || l.amount from ledger_entries l join payment_intents p on p.id = l.intent_id
-		where p.gateway_id = $1 and l.ledger_account = 'gateway_balance' order by l.amount desc, l.kind`, made.ID)
+		where p.gateway_id = $1 and l.ledger_account = 'gateway_balance' order by l.amount desc, l.kind`, created.ID)
 	if want := []string{"charge 20000", "dispute_reversed 20000", "dispute -20000"}; !slices.Equal(ledger, want) {
 		t.Errorf("%q", ledger)
 	}
@@ -93,23 +93,23 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 func TestLostWebhookIsReconciled(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	payments := shared.database(t, "payments")
-	made, booking := deposit(t, c)
+	created, booking := deposit(t, c)
 	shared.control(t, "events", map[string]any{"dropped": true})
 	t.Cleanup(func() { shared.control(t, "events", map[string]any{}) })
-	s.confirm(t, made, "pm_card_visa")
-	if got := read[intent](t, c, "/payment-intents/"+made.ID); got.Status != "requires_payment_method" {
+	s.confirm(t, created, "pm_card_visa")
+	if got := read[intent](t, c, "/payment-intents/"+created.ID); got.Status != "requires_payment_method" {
 		t.Errorf("without an event: %+v", got)
 	}
 	begun := time.Now()
 	execute(t, payments, `update gateway_reconciliations set due_at = now()`) // the hour is over
 	await(t, "the intent has succeeded", func() bool {
-		return read[intent](t, c, "/payment-intents/"+made.ID).Status == "succeeded"
+		return read[intent](t, c, "/payment-intents/"+created.ID).Status == "succeeded"
 	})
 	await(t, "the booking is paid", func() bool {
 		return read[chainBooking](t, c, "/bookings/"+booking).Paid.Amount == 20_000
 	})
 	ledger := rows(t, payments, `select l.kind || ' ' || l.amount from ledger_entries l join payment_intents p on p.id = l.intent_id
-		where p.gateway_id = $1 and l.ledger_account = 'gateway_balance'`, made.ID)
+		where p.gateway_id = $1 and l.ledger_account = 'gateway_balance'`, created.ID)
 	if !slices.Equal(ledger, []string{"charge 20000"}) {
 		t.Errorf("%q", ledger)
 	}

@@ -20,10 +20,10 @@ import (
 func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
-		var made ledger
+		var writes ledger
 		writers := goOn(t, 4, func() {
 			w := newCustomer()
-			made.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
+			writes.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
 		})
 		for range rounds(3) {
 			time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
@@ -31,7 +31,7 @@ func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
 			c.list(t, "/customers?limit=1") // waits until the service is back, so that it works between two kills
 		}
 		writers.stop()
-		made.check(t, p, c)
+		writes.check(t, p, c)
 	})
 }
 
@@ -56,10 +56,10 @@ func TestNoEventWithoutAChange(t *testing.T) {
 }
 
 // Kafka is stopped, then killed, while writes continue: they succeed, and their events arrive when it is back.
-func TestWritesGoOnWithoutKafka(t *testing.T) {
+func TestWritesContinueWithoutKafka(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
-		var made ledger
+		var writes ledger
 		slowest := time.Duration(0)
 		create := func(n int) {
 			for range n {
@@ -69,7 +69,7 @@ func TestWritesGoOnWithoutKafka(t *testing.T) {
 				if a.Status != http.StatusCreated {
 					t.Fatalf("while Kafka is away: %d %s", a.Status, a.Body)
 				}
-				made.note(a.id(t), w)
+				writes.note(a.id(t), w)
 			}
 		}
 		create(1)
@@ -82,7 +82,7 @@ func TestWritesGoOnWithoutKafka(t *testing.T) {
 		if slowest > 2*time.Second {
 			t.Errorf("a write took %v while Kafka was away", slowest)
 		}
-		made.check(t, p, c)
+		writes.check(t, p, c)
 	})
 }
 
@@ -140,7 +140,7 @@ func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 
 // A poison message among good ones delays no other message and ends in the dead-letter topic. After a redrive, messages
 // that can be handled now are handled, and the others return to the dead-letter topic.
-func TestPoisonIsPutAsideAndRedriven(t *testing.T) {
+func TestPoisonIsDeadLetteredAndRedriven(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
 		bookingsDB := p.database(t, "bookings")

@@ -53,23 +53,23 @@ func (a *exampleApp) allow(t *testing.T) {
 	t.Helper()
 	await(t, "the app asks", func() bool { return authorizeLine.MatchString(a.log.String()) })
 	address := authorizeLine.FindString(a.log.String())
-	asked, err := url.Parse(address)
+	authorization, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := newPerson(t, shared.env["AUTH_URL"]).consent(address, "test")
 	forged := url.Values{"code": got["code"], "state": {"another"}, "iss": got["iss"]}
-	for _, answer := range []struct {
+	for _, callback := range []struct {
 		query  url.Values
 		status int
 	}{{forged, http.StatusBadRequest}, {got, http.StatusOK}} {
-		res, err := httpClient.Get(asked.Query().Get("redirect_uri") + "?" + answer.query.Encode())
+		res, err := httpClient.Get(authorization.Query().Get("redirect_uri") + "?" + callback.query.Encode())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, a.log)
 		}
 		_ = res.Body.Close()
-		if res.StatusCode != answer.status {
-			t.Errorf("%v: %d, want %d", answer.query, res.StatusCode, answer.status)
+		if res.StatusCode != callback.status {
+			t.Errorf("%v: %d, want %d", callback.query, res.StatusCode, callback.status)
 		}
 	}
 }

@@ -26,11 +26,11 @@ var update = flag.Bool("update", false, "rewrite the examples of the contract, p
 func TestExamples(t *testing.T) {
 	onMachine(t) // a cluster has no stand-in for Stripe
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
-	var made struct{ Secret string }
+	var created struct{ Secret string }
 	shared.identity(t, nil, "tenant", "create", "--slug", slug, "--name", "Harbour Kayaks", "--timezone", "America/New_York", "--currency", "USD")
-	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	shared.identity(t, &created, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
 	receiver := serveReceiver(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
-	b := &book{client: shared.with(t, made.Secret), masks: newMasks(slug, receiver.URL), made: map[string]bool{}}
+	b := &book{client: shared.with(t, created.Secret), masks: newMasks(slug, receiver.URL), created: map[string]bool{}}
 
 	b.step(t, "getTenant", "GET", "/tenant", "")
 	b.step(t, "getMe", "GET", "/me", "")
@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, op := range spec.Operations() {
-		if !b.made[op.ID] {
+		if !b.created[op.ID] {
 			t.Errorf("%s has no example", op.ID)
 		}
 	}
@@ -208,11 +208,11 @@ func (b *book) calendar(t *testing.T) {
 	feed := b.step(t, "createCalendarFeed", "POST", "/calendar-feeds", `{"name":"All boats"}`)
 	b.step(t, "getCalendarFeed", "GET", "/calendar-feeds/"+feed, "")
 	b.step(t, "listCalendarFeeds", "GET", "/calendar-feeds?limit=10", "")
-	var made struct{ URL string }
-	if err := json.Unmarshal(b.client.want(t, http.StatusCreated, "POST", "/calendar-feeds", `{"name":"Read"}`).Body, &made); err != nil {
+	var created struct{ URL string }
+	if err := json.Unmarshal(b.client.want(t, http.StatusCreated, "POST", "/calendar-feeds", `{"name":"Read"}`).Body, &created); err != nil {
 		t.Fatal(err)
 	}
-	path := made.URL[strings.LastIndex(made.URL, "/calendar/"):]
+	path := created.URL[strings.LastIndex(created.URL, "/calendar/"):]
 	a := b.client.want(t, http.StatusOK, "GET", path, "")
 	const first = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n"
 	if got := a.Header.Get("Content-Type"); got != "text/calendar; charset=utf-8" || !strings.HasPrefix(string(a.Body), first) {
@@ -222,9 +222,9 @@ func (b *book) calendar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.keep(t, "getCalendar", example{
+	b.compare(t, "getCalendar", example{
 		Request:  exampleRequest{Method: http.MethodGet, Path: exampleCalendar},
-		Response: exampleAnswer{Status: a.Status, Body: body},
+		Response: exampleResponse{Status: a.Status, Body: body},
 	})
 	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
 }
@@ -237,9 +237,9 @@ func (b *book) pdf(t *testing.T, operation, path string) {
 	if got := a.Header.Get("Content-Type"); got != "application/pdf" || !strings.HasPrefix(string(a.Body), magic) {
 		t.Fatalf("%s: %s, %.20q", operation, got, a.Body)
 	}
-	b.keep(t, operation, example{
+	b.compare(t, operation, example{
 		Request:  exampleRequest{Method: http.MethodGet, Path: path},
-		Response: exampleAnswer{Status: a.Status, Body: json.RawMessage(`"` + magic + `…"`)},
+		Response: exampleResponse{Status: a.Status, Body: json.RawMessage(`"` + magic + `…"`)},
 	})
 }
 
@@ -286,15 +286,15 @@ func (b *book) export(t *testing.T) {
 
 // book makes examples and compares them with the folder proto/examples.
 type book struct {
-	client *client
-	masks  *masks
-	made   map[string]bool
+	client  *client
+	masks   *masks
+	created map[string]bool
 }
 
 // example is the form of a file of proto/examples.
 type example struct {
-	Request  exampleRequest `json:"request"`
-	Response exampleAnswer  `json:"response"`
+	Request  exampleRequest  `json:"request"`
+	Response exampleResponse `json:"response"`
 }
 
 type exampleRequest struct {
@@ -304,13 +304,13 @@ type exampleRequest struct {
 	Body    json.RawMessage   `json:"body,omitempty"`
 }
 
-type exampleAnswer struct {
+type exampleResponse struct {
 	Status int             `json:"status"`
 	Body   json.RawMessage `json:"body,omitempty"` // a text when the answer is not JSON
 }
 
-// words finds the capital letters of an operationId.
-var words = regexp.MustCompile(`[A-Z]`)
+// capitals finds the capital letters of an operationId.
+var capitals = regexp.MustCompile(`[A-Z]`)
 
 // step creates the example of an operation and returns the id in its answer.
 func (b *book) step(t *testing.T, operation, method, path, body string) (id string) {
@@ -318,7 +318,7 @@ func (b *book) step(t *testing.T, operation, method, path, body string) (id stri
 	e := example{Request: exampleRequest{Method: method, Path: path, Body: json.RawMessage(body)}}
 	key := ""
 	if method == http.MethodPost || method == http.MethodPatch {
-		key = strings.ToLower(words.ReplaceAllString(operation, "-$0")) + "-1"
+		key = strings.ToLower(capitals.ReplaceAllString(operation, "-$0")) + "-1"
 		e.Request.Headers = map[string]string{"Idempotency-Key": key}
 	}
 	b.masks.begin()
@@ -326,8 +326,8 @@ func (b *book) step(t *testing.T, operation, method, path, body string) (id stri
 	if a.Status/100 != 2 {
 		t.Fatalf("%s: %d %s", operation, a.Status, a.Body)
 	}
-	e.Response = exampleAnswer{Status: a.Status, Body: a.Body}
-	b.keep(t, operation, e)
+	e.Response = exampleResponse{Status: a.Status, Body: a.Body}
+	b.compare(t, operation, e)
 	if a.Status == http.StatusNoContent {
 		return ""
 	}
@@ -361,16 +361,16 @@ func (b *book) stream(t *testing.T, path, after string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.keep(t, "streamEvents", example{
+	b.compare(t, "streamEvents", example{
 		Request:  exampleRequest{Method: http.MethodGet, Path: path, Headers: map[string]string{"Last-Event-ID": after}},
-		Response: exampleAnswer{Status: res.StatusCode, Body: body},
+		Response: exampleResponse{Status: res.StatusCode, Body: body},
 	})
 }
 
-// keep compares an example with its file, or writes it.
-func (b *book) keep(t *testing.T, operation string, e example) {
+// compare compares an example with its file, or writes it.
+func (b *book) compare(t *testing.T, operation string, e example) {
 	t.Helper()
-	b.made[operation] = true
+	b.created[operation] = true
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -19,7 +19,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// failpoints are the steps of the chain at which a process dies in TestDeathAtEachStep, with the service, an operation that
+// failpoints are the steps of the chain at which a process dies in TestCrashAtEachStep, with the service, an operation that
 // passes the step, and what is left of it before the client repeats it: done, as a completer ends what was begun, or nothing.
 var failpoints = []struct{ name, service, operation, left string }{
 	{"accept.marked", "customers", "accept", "done"},
@@ -33,8 +33,8 @@ var failpoints = []struct{ name, service, operation, left string }{
 	{"convert.committed", "customers", "convert with a booking", "done"},
 	{"open.numbered", "customers", "open", "nothing"},
 	{"open.committed", "customers", "open", "done"},
-	{"linked.asked", "bookings", "accept", "done"},
-	{"linked.asked", "bookings", "convert with a booking", "done"},
+	{"linked.requested", "bookings", "accept", "done"},
+	{"linked.requested", "bookings", "convert with a booking", "done"},
 	{"linked.written", "bookings", "accept", "done"},
 	{"linked.written", "bookings", "convert with a booking", "done"},
 	{"linked.committed", "bookings", "accept", "done"},
@@ -96,16 +96,16 @@ func TestProductionHasNoFailpoint(t *testing.T) {
 		}
 		return b
 	}
-	words := []string{"FAILPOINT"}
+	markers := []string{"FAILPOINT"}
 	for _, f := range allFailpoints() {
-		words = append(words, f.name)
+		markers = append(markers, f.name)
 		if b := program("failpoints", f.service); !bytes.Contains(b, []byte(f.name)) || !bytes.Contains(b, []byte("FAILPOINT")) {
 			t.Errorf("%s lacks %s", f.service, f.name)
 		}
 	}
 	for _, name := range proto.ServiceNames() {
 		b := program(name)
-		for _, word := range words {
+		for _, word := range markers {
 			if bytes.Contains(b, []byte(word)) {
 				t.Errorf("%s holds %s", name, word)
 			}
@@ -127,7 +127,7 @@ func (s step) String() string { return s.operation + ", killed at " + s.failpoin
 // Customers and bookings die at each step of accept, convert and open, while other processes of both go on. Without a word of
 // the client each operation is completed, or nothing of it is left; its repetition with the same key is answered, and there
 // is one booking, one invoice with the next number, and one event of each kind.
-func TestDeathAtEachStep(t *testing.T) {
+func TestCrashAtEachStep(t *testing.T) {
 	onMachine(t)
 	c := shared.as(t, "DEMO_TEST_KEY")
 	bin, err := filepath.Abs("../../../../bin")
@@ -257,17 +257,17 @@ func (w *chain) look(t *testing.T, s step) (done bool, half string) {
 	switch s.operation {
 	case "accept":
 		q := read[chainQuote](t, w.c, "/quotes/"+s.id)
-		made := rows(t, w.customers, `select id::text from invoices where quote_id = $1`, uuidOf(t, s.id))
+		invoices := rows(t, w.customers, `select id::text from invoices where quote_id = $1`, uuidOf(t, s.id))
 		done = q.Status == "accepted"
-		if done != (q.BookingID != "") || done != (len(q.InvoiceIDs) == 1) || len(made) != len(q.InvoiceIDs) {
-			half = fmt.Sprintf("%+v with the invoices %v", q, made)
+		if done != (q.BookingID != "") || done != (len(q.InvoiceIDs) == 1) || len(invoices) != len(q.InvoiceIDs) {
+			half = fmt.Sprintf("%+v with the invoices %v", q, invoices)
 		}
 	case "convert", "convert with a booking":
 		l := read[chainLead](t, w.c, "/leads/"+s.id)
-		made := rows(t, w.customers, `select id::text from customers where email = $1`, s.key+"@example.com")
+		customers := rows(t, w.customers, `select id::text from customers where email = $1`, s.key+"@example.com")
 		done = l.Status == "converted"
-		if (done && s.books()) != (l.BookingID != "") || done != (l.CustomerID != "") || done != (len(made) == 1) {
-			half = fmt.Sprintf("%+v with the customers %v", l, made)
+		if (done && s.books()) != (l.BookingID != "") || done != (l.CustomerID != "") || done != (len(customers) == 1) {
+			half = fmt.Sprintf("%+v with the customers %v", l, customers)
 		}
 	case "open":
 		v := read[chainInvoice](t, w.c, "/invoices/"+s.id)
@@ -293,8 +293,8 @@ func (w *chain) left(t *testing.T, s step) {
 	} else if w.done(t, s) {
 		t.Errorf("%v: done, want nothing", s)
 	}
-	if made := w.booked(t, s); s.books() != (len(made) == 1) {
-		t.Errorf("%v: bookings %v", s, made)
+	if bookings := w.booked(t, s); s.books() != (len(bookings) == 1) {
+		t.Errorf("%v: bookings %v", s, bookings)
 	}
 }
 
@@ -312,50 +312,50 @@ func (w *chain) repeated(t *testing.T, s step) {
 	if !w.done(t, s) {
 		t.Errorf("%v: repeated, and not done", s)
 	}
-	if made := w.booked(t, s); s.books() != (len(made) == 1) {
-		t.Errorf("%v: bookings %v after the repetition", s, made)
+	if bookings := w.booked(t, s); s.books() != (len(bookings) == 1) {
+		t.Errorf("%v: bookings %v after the repetition", s, bookings)
 	}
 }
 
-// wantedEvent is an event that there is to be once.
-type wantedEvent struct{ topic, object, kind string }
+// expectedEvent is an event that there is to be once.
+type expectedEvent struct{ topic, object, kind string }
 
 // events checks that each step has caused each of its events once.
 func (w *chain) events(t *testing.T, steps []step) {
 	t.Helper()
-	var wanted []wantedEvent
+	var expected []expectedEvent
 	for _, s := range steps {
 		switch s.operation {
 		case "accept":
 			q := read[chainQuote](t, w.c, "/quotes/"+s.id)
-			wanted = append(wanted, wantedEvent{"customers", s.id, "quote.accepted"}, wantedEvent{"bookings", q.BookingID, "booking.created"},
-				wantedEvent{"customers", q.InvoiceIDs[0], "invoice.created"})
+			expected = append(expected, expectedEvent{"customers", s.id, "quote.accepted"}, expectedEvent{"bookings", q.BookingID, "booking.created"},
+				expectedEvent{"customers", q.InvoiceIDs[0], "invoice.created"})
 		case "convert", "convert with a booking":
 			l := read[chainLead](t, w.c, "/leads/"+s.id)
-			wanted = append(wanted, wantedEvent{"customers", s.id, "lead.updated"}, wantedEvent{"customers", l.CustomerID, "customer.created"})
+			expected = append(expected, expectedEvent{"customers", s.id, "lead.updated"}, expectedEvent{"customers", l.CustomerID, "customer.created"})
 			if s.books() {
-				wanted = append(wanted, wantedEvent{"bookings", l.BookingID, "booking.created"})
+				expected = append(expected, expectedEvent{"bookings", l.BookingID, "booking.created"})
 			}
 		case "open":
-			wanted = append(wanted, wantedEvent{"customers", s.id, "invoice.updated"})
+			expected = append(expected, expectedEvent{"customers", s.id, "invoice.updated"})
 		}
 	}
-	onceEach(t, wanted)
+	onceEach(t, expected)
 }
 
 // onceEach waits until all these events have come, and fails when one has come twice.
-func onceEach(t *testing.T, wanted []wantedEvent) {
+func onceEach(t *testing.T, expected []expectedEvent) {
 	t.Helper()
 	events := map[string]map[string][]*eventsv1.Event{}
-	var missing []wantedEvent
-	await(t, fmt.Sprintf("%d events", len(wanted)), func() bool {
+	var missing []expectedEvent
+	await(t, fmt.Sprintf("%d events", len(expected)), func() bool {
 		for _, topic := range []string{"customers", "bookings"} {
 			events[topic] = shared.events(t, topic)
 		}
-		missing = slices.DeleteFunc(slices.Clone(wanted), func(e wantedEvent) bool { return ofType(events[e.topic][e.object], e.kind) > 0 })
+		missing = slices.DeleteFunc(slices.Clone(expected), func(e expectedEvent) bool { return ofType(events[e.topic][e.object], e.kind) > 0 })
 		return len(missing) == 0
 	})
-	for _, e := range wanted {
+	for _, e := range expected {
 		if n := ofType(events[e.topic][e.object], e.kind); n != 1 {
 			t.Errorf("%s has %d times %s", e.object, n, e.kind)
 		}

@@ -35,9 +35,9 @@ func newBooking() write {
 	}
 }
 
-// settle repeats the write until it is answered, and fails unless there is exactly one resource and one answer, whatever
+// complete repeats the write until it is answered, and fails unless there is exactly one resource and one answer, whatever
 // happened to the first attempt. The ledger checks its event later.
-func (w write) settle(t *testing.T, c *client, first answer) (id string) {
+func (w write) complete(t *testing.T, c *client, first response) (id string) {
 	t.Helper()
 	second := c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated)
 	if first.Status == http.StatusCreated && string(first.Body) != string(second.Body) {
@@ -53,43 +53,43 @@ func (w write) settle(t *testing.T, c *client, first answer) (id string) {
 // ledger holds the answered writes by the id in their answers.
 type ledger struct {
 	mu   sync.Mutex
-	made map[string]write
+	byID map[string]write
 }
 
 func (l *ledger) note(id string, w write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.made == nil {
-		l.made = map[string]write{}
+	if l.byID == nil {
+		l.byID = map[string]write{}
 	}
-	l.made[id] = w
+	l.byID[id] = w
 }
 
 // check fails unless each answered write exists once, and has exactly one event.
 func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	t.Helper()
-	if len(l.made) == 0 {
+	if len(l.byID) == 0 {
 		t.Fatal("nothing was written")
 	}
 	events := map[string]map[string][]*eventsv1.Event{}
-	for id, w := range l.made {
+	for id, w := range l.byID {
 		events[w.topic] = nil
 		if found := c.list(t, w.path+"?metadata[tag]="+w.key); len(found) != 1 || found[0]["id"] != id {
 			t.Errorf("%s was answered as %s, and the list shows %v", w.key, id, found)
 		}
 	}
-	await(t, fmt.Sprintf("an event for each of %d writes", len(l.made)), func() bool {
+	await(t, fmt.Sprintf("an event for each of %d writes", len(l.byID)), func() bool {
 		for topic := range events {
 			events[topic] = p.events(t, topic)
 		}
-		for id, w := range l.made {
+		for id, w := range l.byID {
 			if ofType(events[w.topic][id], w.created) == 0 {
 				return false
 			}
 		}
 		return true
 	})
-	for id, w := range l.made {
+	for id, w := range l.byID {
 		if n := ofType(events[w.topic][id], w.created); n != 1 {
 			t.Errorf("%s has %d different %s events", id, n, w.created)
 		}
@@ -98,10 +98,10 @@ func (l *ledger) check(t *testing.T, p *platform, c *client) {
 
 // The worst moment, on purpose: the transaction is committed, and the process dies before the client gets the answer.
 // PostgreSQL is made to wait, after its commit, for a replica that does not exist.
-func TestKilledBetweenCommitAndAnswer(t *testing.T) {
+func TestKilledBetweenCommitAndResponse(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	admin := shared.database(t, "bookings")
-	var made ledger
+	var writes ledger
 	defer func() { commitsWait(t, admin, false) }()
 	for name, tc := range map[string]struct {
 		victim string
@@ -115,15 +115,15 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 				w := tc.write()
 				c.list(t, w.path+"?limit=1") // waits until the killed process is back
 				commitsWait(t, admin, true)
-				answered := make(chan answer, 1)
+				responses := make(chan response, 1)
 				send := func() {
 					a, _ := c.try(t, http.MethodPost, w.path, w.body, w.key)
-					answered <- a
+					responses <- a
 				}
 				go send()
 				await(t, "the commit", func() bool {
 					select {
-					case a := <-answered: // refused, as by a process that another test has killed and that is not ready yet
+					case a := <-responses: // refused, as by a process that another test has killed and that is not ready yet
 						t.Logf("sent again after %d %s", a.Status, a.Body)
 						go send()
 					default:
@@ -132,16 +132,16 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 						"holdfast_"+w.topic)) > 0
 				})
 				shared.kill(t, tc.victim)
-				first := <-answered
+				first := <-responses
 				if first.Status == http.StatusCreated {
 					t.Error("the answer came before the commit was confirmed: nothing was attacked")
 				}
 				commitsWait(t, admin, false)
-				made.note(w.settle(t, c, answer{}), w)
+				writes.note(w.complete(t, c, response{}), w)
 			}
 		})
 	}
-	made.check(t, shared, c)
+	writes.check(t, shared, c)
 }
 
 // commitsWait turns on or off that every commit waits for an absent replica.
@@ -161,7 +161,7 @@ func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 // Processes that serve the request die at random moments. Afterwards each operation exists exactly once.
 func TestKilledAtRandomMoments(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
-	var made ledger
+	var writes ledger
 	for range rounds(2) {
 		for _, tc := range []struct {
 			victim string
@@ -176,20 +176,20 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			})
 			first, _ := c.try(t, http.MethodPost, w.path, w.body, w.key)
 			wg.Wait()
-			made.note(w.settle(t, c, first), w)
+			writes.note(w.complete(t, c, first), w)
 		}
 	}
-	made.check(t, shared, c)
+	writes.check(t, shared, c)
 }
 
 // PostgreSQL dies under load and comes back: clients get 503 with a Retry-After, never a 500, and what was answered
 // exists once.
-func TestPostgresDiesUnderLoad(t *testing.T) {
+func TestPostgresKilledUnderLoad(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
-	var made ledger
+	var writes ledger
 	writers := goOn(t, 5, func() {
 		w := newCustomer()
-		made.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
+		writes.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
 	})
 	for range rounds(2) {
 		time.Sleep(time.Duration(200+rand.IntN(300)) * time.Millisecond)
@@ -200,7 +200,7 @@ func TestPostgresDiesUnderLoad(t *testing.T) {
 		})
 	}
 	writers.stop()
-	made.check(t, shared, c)
+	writes.check(t, shared, c)
 }
 
 // load is work that continues until it is stopped.
@@ -236,13 +236,13 @@ func (l *load) stop() {
 
 // Every process of the platform is killed once, in random order, while clients compete for slots: no slot is booked
 // twice, and each answered booking exists and has its event.
-func TestEveryProcessDiesUnderLoad(t *testing.T) {
+func TestEveryProcessKilledUnderLoad(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]["id"].(string)
 	year := 2040 + rand.IntN(100)
 	var mu sync.Mutex
 	won := map[int]string{} // slot → booking
-	var made ledger
+	var writes ledger
 	next := 0
 	clients := goOn(t, 2, func() {
 		mu.Lock()
@@ -262,7 +262,7 @@ func TestEveryProcessDiesUnderLoad(t *testing.T) {
 					return
 				}
 				id := a.id(t)
-				made.note(id, w)
+				writes.note(id, w)
 				mu.Lock()
 				defer mu.Unlock()
 				if other := won[slot]; other != "" {
@@ -286,5 +286,5 @@ func TestEveryProcessDiesUnderLoad(t *testing.T) {
 	}
 	clients.stop()
 	t.Logf("%d slots, killed in the order %v", next, victims)
-	made.check(t, shared, c)
+	writes.check(t, shared, c)
 }

@@ -59,15 +59,15 @@ func TestLedgerUnderKills(t *testing.T) {
 	}
 	payments := shared.database(t, "payments")
 	for round := range rounds {
-		made, _ := deposit(t, c)
+		created, _ := deposit(t, c)
 		for step, do := range []func(){
-			func() { s.confirm(t, made, "pm_card_visa") },
+			func() { s.confirm(t, created, "pm_card_visa") },
 			func() {
-				reconciled(t, "the intent has succeeded", func() bool { return read[intent](t, c, "/payment-intents/"+made.ID).Status == "succeeded" })
+				reconciled(t, "the intent has succeeded", func() bool { return read[intent](t, c, "/payment-intents/"+created.ID).Status == "succeeded" })
 				key := unique("refund")
 				await(t, "the refund is made", func() bool {
 					a, err := c.try(t, http.MethodPost, "/refunds",
-						fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":5000,"reason":"duplicate"}`, made.ID), key)
+						fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":5000,"reason":"duplicate"}`, created.ID), key)
 					if err != nil || a.Status >= http.StatusInternalServerError || a.Status == http.StatusConflict {
 						return false
 					}
@@ -92,9 +92,9 @@ func TestLedgerUnderKills(t *testing.T) {
 		}
 		var want, got []string
 		reconciled(t, "the ledger has what the gateway has", func() bool {
-			want = shared.movements(t, made.ID)
+			want = shared.movements(t, created.ID)
 			got = rows(t, payments, `select l.movement from ledger_entries l join payment_intents p on p.id = l.intent_id
-				where p.gateway_id = $1 and l.ledger_account = 'gateway_balance' order by l.movement`, made.ID)
+				where p.gateway_id = $1 and l.ledger_account = 'gateway_balance' order by l.movement`, created.ID)
 			return len(want) == 2 && len(got) >= len(want)
 		})
 		if !slices.Equal(got, want) {

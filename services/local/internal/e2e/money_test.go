@@ -225,17 +225,17 @@ func (p *purse) agree() {
 
 // begin creates an intent. owed is the most that the intent may request: what is due for the booking and, if body names an
 // invoice, on the invoice.
-func (p *purse) begin(body string, owed int64) (made intent, ok bool) {
+func (p *purse) begin(body string, owed int64) (created intent, ok bool) {
 	p.t.Helper()
 	a := p.insist(p.t, http.MethodPost, "/payment-intents", body, unique("pay"), http.StatusCreated, http.StatusUnprocessableEntity)
 	if a.Status != http.StatusCreated {
 		return intent{}, false
 	}
-	a.decode(p.t, &made)
-	if made.Amount > owed {
-		p.t.Fatalf("after %v: %s asks for %d, and %d are owed", p.steps, body, made.Amount, owed)
+	a.decode(p.t, &created)
+	if created.Amount > owed {
+		p.t.Fatalf("after %v: %s asks for %d, and %d are owed", p.steps, body, created.Amount, owed)
 	}
-	return made, true
+	return created, true
 }
 
 // card creates an intent for the booking or one of its invoices.
@@ -253,8 +253,8 @@ func (p *purse) card() (intent, bool) {
 	return p.begin(body+"}", owed)
 }
 
-// payAndAskAgain confirms an intent, and immediately requests more, before the other services can have processed the payment.
-func (p *purse) payAndAskAgain(i intent, method string) {
+// payAndRequestMore confirms an intent, and immediately requests more, before the other services can have processed the payment.
+func (p *purse) payAndRequestMore(i intent, method string) {
 	p.t.Helper()
 	before := p.now()
 	p.confirm(p.t, i, method)
@@ -264,13 +264,13 @@ func (p *purse) payAndAskAgain(i intent, method string) {
 	var mu sync.Mutex
 	for range 3 {
 		all.Go(func() {
-			made, ok := p.begin(fmt.Sprintf(`{"booking_id":%q}`, p.booking), owed)
+			created, ok := p.begin(fmt.Sprintf(`{"booking_id":%q}`, p.booking), owed)
 			if !ok {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			p.open = append(p.open, made)
+			p.open = append(p.open, created)
 		})
 	}
 	all.Wait()
@@ -313,7 +313,7 @@ func (p *purse) step(kind string) {
 		}
 	case "card", "failing":
 		if i, ok := p.card(); ok {
-			p.payAndAskAgain(i, map[string]string{"card": "pm_card_visa", "failing": "pm_card_refundFail"}[kind])
+			p.payAndRequestMore(i, map[string]string{"card": "pm_card_visa", "failing": "pm_card_refundFail"}[kind])
 		}
 	case "left":
 		if len(p.open) > 0 {

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// oauthFailpoints are the steps at which identity dies in TestIdentityDiesInTheMiddle.
+// oauthFailpoints are the steps at which identity dies in TestIdentityCrashesDuringTokenRotation.
 var oauthFailpoints = []string{"grant.rotated", "grant.revoked"}
 
 // person is an operator's browser, without a screen.
@@ -148,8 +148,8 @@ func TestAnAppActsForAnOperator(t *testing.T) {
 	if !strings.HasPrefix(me.ID, "gr_") || me.Type != "oauth" || me.Mode != "test" || len(me.Scopes) != 2 {
 		t.Errorf("%+v", me)
 	}
-	customer := made(t, c.do(t, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`, "once"))
-	if again := made(t, c.do(t, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`, "once")); again != customer {
+	customer := createdID(t, c.do(t, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`, "once"))
+	if again := createdID(t, c.do(t, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`, "once")); again != customer {
 		t.Errorf("%s then %s", customer, again)
 	}
 	c.want(t, http.StatusForbidden, http.MethodGet, "/bookings", "")
@@ -163,7 +163,7 @@ func TestAnAppActsForAnOperator(t *testing.T) {
 		t.Fatalf("%v: %v", fresh, err)
 	}
 	refreshed := shared.with(t, fresh.AccessToken)
-	if made(t, refreshed.do(t, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`, "once")) != customer {
+	if createdID(t, refreshed.do(t, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`, "once")) != customer {
 		t.Error("the refreshed token has another space of idempotency keys")
 	}
 	shared.identity(t, nil, "grant", "revoke", me.ID)
@@ -180,8 +180,8 @@ func TestAnAppActsForAnOperator(t *testing.T) {
 	noSecret(t, append(secrets, fresh.AccessToken, fresh.RefreshToken, shared.env["OPERATOR_PASSWORD"])...)
 }
 
-// made is the id of what was made.
-func made(t *testing.T, a answer) string {
+// created is the id of what was made.
+func createdID(t *testing.T, a response) string {
 	t.Helper()
 	if a.Status != http.StatusCreated {
 		t.Fatalf("%d %s", a.Status, a.Body)
@@ -240,7 +240,7 @@ func noSecret(t *testing.T, secrets ...string) {
 
 // Identity dies between the rotation of a refresh token and its answer. An app with a leeway sends the old token again and gets what it was
 // exchanged for; without one that token was used, and its family ends. Killed between the end of a grant and its publication, the end holds.
-func TestIdentityDiesInTheMiddle(t *testing.T) {
+func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 	onMachine(t)
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {

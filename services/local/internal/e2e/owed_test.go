@@ -168,7 +168,7 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 
 // Payments crashes after it has written the refund of what is owed, before it calls the gateway. Another process creates the
 // refund, once.
-func TestOwedRefundIsMadeOnceWhenPaymentsDies(t *testing.T) {
+func TestOwedRefundIsCreatedOnceWhenPaymentsCrashes(t *testing.T) {
 	m := owing(t)
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {

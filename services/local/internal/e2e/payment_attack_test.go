@@ -51,12 +51,12 @@ func (s stripe) control(t *testing.T, method, path string, body, out any) {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
+	got, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %s %s %v", method, path, res.Status, answer, err)
+		t.Fatalf("%s %s: %s %s %v", method, path, res.Status, got, err)
 	}
 	if out != nil {
-		if err := json.Unmarshal(answer, out); err != nil {
+		if err := json.Unmarshal(got, out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,13 +89,13 @@ func (m merchant) booking(t *testing.T) string {
 }
 
 // begin creates an intent, and repeats the request with its key until it is made.
-func (m merchant) begin(t *testing.T, booking string, amount int64, more string) (made intent) {
+func (m merchant) begin(t *testing.T, booking string, amount int64, more string) (created intent) {
 	t.Helper()
-	m.beginWith(t, booking, amount, more, unique("pay"), &made)
-	return made
+	m.beginWith(t, booking, amount, more, unique("pay"), &created)
+	return created
 }
 
-func (m merchant) beginWith(t *testing.T, booking string, amount int64, more, key string, made *intent) {
+func (m merchant) beginWith(t *testing.T, booking string, amount int64, more, key string, created *intent) {
 	t.Helper()
 	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d%s}`, booking, amount, more)
 	await(t, "the intent is made", func() bool {
@@ -106,7 +106,7 @@ func (m merchant) beginWith(t *testing.T, booking string, amount int64, more, ke
 		if a.Status != http.StatusCreated {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
-		a.decode(t, made)
+		a.decode(t, created)
 		return true
 	})
 }
@@ -170,14 +170,14 @@ func (m merchant) holding(t *testing.T) (h holding) {
 // taken is what was charged and captured for each booking, and how often each intent was charged.
 func (h holding) taken() (bookings map[string]int64, charges map[string]int) {
 	bookings, charges = map[string]int64{}, map[string]int{}
-	home := map[string]string{}
+	bookingOf := map[string]string{}
 	for _, i := range h.Intents {
-		home[i.ID] = i.Metadata["booking_id"]
+		bookingOf[i.ID] = i.Metadata["booking_id"]
 	}
 	for _, c := range h.Charges {
 		if c.Status == "succeeded" {
 			charges[c.Intent]++
-			bookings[home[c.Intent]] += c.Captured
+			bookings[bookingOf[c.Intent]] += c.Captured
 		}
 	}
 	return bookings, charges
@@ -193,19 +193,19 @@ func (m merchant) paid(t *testing.T, booking string, amount int64) {
 
 // Payments is killed at random under load while the stand-in loses every third response. Each intent that a client has requested
 // is still created and charged once, and bookings shows what the gateway holds.
-func TestChargedOnceUnderKillsAndLostAnswers(t *testing.T) {
+func TestChargedOnceUnderKillsAndLostResponses(t *testing.T) {
 	m := newMerchant(t, "USD")
 	var rule struct{ ID int }
 	m.control(t, http.MethodPost, "faults", map[string]any{"action": "close_after", "method": "POST", "path": "/v1/", "account": m.account, "every": 3}, &rule)
-	mend := sync.OnceFunc(func() { m.control(t, http.MethodDelete, "faults/"+strconv.Itoa(rule.ID), nil, nil) })
-	defer mend()
+	clearFault := sync.OnceFunc(func() { m.control(t, http.MethodDelete, "faults/"+strconv.Itoa(rule.ID), nil, nil) })
+	defer clearFault()
 	rounds := 4
 	if os.Getenv("TEST_SCALE") == "full" {
 		rounds = 200
 	}
 	const keys, clients, amount = 4, 2, 100
 	want := map[string]int64{} // by booking
-	made := map[string]bool{}
+	created := map[string]bool{}
 	var booking string
 	for round := range rounds {
 		if round%10 == 0 {
@@ -239,31 +239,31 @@ func TestChargedOnceUnderKillsAndLostAnswers(t *testing.T) {
 				t.Fatalf("round %d, key %d: intents %v", round, k, slices.Collect(maps.Keys(seen)))
 			}
 			for id, i := range seen {
-				made[id] = true
+				created[id] = true
 				want[booking] += amount
 				all.Go(func() { m.pay(t, i) })
 			}
 		}
 		all.Wait()
 	}
-	mend()
+	clearFault()
 	m.paidOrReconciled(t, want)
 	held := m.holding(t)
 	bookings, charges := held.taken()
 	if !maps.Equal(bookings, want) {
 		t.Errorf("the stand-in holds %v, want %v", bookings, want)
 	}
-	for id := range made {
+	for id := range created {
 		if charges[id] != 1 {
 			t.Errorf("%s was charged %d times", id, charges[id])
 		}
 	}
-	if len(held.Intents) != len(made) || len(charges) != len(made) {
-		t.Errorf("%d intents and %d charged ones at the stand-in, want %d", len(held.Intents), len(charges), len(made))
+	if len(held.Intents) != len(created) || len(charges) != len(created) {
+		t.Errorf("%d intents and %d charged ones at the stand-in, want %d", len(held.Intents), len(charges), len(created))
 	}
 	for booking := range want {
 		for _, i := range m.list(t, "/payment-intents?limit=100&booking_id="+booking) {
-			if !made[i["id"].(string)] || i["status"] != "succeeded" {
+			if !created[i["id"].(string)] || i["status"] != "succeeded" {
 				t.Errorf("%v", i)
 			}
 		}
@@ -275,14 +275,14 @@ func TestPaidTwice(t *testing.T) {
 	m := newMerchant(t, "USD")
 	accepted := payable(t, m.client)
 	key := unique("one")
-	made := make([]intent, 20)
+	created := make([]intent, 20)
 	var all sync.WaitGroup
-	for i := range made {
-		all.Go(func() { m.beginWith(t, accepted.BookingID, 100_000, "", key, &made[i]) })
+	for i := range created {
+		all.Go(func() { m.beginWith(t, accepted.BookingID, 100_000, "", key, &created[i]) })
 	}
 	all.Wait()
 	second := m.begin(t, accepted.BookingID, 100_000, "")
-	for _, i := range made {
+	for _, i := range created {
 		all.Go(func() { m.pay(t, i) })
 	}
 	all.Go(func() { m.pay(t, second) })
@@ -291,7 +291,7 @@ func TestPaidTwice(t *testing.T) {
 	if b := read[chainBooking](t, m.client, "/bookings/"+accepted.BookingID); b.PaymentStatus != "overpaid" || b.Status != "confirmed" {
 		t.Errorf("%+v", b)
 	}
-	if _, charges := m.holding(t).taken(); !maps.Equal(charges, map[string]int{made[0].ID: 1, second.ID: 1}) {
+	if _, charges := m.holding(t).taken(); !maps.Equal(charges, map[string]int{created[0].ID: 1, second.ID: 1}) {
 		t.Errorf("charges %v", charges)
 	}
 }
@@ -472,9 +472,9 @@ func TestForgedGatewayEvents(t *testing.T) {
 			t.Errorf("%s: %d, want %v", name, got, c.want)
 		}
 	}
-	if kept := rows(t, shared.database(t, "payments"), `select e.id from gateway_events e join gateway_accounts a on a.id = e.account_id where a.account = any($1) and e.id like 'evt_forged%'`,
-		[]string{m.account, other.account}); len(kept) != 1 {
-		t.Errorf("kept: %v", kept)
+	if stored := rows(t, shared.database(t, "payments"), `select e.id from gateway_events e join gateway_accounts a on a.id = e.account_id where a.account = any($1) and e.id like 'evt_forged%'`,
+		[]string{m.account, other.account}); len(stored) != 1 {
+		t.Errorf("kept: %v", stored)
 	}
 	t.Run("slow", func(t *testing.T) { slowEvent(t, m) })
 }
@@ -545,7 +545,7 @@ func TestCurrencies(t *testing.T) {
 }
 
 // Client secrets, keys and webhook secrets are in no log line, no event, no audit entry and no row in plain text.
-func TestPaymentSecretsAreNowhere(t *testing.T) {
+func TestPaymentSecretsAreNotLeaked(t *testing.T) {
 	m := newMerchant(t, "USD")
 	i := m.begin(t, m.booking(t), 500, "")
 	m.pay(t, i)

@@ -78,12 +78,12 @@ func holdEnds(t *testing.T, refunds bool) {
 	})
 	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account}, nil)
 	settled(booking, i, "expired")
-	var told []map[string]any
+	var events []map[string]any
 	await(t, "the event says so", func() bool {
-		told = m.list(t, "/events?type=payment.succeeded&object_id="+i.ID)
-		return len(told) > 0
+		events = m.list(t, "/events?type=payment.succeeded&object_id="+i.ID)
+		return len(events) > 0
 	})
-	if text := fmt.Sprint(told); len(told) != 1 || !strings.Contains(text, "booking_status:expired") {
+	if text := fmt.Sprint(events); len(events) != 1 || !strings.Contains(text, "booking_status:expired") {
 		t.Errorf("%s", text)
 	}
 

@@ -41,9 +41,9 @@ func TestHangingAccount(t *testing.T) {
 	go func() { hanging.Wait(); close(ended) }()
 	served := 0
 	for waiting := true; waiting; served++ {
-		var made intent
-		well.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":100}`, well.booking(t)), unique("well"), http.StatusCreated).decode(t, &made)
-		well.want(t, http.StatusOK, http.MethodGet, "/payment-intents/"+made.ID, "")
+		var created intent
+		well.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":100}`, well.booking(t)), unique("well"), http.StatusCreated).decode(t, &created)
+		well.want(t, http.StatusOK, http.MethodGet, "/payment-intents/"+created.ID, "")
 		dead.want(t, http.StatusOK, http.MethodGet, "/payment-intents", "")
 		select {
 		case <-ended:
@@ -55,9 +55,9 @@ func TestHangingAccount(t *testing.T) {
 	stop()
 	ids := map[string]bool{}
 	for _, key := range keys {
-		var made intent
-		dead.beginWith(t, booking, 100, "", key, &made)
-		ids[made.ID] = true
+		var created intent
+		dead.beginWith(t, booking, 100, "", key, &created)
+		ids[created.ID] = true
 	}
 	holds := dead.holding(t)
 	if len(ids) != creates || len(holds.Intents) != creates {

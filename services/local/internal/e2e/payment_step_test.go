@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// paymentFailpoints are the steps at which payments dies in TestPaymentsDieAtEachStep, with the operation that passes the step,
+// paymentFailpoints are the steps at which payments dies in TestPaymentsCrashAtEachStep, with the operation that passes the step,
 // and whether the operation takes effect without another request of the client.
 var paymentFailpoints = []struct {
 	name, operation string
 	completed       bool
 }{
 	{"intent.begun", "create", true},
-	{"intent.asked", "create", true},
+	{"intent.requested", "create", true},
 	{"intent.written", "create", true},
 	{"intent.committed", "create", true},
 	{"action.begun", "capture", false},
-	{"action.asked", "capture", true}, // an event of Stripe reports it
+	{"action.requested", "capture", true}, // an event of Stripe reports it
 	{"action.committed", "capture", true},
 	{"action.begun", "cancel", false},
-	{"action.asked", "cancel", true},
+	{"action.requested", "cancel", true},
 	{"action.committed", "cancel", true},
 	{"refund.begun", "refund", true},
 	{"refund.called", "refund", true},
 	{"refund.committed", "refund", true},
-	{"event.kept", "event", true},
+	{"event.stored", "event", true},
 }
 
 // cardStep is one request that a process of payments dies of.
@@ -45,7 +45,7 @@ func (s *cardStep) String() string { return s.operation + ", killed at " + s.fai
 // Payments crashes at each step of a creation, a capture, a cancellation, a refund and the receipt of an event, while another
 // process of it keeps running. Each operation takes effect at Stripe once, after the client's retry and, where possible, without
 // one. Afterwards it shows what Stripe holds.
-func TestPaymentsDieAtEachStep(t *testing.T) {
+func TestPaymentsCrashAtEachStep(t *testing.T) {
 	m := newMerchant(t, "USD")
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {

@@ -151,19 +151,19 @@ func payable(t *testing.T, c *client) chainQuote {
 func TestDepositIsPaidByCard(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	accepted := payable(t, c)
-	var made intent
+	var created intent
 	c.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, accepted.BookingID, accepted.InvoiceIDs[0]),
-		unique("pay"), http.StatusCreated).decode(t, &made)
-	if made.Amount != 20_000 || made.Status != "requires_payment_method" || made.ClientSecret == "" {
-		t.Fatalf("%+v", made)
+		unique("pay"), http.StatusCreated).decode(t, &created)
+	if created.Amount != 20_000 || created.Status != "requires_payment_method" || created.ClientSecret == "" {
+		t.Fatalf("%+v", created)
 	}
-	path := "/payment-intents/" + made.ID
-	s.confirm(t, made, "pm_card_visa_chargeDeclined")
+	path := "/payment-intents/" + created.ID
+	s.confirm(t, created, "pm_card_visa_chargeDeclined")
 	await(t, "the failure is shown", func() bool { return read[intent](t, c, path).Failure != nil })
 	if b := read[chainBooking](t, c, "/bookings/"+accepted.BookingID); b.Status != "pending" || b.Paid.Amount != 0 {
 		t.Errorf("after a declined card: %+v", b)
 	}
-	s.confirm(t, made, "pm_card_visa")
+	s.confirm(t, created, "pm_card_visa")
 	var booking chainBooking
 	await(t, "the booking is confirmed", func() bool {
 		booking = read[chainBooking](t, c, "/bookings/"+accepted.BookingID)
@@ -180,7 +180,7 @@ func TestDepositIsPaidByCard(t *testing.T) {
 		return got.Status == "succeeded" && got.Received == 20_000 && got.BookingStatus == "confirmed"
 	})
 	for object, want := range map[string]map[string]int{
-		made.ID:                {"payment.succeeded": 1, "payment.failed": 1},
+		created.ID:             {"payment.succeeded": 1, "payment.failed": 1},
 		accepted.InvoiceIDs[0]: {"invoice.created": 1, "invoice.paid": 1},
 		accepted.BookingID:     {"booking.created": 1, "booking.updated": 1},
 	} {
@@ -263,7 +263,7 @@ func TestChargedOnceUnderKills(t *testing.T) {
 		key, body := unique("once"), fmt.Sprintf(`{"booking_id":%q,"amount_minor":20000}`, accepted.BookingID)
 		var mu sync.Mutex
 		seen := map[string]int{}
-		var made intent
+		var created intent
 		var clients sync.WaitGroup
 		for range 4 {
 			clients.Go(func() {
@@ -282,7 +282,7 @@ func TestChargedOnceUnderKills(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen[got.ID]++
-				made = got
+				created = got
 			})
 		}
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
@@ -296,7 +296,7 @@ func TestChargedOnceUnderKills(t *testing.T) {
 		if len(seen) != 1 {
 			t.Fatalf("round %d: intents %v", round, seen)
 		}
-		s.confirm(t, made, "pm_card_visa")
+		s.confirm(t, created, "pm_card_visa")
 		await(t, "the booking is paid", func() bool {
 			return read[chainBooking](t, c, "/bookings/"+accepted.BookingID).Paid.Amount == 20_000
 		})

@@ -25,12 +25,12 @@ type minorAmount struct{ Amount int64 }
 func TestPaymentStatesAndRefundByPolicy(t *testing.T) {
 	s := shared.stripe(t)
 	slug := strings.ReplaceAll(unique("refunds"), "-", "")
-	var made struct{ Secret string }
+	var created struct{ Secret string }
 	var tenant struct{ ID string }
 	shared.identity(t, nil, "tenant", "create", "--slug", slug, "--name", "Refunds", "--timezone", "UTC", "--currency", "USD")
 	shared.identity(t, nil, "tenant", "update", slug, "--refund-rules", `[{"hours_before":24,"percent":50}]`, "--auto-refund", "true")
-	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
-	c := shared.with(t, made.Secret)
+	shared.identity(t, &created, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	c := shared.with(t, created.Secret)
 	c.want(t, http.StatusOK, http.MethodGet, "/tenant", "").decode(t, &tenant)
 	shared.connectGateway(t, tenant.ID)
 	service := c.want(t, http.StatusCreated, http.MethodPost, "/services", `{"name":"Tour","duration_minutes":60}`).id(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-func TestAPricedBookingGoesAllTheWay(t *testing.T) {
+func TestPricedBookingEndToEnd(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	var customer, booking map[string]any
 	c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`).decode(t, &customer)
@@ -79,7 +79,7 @@ func TestAFlushedRedisForgetsNoKey(t *testing.T) {
 	}
 }
 
-func TestRequestsGoOnWhileRedisIsDown(t *testing.T) {
+func TestRequestsContinueWhileRedisIsDown(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	c.want(t, http.StatusOK, http.MethodGet, "/me", "")
 	shared.kill(t, "redis")
@@ -127,13 +127,13 @@ func TestFiftyClientsOneSlot(t *testing.T) {
 // A key is refused on the first request after its revocation, even when the gateway has cached it.
 func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 	for range rounds(3) {
-		var made struct{ ID, Secret string }
-		shared.identity(t, &made, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all", "--json")
-		c := shared.with(t, made.Secret)
+		var created struct{ ID, Secret string }
+		shared.identity(t, &created, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all", "--json")
+		c := shared.with(t, created.Secret)
 		for range 5 {
 			c.want(t, http.StatusOK, http.MethodGet, "/customers?limit=1", "")
 		}
-		shared.identity(t, nil, "key", "revoke", made.ID)
+		shared.identity(t, nil, "key", "revoke", created.ID)
 		if a := c.do(t, http.MethodGet, "/customers?limit=1", "", ""); a.Status != http.StatusUnauthorized || a.code() != "revoked_credential" {
 			t.Errorf("the request after the revocation: %d %s", a.Status, a.Body)
 		}
@@ -142,12 +142,12 @@ func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 
 // A new tenant takes a booking from the availability that it shows; its hold expires by the tenant's own clock, with its
 // event, and the slot is free again.
-func TestATenantFromNothing(t *testing.T) {
+func TestNewTenantTakesABooking(t *testing.T) {
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
-	var made struct{ ID, Secret string }
-	shared.identity(t, &made, "tenant", "create", "--slug", slug, "--name", "Harbour", "--timezone", "Australia/Lord_Howe", "--currency", "KWD", "--json")
-	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
-	c := shared.with(t, made.Secret)
+	var created struct{ ID, Secret string }
+	shared.identity(t, &created, "tenant", "create", "--slug", slug, "--name", "Harbour", "--timezone", "Australia/Lord_Howe", "--currency", "KWD", "--json")
+	shared.identity(t, &created, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	c := shared.with(t, created.Secret)
 	create := func(path, format string, args ...any) string {
 		return c.want(t, http.StatusCreated, http.MethodPost, path, fmt.Sprintf(format, args...)).id(t)
 	}
@@ -177,9 +177,9 @@ func TestATenantFromNothing(t *testing.T) {
 		t.Errorf("the slot is %s", got)
 	}
 	slot := days.Data[0].Units[0].Slots[0]
-	wish := fmt.Sprintf(`{"unit_id":%q,"package_id":%q,"starts_at":%q,"ends_at":%q,"hold_minutes":60}`, unit, pack, slot.From, slot.To)
-	id := c.want(t, http.StatusCreated, http.MethodPost, "/bookings", wish).id(t)
-	if a := c.do(t, http.MethodPost, "/bookings", wish, ""); a.code() != "slot_unavailable" {
+	body := fmt.Sprintf(`{"unit_id":%q,"package_id":%q,"starts_at":%q,"ends_at":%q,"hold_minutes":60}`, unit, pack, slot.From, slot.To)
+	id := c.want(t, http.StatusCreated, http.MethodPost, "/bookings", body).id(t)
+	if a := c.do(t, http.MethodPost, "/bookings", body, ""); a.code() != "slot_unavailable" {
 		t.Errorf("the slot that is held: %d %s", a.Status, a.Body)
 	}
 	if got := slots(); got != "held" {
@@ -194,7 +194,7 @@ func TestATenantFromNothing(t *testing.T) {
 		events := shared.events(t, "bookings")[id]
 		return len(events) == 2 && events[1].GetType() == "booking.updated" && strings.Contains(string(events[1].GetObject()), `"expired"`)
 	})
-	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", wish)
+	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", body)
 }
 
 // identity runs bin/identity in the checkout's folder, as an operator would, and decodes its output.

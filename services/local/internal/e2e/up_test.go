@@ -302,7 +302,7 @@ func TestAnOrdinaryUser(t *testing.T) {
 }
 
 // A first start that is killed leaves no process, and nothing that prevents the next start.
-func TestAStartKilledOnTheWay(t *testing.T) {
+func TestStartKilledMidway(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
 	p := fresh(t, "KAFKA=embedded")

@@ -38,7 +38,7 @@ type receiver struct {
 }
 
 // receive registers an endpoint for the types and serves it until the test ends; answer may be nil.
-func (c *client) receive(t *testing.T, types string, answer http.HandlerFunc) *receiver {
+func (c *client) receive(t *testing.T, types string, handler http.HandlerFunc) *receiver {
 	t.Helper()
 	r := &receiver{}
 	srv := serveReceiver(t, func(w http.ResponseWriter, req *http.Request) {
@@ -46,9 +46,9 @@ func (c *client) receive(t *testing.T, types string, answer http.HandlerFunc) *r
 		if err != nil {
 			return // the sender died
 		}
-		r.keep(req.Header, body)
-		if answer != nil {
-			answer(w, req)
+		r.record(req.Header, body)
+		if handler != nil {
+			handler(w, req)
 		}
 	})
 	body := fmt.Sprintf(`{"url":%q,"event_types":%s,"max_in_flight":50,"max_per_second":2000}`, srv.URL+"/hook", types)
@@ -57,9 +57,9 @@ func (c *client) receive(t *testing.T, types string, answer http.HandlerFunc) *r
 }
 
 // serveReceiver serves requests of the platform until the test ends.
-func serveReceiver(t *testing.T, answer http.HandlerFunc) *httptest.Server {
+func serveReceiver(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	srv := httptest.NewUnstartedServer(answer)
+	srv := httptest.NewUnstartedServer(handler)
 	_ = srv.Listener.Close()
 	var err error
 	if srv.Listener, err = net.Listen("tcp", net.JoinHostPort(receivers, "0")); err != nil {
@@ -72,13 +72,13 @@ func serveReceiver(t *testing.T, answer http.HandlerFunc) *httptest.Server {
 
 func (r *receiver) register(t *testing.T, c *client, body string) {
 	t.Helper()
-	var made struct{ ID, Secret string }
+	var created struct{ ID, Secret string }
 	r.mu.Lock() // deliveries wait for the secret
 	defer r.mu.Unlock()
-	c.insist(t, http.MethodPost, "/webhook-endpoints", body, unique("we"), http.StatusCreated).decode(t, &made)
-	r.id, r.secret = made.ID, made.Secret
+	c.insist(t, http.MethodPost, "/webhook-endpoints", body, unique("we"), http.StatusCreated).decode(t, &created)
+	r.id, r.secret = created.ID, created.Secret
 	t.Cleanup(func() {
-		req, _ := http.NewRequestWithContext(context.Background(), http.MethodDelete, c.base+"/webhook-endpoints/"+made.ID, nil) // the test's own context has ended
+		req, _ := http.NewRequestWithContext(context.Background(), http.MethodDelete, c.base+"/webhook-endpoints/"+created.ID, nil) // the test's own context has ended
 		req.Header.Set("Authorization", "Bearer "+c.key)
 		if res, err := httpClient.Do(req); err == nil {
 			_ = res.Body.Close()
@@ -86,7 +86,7 @@ func (r *receiver) register(t *testing.T, c *client, body string) {
 	})
 }
 
-func (r *receiver) keep(h http.Header, body []byte) {
+func (r *receiver) record(h http.Header, body []byte) {
 	var e struct {
 		Type    string
 		Created time.Time `json:"created_at"`
@@ -151,7 +151,7 @@ func objects(hits []hit, kind string) map[string]int {
 
 // A receiver that is registered through the API gets customer.created and booking.created within a second of the POST.
 // On a busy machine it may take longer once or twice, not three times.
-func TestEventsComeWithinASecond(t *testing.T) {
+func TestEventsArriveWithinASecond(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
 		r := c.receive(t, `["customer.created","booking.created"]`, nil)
@@ -175,14 +175,14 @@ func TestEventsComeWithinASecond(t *testing.T) {
 // Two thousand changes, while the process that delivers, the service that publishes and Kafka are killed at random: each
 // change is delivered, nothing is delivered that was not committed, and a delivery succeeds twice only when the process
 // died between the receiver's answer and its own commit.
-func TestDeliveriesUnderFire(t *testing.T) {
+func TestDeliveriesUnderKills(t *testing.T) {
 	p := shared
 	c := p.as(t, "OTHER_TEST_KEY")
 	r := c.receive(t, `["customer.created"]`, nil)
 	run := unique("fire")
 	const events = 2000
 	var mu sync.Mutex
-	made, deaths := map[string]bool{}, []time.Time{}
+	created, deaths := map[string]bool{}, []time.Time{}
 	var writers sync.WaitGroup
 	for worker := range 8 {
 		writers.Go(func() {
@@ -190,7 +190,7 @@ func TestDeliveriesUnderFire(t *testing.T) {
 				body := fmt.Sprintf(`{"first_name":"F","email":"f@example.com","metadata":{"tag":%q}}`, run)
 				id := c.insist(t, http.MethodPost, "/customers", body, fmt.Sprintf("%s-%d-%d", run, worker, n), http.StatusCreated).id(t)
 				mu.Lock()
-				made[id] = true
+				created[id] = true
 				mu.Unlock()
 			}
 		})
@@ -237,7 +237,7 @@ func TestDeliveriesUnderFire(t *testing.T) {
 	}
 	got := objects(mine(), "customer.created")
 	for id := range got {
-		if !made[id] {
+		if !created[id] {
 			t.Errorf("%s was delivered and never answered", id)
 		}
 	}

@@ -88,10 +88,10 @@ func (p *platform) largest(processes []string) (mib int) {
 func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[string]reading {
 	t.Helper()
 	slug := strings.ReplaceAll(unique("worst"), "-", "")
-	var made struct{ ID, Secret string }
-	shared.identity(t, &made, "tenant", "create", "--slug", slug, "--name", "Harbour", "--timezone", "Europe/Berlin", "--currency", "USD", "--json")
-	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
-	c := shared.with(t, made.Secret)
+	var created struct{ ID, Secret string }
+	shared.identity(t, &created, "tenant", "create", "--slug", slug, "--name", "Harbour", "--timezone", "Europe/Berlin", "--currency", "USD", "--json")
+	shared.identity(t, &created, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	c := shared.with(t, created.Secret)
 	customer := c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"W","email":"w@example.com"}`).id(t)
 	line := fmt.Sprintf(`{"description":%q,"quantity":1,"unit_amount":{"amount":100,"currency":"USD"}}`, text)
 	invoice := c.want(t, http.StatusCreated, http.MethodPost, "/invoices", fmt.Sprintf(`{"customer_id":%q,"line_items":[%s]}`, customer,
@@ -104,7 +104,7 @@ func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[st
 	execute(t, shared.database(t, "bookings"), `insert into bookings
 		select (jsonb_populate_record(b, jsonb_build_object('id', gen_random_uuid(), 'number', 'W-' || n))).*
 		from bookings b, generate_series(1, $1::int) n where b.id = $2`, bookings, booking.UUID())
-	bearer := http.Header{"Authorization": {"Bearer " + made.Secret}}
+	bearer := http.Header{"Authorization": {"Bearer " + created.Secret}}
 	calendars := reading{processes: []string{"bookings", "gateway"}, header: http.Header{}, limit: 256}
 	for range feeds {
 		var feed struct{ URL string }
@@ -212,7 +212,7 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 	for kind, l := range worst {
 		t.Run(kind, func(t *testing.T) {
 			p50alone, alone := other[kind].measured(t, requests)
-			var answers [600]atomic.Int64 // by status; 0: none
+			var responses [600]atomic.Int64 // by status; 0: none
 			stop := make(chan struct{})
 			var all sync.WaitGroup
 			for i := range attackers {
@@ -225,7 +225,7 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 						default:
 						}
 						status, _ := l.request(t, n)
-						answers[status].Add(1)
+						responses[status].Add(1)
 						if status == http.StatusTooManyRequests {
 							time.Sleep(time.Second) // twice what the rate limit allows one key
 						}
@@ -244,13 +244,13 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 				}
 			})
 			time.Sleep(2 * time.Second)
-			p50beside, beside := other[kind].measured(t, requests)
+			p50concurrent, concurrent := other[kind].measured(t, requests)
 			close(stop)
 			all.Wait()
 			t.Logf("another tenant's median: %v alone, %v at the same time; p99: %v, %v (%.1f times); at most %d MiB; %d × 200, %d × 429",
-				p50alone, p50beside, alone, beside, float64(beside)/float64(alone), memory, answers[http.StatusOK].Load(), answers[http.StatusTooManyRequests].Load())
-			for status := range answers {
-				if n := answers[status].Load(); n > 0 && status != http.StatusOK && status != http.StatusTooManyRequests {
+				p50alone, p50concurrent, alone, concurrent, float64(concurrent)/float64(alone), memory, responses[http.StatusOK].Load(), responses[http.StatusTooManyRequests].Load())
+			for status := range responses {
+				if n := responses[status].Load(); n > 0 && status != http.StatusOK && status != http.StatusTooManyRequests {
 					t.Errorf("%d answers with status %d", n, status)
 				}
 			}

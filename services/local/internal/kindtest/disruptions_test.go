@@ -71,7 +71,7 @@ func TestDrainedNode(t *testing.T) {
 		rounds = 10
 	}
 	secret := key(t)
-	keepBusy(t)
+	saturateCPUs(t)
 	for round := range rounds {
 		t.Run(strconv.Itoa(round+1), func(t *testing.T) {
 			node := pods(t, "gateway")[0].Node
@@ -92,8 +92,8 @@ func TestDrainedNode(t *testing.T) {
 	}
 }
 
-// keepBusy gives each processor work until the test ends.
-func keepBusy(t *testing.T) {
+// saturateCPUs gives each processor work until the test ends.
+func saturateCPUs(t *testing.T) {
 	t.Helper()
 	for range runtime.NumCPU() {
 		busy := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "while :; do :; done")
@@ -113,14 +113,14 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	kubectl(t, "create", "secret", "generic", "broken-migrate", "--from-literal=APP_ROLE=unknown", "--from-literal=WORKER_ROLE=unknown",
 		"--from-literal=MIGRATE_DATABASE_URL=postgres://unknown:wrong@holdfast-postgres:5432/holdfast_bookings?sslmode=disable")
 	t.Cleanup(func() { kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found") })
-	kept := replicaSets(pods(t, "bookings"))
+	before := replicaSets(pods(t, "bookings"))
 	load := send(t, rate, key(t), mixed)
 	err := upgrade(t, "services.bookings.migrate.existingSecret=broken-migrate", "services.bookings.env.LOG_LEVEL=debug")
 	if err == nil || !strings.Contains(err.Error(), "holdfast-bookings-migrate") {
 		t.Errorf("the upgrade with a failing migration: %v", err)
 	}
-	if now := replicaSets(pods(t, "bookings")); now != kept {
-		t.Errorf("pods were of %s and are of %s", kept, now)
+	if now := replicaSets(pods(t, "bookings")); now != before {
+		t.Errorf("pods were of %s and are of %s", before, now)
 	}
 	if level := setting(t, "bookings", "LOG_LEVEL"); level != "info" {
 		t.Errorf("LOG_LEVEL is %s after an upgrade that failed", level)

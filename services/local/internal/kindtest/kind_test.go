@@ -132,11 +132,11 @@ func key(t *testing.T) string {
 		return kubectl(t, append([]string{"exec", "deployment/holdfast-identity", "--", "/service"}, args...)...)
 	}
 	tool("tenant", "create", "--slug", slug, "--name", "Kind", "--timezone", "Europe/Berlin", "--currency", "EUR")
-	var made struct{ Secret string }
-	if err := json.Unmarshal([]byte(tool("key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")), &made); err != nil {
+	var created struct{ Secret string }
+	if err := json.Unmarshal([]byte(tool("key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")), &created); err != nil {
 		t.Fatal(err)
 	}
-	return made.Secret
+	return created.Secret
 }
 
 func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
@@ -149,7 +149,7 @@ func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 }
 
 // Kubernetes accepts all objects of both kinds of values, in a dry run.
-func TestServerTakesTheCharts(t *testing.T) {
+func TestServerAcceptsTheCharts(t *testing.T) {
 	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
 		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
 		if values == "values-production.yaml" { // values that the file leaves open, and kinds of operators that are not installed here
@@ -181,26 +181,26 @@ func TestGatewaysShareTheRateLimit(t *testing.T) {
 	settled(t, "gateway")
 	before := map[string]string{}
 	for _, pod := range pods(t, "gateway") {
-		before[pod.Name] = answered(t, pod)
+		before[pod.Name] = responseCounts(t, pod)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second} // each request may reach another gateway
 	begin := time.Now()
 	for n := 1; n <= 605; n++ {
-		status, err := ask(t.Context(), client, call{method: http.MethodGet, path: "/me", key: secret})
+		status, err := fetchStatus(t.Context(), client, call{method: http.MethodGet, path: "/me", key: secret})
 		if want := map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests}[n <= 600]; err != nil || status != want {
 			t.Fatalf("request %d after %v: %d %v, want %d", n, time.Since(begin), status, err, want)
 		}
 	}
 	for _, pod := range pods(t, "gateway") {
-		if now := answered(t, pod); now == before[pod.Name] {
+		if now := responseCounts(t, pod); now == before[pod.Name] {
 			t.Errorf("%s has answered nothing", pod.Name)
 		}
 	}
 	t.Logf("605 requests in %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// answered returns the gateway's own count of answers, from its metrics.
-func answered(t *testing.T, pod clustertest.Pod) string {
+// responseCounts returns the gateway's own count of answers, from its metrics.
+func responseCounts(t *testing.T, pod clustertest.Pod) string {
 	t.Helper()
 	text, err := clustertest.Inside(t.Context(), pod, "curl -sf http://127.0.0.1:9090/metrics")
 	if err != nil {

@@ -34,13 +34,13 @@ var client = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{
 	},
 }}
 
-// ask sends the request and returns the status.
-func ask(ctx context.Context, client *http.Client, c call) (int, error) {
-	status, _, err := askFor(ctx, client, c)
+// fetchStatus sends the request and returns the status.
+func fetchStatus(ctx context.Context, client *http.Client, c call) (int, error) {
+	status, _, err := fetch(ctx, client, c)
 	return status, err
 }
 
-func askFor(ctx context.Context, client *http.Client, c call) (int, []byte, error) {
+func fetch(ctx context.Context, client *http.Client, c call) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, c.method, base+c.path, strings.NewReader(c.body))
 	if err != nil {
 		return 0, nil, err
@@ -116,7 +116,7 @@ func (tr *traffic) do(c call) {
 	tr.sent++
 	tr.pending[&c] = began
 	tr.mu.Unlock()
-	status, body, err := askFor(context.Background(), client, c)
+	status, body, err := fetch(context.Background(), client, c)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	delete(tr.pending, &c)
@@ -202,10 +202,10 @@ func mixed() call {
 func once(t *testing.T, c call) {
 	t.Helper()
 	await(t, "an answer to "+c.body, time.Minute, func() bool {
-		status, err := ask(t.Context(), client, c)
+		status, err := fetchStatus(t.Context(), client, c)
 		return err == nil && status == http.StatusCreated
 	})
-	status, body, err := askFor(t.Context(), client, call{method: http.MethodGet, path: c.path + "?metadata[tag]=" + c.idempotency, key: c.key})
+	status, body, err := fetch(t.Context(), client, call{method: http.MethodGet, path: c.path + "?metadata[tag]=" + c.idempotency, key: c.key})
 	var list struct{ Data []struct{ ID string } }
 	if err != nil || status != http.StatusOK || json.Unmarshal(body, &list) != nil || len(list.Data) != 1 {
 		t.Errorf("%s is there %d times: %d %v %s", c.idempotency, len(list.Data), status, err, body)

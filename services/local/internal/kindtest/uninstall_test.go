@@ -11,9 +11,9 @@ import (
 // Nothing is left of an uninstalled platform except its volumes and the keys to read them; after a new installation it
 // has the same data.
 func TestUninstall(t *testing.T) {
-	made := newCustomer()
-	made.key = key(t)
-	once(t, made)
+	created := newCustomer()
+	created.key = key(t)
+	once(t, created)
 	local(t, "kind", "uninstall")
 	left := strings.Fields(kubectl(t, "get", "all,configmaps,secrets,serviceaccounts,persistentvolumeclaims,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,jobs", "-o", "name"))
 	want := "configmap/kube-root-ca.crt secret/holdfast-keys serviceaccount/default persistentvolumeclaim/data-holdfast-kafka-0 persistentvolumeclaim/data-holdfast-postgres-0 persistentvolumeclaim/data-holdfast-redis-0"
@@ -23,9 +23,9 @@ func TestUninstall(t *testing.T) {
 	begin := time.Now()
 	local(t, append([]string{"kind", "install", "--values", "k8s/values-test.yaml"}, strings.Fields(installOptions)...)...)
 	t.Logf("installed again in %v", time.Since(begin).Round(time.Second))
-	status, err := ask(context.Background(), client, call{method: http.MethodGet, path: "/customers?metadata[tag]=" + made.idempotency, key: made.key})
+	status, err := fetchStatus(context.Background(), client, call{method: http.MethodGet, path: "/customers?metadata[tag]=" + created.idempotency, key: created.key})
 	if err != nil || status != http.StatusOK {
 		t.Errorf("what was written before: %d %v", status, err)
 	}
-	once(t, made)
+	once(t, created)
 }

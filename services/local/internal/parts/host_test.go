@@ -10,7 +10,7 @@ import (
 )
 
 // Another process may hold a port for a moment that was free when it was chosen.
-func TestAPartThatDiesAtItsStartIsStartedAgain(t *testing.T) {
+func TestPartThatCrashesAtStartIsRestarted(t *testing.T) {
 	t.Parallel()
 	for deaths, want := range map[string]string{"2": "", "9": "part does not start: exit status 1"} {
 		dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 
 func silent(string, ...any) {}
 
-func TestInstallAsksRootOrSudo(t *testing.T) {
+func TestInstallNeedsRootOrSudo(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		uid  int
@@ -116,8 +116,8 @@ func TestInstallStartsNothingAndPutsBack(t *testing.T) {
 			if err := run(); (err != nil) != (tc.exit != "0") {
 				t.Errorf("the script ended with %v", err)
 			}
-			if told := read(t, filepath.Join(root, "told")); !strings.Contains(told, "install -y -qq --no-install-recommends postgresql redis-server") {
-				t.Errorf("apt-get was told %q", told)
+			if args := read(t, filepath.Join(root, "told")); !strings.Contains(args, "install -y -qq --no-install-recommends postgresql redis-server") {
+				t.Errorf("apt-get was told %q", args)
 			}
 			if seen := read(t, filepath.Join(root, "policy.seen")); !strings.Contains(seen, "exit 101") {
 				t.Errorf("policy-rc.d meanwhile: %q", seen)

@@ -111,10 +111,10 @@ func fetchJars(ctx context.Context, mvn, work, dir string) error {
 	return err
 }
 
-// ChooseKafka replaces auto by the broker that this machine can run, with the reason when it is not Apache Kafka, and
+// SelectKafka replaces auto by the broker that this machine can run, with the reason when it is not Apache Kafka, and
 // finds what the broker needs.
-func ChooseKafka(ctx context.Context, wanted string, say func(string, ...any)) (Kafka, string, error) {
-	if wanted == Embedded {
+func SelectKafka(ctx context.Context, requested string, say func(string, ...any)) (Kafka, string, error) {
+	if requested == Embedded {
 		return Kafka{Kind: Embedded}, "asked for", nil
 	}
 	java, err := Java(ctx)
@@ -125,7 +125,7 @@ func ChooseKafka(ctx context.Context, wanted string, say func(string, ...any)) (
 	switch {
 	case err == nil:
 		return Kafka{Kind: Apache, Java: java, Jars: jars}, "", nil
-	case wanted == Apache:
+	case requested == Apache:
 		return Kafka{}, "", fmt.Errorf("Apache Kafka was asked for, but this machine has %w", err) //nolint:staticcheck // a name
 	default:
 		return Kafka{Kind: Embedded}, err.Error(), nil

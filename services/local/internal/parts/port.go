@@ -25,9 +25,9 @@ type Ports struct {
 }
 
 // Free returns wanted when it is free, else any free loopback port.
-func (p *Ports) Free(wanted int) (int, error) {
-	if wanted != 0 && p.Take(wanted) {
-		return wanted, nil
+func (p *Ports) Free(preferred int) (int, error) {
+	if preferred != 0 && p.Take(preferred) {
+		return preferred, nil
 	}
 	for range 200 {
 		port := lowestPort + rand.IntN(highestPort-lowestPort) //nolint:gosec // no secret

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPortsAreGivenOnce(t *testing.T) {
+func TestPortsAreAssignedOnce(t *testing.T) {
 	t.Parallel()
 	var one, two Ports
 	first, err := one.Free(0)

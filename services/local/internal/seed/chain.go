@@ -8,13 +8,13 @@ import (
 
 type object = map[string]any
 
-type made struct {
+type resource struct {
 	ID string `json:"id"`
 }
 
 // chain makes leads, quotes and invoices in each of their states when there are no leads.
 func (c *client) chain(ctx context.Context, customers []string, currency string, today time.Time) error {
-	there, err := list[made](ctx, c, "/leads?limit=1")
+	there, err := list[resource](ctx, c, "/leads?limit=1")
 	if err != nil || len(there) > 0 {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *client) leads(ctx context.Context) error {
 }
 
 func (c *client) make(ctx context.Context, path string, body object) (string, error) {
-	var m made
+	var m resource
 	err := c.call(ctx, http.MethodPost, path, body, &m)
 	return m.ID, err
 }

@@ -93,11 +93,11 @@ func (c *client) customers(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		if len(found) == 0 {
-			var made customer
-			if err := c.call(ctx, http.MethodPost, "/customers", want, &made); err != nil {
+			var created customer
+			if err := c.call(ctx, http.MethodPost, "/customers", want, &created); err != nil {
 				return nil, err
 			}
-			found = append(found, made)
+			found = append(found, created)
 		}
 		ids[i] = found[0].ID
 	}
@@ -117,7 +117,7 @@ func (c *client) offers(ctx context.Context) ([]booking, error) {
 	slices.SortStableFunc(packs, func(a, b pack) int { return depositRank(a) - depositRank(b) })
 	var offers []booking
 	for _, p := range packs {
-		at := slices.IndexFunc(units, func(u unit) bool { return u.Status == "active" && p.takes(u) })
+		at := slices.IndexFunc(units, func(u unit) bool { return u.Status == "active" && p.bookableOn(u) })
 		if !p.Active || at < 0 {
 			continue
 		}
@@ -130,7 +130,7 @@ func (c *client) offers(ctx context.Context) ([]booking, error) {
 	return offers, nil
 }
 
-func (p pack) takes(u unit) bool {
+func (p pack) bookableOn(u unit) bool {
 	if len(p.UnitIDs) > 0 {
 		return slices.Contains(p.UnitIDs, u.ID)
 	}

@@ -89,9 +89,9 @@ func (s *Seeder) app(ctx context.Context) (string, error) {
 			return a.ID, nil
 		}
 	}
-	var made struct{ ID string }
-	err := s.manage(ctx, &made, "app", "create", "--tenant", "demo", "--name", appName, "--redirect-uri", RedirectURI, "--scopes", "all", "--json")
-	return made.ID, err
+	var created struct{ ID string }
+	err := s.manage(ctx, &created, "app", "create", "--tenant", "demo", "--name", appName, "--redirect-uri", RedirectURI, "--scopes", "all", "--json")
+	return created.ID, err
 }
 
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)

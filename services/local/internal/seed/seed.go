@@ -126,12 +126,12 @@ func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
 	}
-	var made struct {
+	var created struct {
 		Secret string `json:"secret"`
 	}
-	if err := json.Unmarshal(out, &made); err != nil {
+	if err := json.Unmarshal(out, &created); err != nil {
 		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
 	}
-	s.State.Give(name, made.Secret)
-	return made.Secret, s.State.Save() // saved immediately, because a secret is shown only once
+	s.State.Give(name, created.Secret)
+	return created.Secret, s.State.Save() // saved immediately, because a secret is shown only once
 }

@@ -35,7 +35,7 @@ func TestStateSurvivesAndIsPrivate(t *testing.T) {
 	}
 }
 
-func TestDamagedStateIsSaid(t *testing.T) {
+func TestDamagedStateIsReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {

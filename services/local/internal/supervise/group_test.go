@@ -29,7 +29,7 @@ func script(name, text string, log io.Writer) Spec {
 	return Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", text}, Env: os.Environ(), Log: log}
 }
 
-func TestDyingProcessIsStartedAgain(t *testing.T) {
+func TestCrashedProcessIsRestarted(t *testing.T) {
 	t.Parallel()
 	var g Group
 	t.Cleanup(g.Stop)
@@ -120,7 +120,7 @@ func TestStopDuringBackOffStartsNothing(t *testing.T) {
 	}
 }
 
-func TestCleanUpEndsOnlyOurOwn(t *testing.T) {
+func TestCleanUpStopsOnlyOwnProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mark := OwnerEnv + "=" + dir + "\x00"
@@ -167,7 +167,7 @@ func TestLineWriterJoinsPieces(t *testing.T) {
 	}
 }
 
-func TestLineWriterKeepsTheBeginningOfALongLine(t *testing.T) {
+func TestLineWriterTruncatesLongLines(t *testing.T) {
 	t.Parallel()
 	var got []string
 	w := &LineWriter{Line: func(line []byte) { got = append(got, string(line)) }}
@@ -182,7 +182,7 @@ func TestLineWriterKeepsTheBeginningOfALongLine(t *testing.T) {
 	}
 }
 
-func TestBackOffGrowsAndStartsAnew(t *testing.T) {
+func TestBackOffGrowsAndResets(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var notices []string

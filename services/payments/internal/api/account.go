@@ -37,11 +37,11 @@ func (a *API) connectAccount(c *gin.Context) error {
 		keys.Webhook = domain.Secret(*body.WebhookSecret)
 	}
 	ctx := c.Request.Context()
-	made, err := a.Gateways.Connect(ctx, caller.FromContext(ctx).Live(), keys)
+	connected, err := a.Gateways.Connect(ctx, caller.FromContext(ctx).Live(), keys)
 	if err != nil {
 		return keyRefused(err)
 	}
-	return rest.Object(c, view.Account(made))
+	return rest.Object(c, view.Account(connected))
 }
 
 // disconnectAccount ends the connection.

@@ -24,9 +24,9 @@ func managing(ctx context.Context, scopes ...string) context.Context {
 	return caller.With(ctx, c)
 }
 
-func (w *world) console(ctx context.Context, peer, method, body string) answer {
+func (w *world) console(ctx context.Context, peer, method, body string) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, peer, method, gatewayAccount, body)}
+	return response{w.Send(ctx, w.engine, peer, method, gatewayAccount, body)}
 }
 
 const testKeys = `{"publishable_key":"pk_test_1","secret_key":"sk_test_secret1234567","webhook_secret":"whsec_secret12345"}`
@@ -41,10 +41,10 @@ func TestGatewayAccountForTheConsole(t *testing.T) {
 	w.console(ctx, "console", "GET", "").is(404, "gateway_account_not_found")
 	w.console(ctx, "console", "DELETE", "").is(404, "gateway_account_not_found")
 	a := w.console(ctx, "console", "POST", testKeys).is(200)
-	made := apitest.Decode[internalapi.ConnectedAccount](a.Answer)
-	if !strings.HasPrefix(made.ID, "ga_") || made.Provider != "stripe" || !made.Connected || made.PublishableKey == nil || *made.PublishableKey != "pk_test_1" ||
-		made.WebhookPath != "/gateway/stripe/"+made.ID || made.Account == "" || made.CreatedAt.IsZero() {
-		t.Errorf("%+v", made)
+	connected := apitest.Decode[internalapi.ConnectedAccount](a.Response)
+	if !strings.HasPrefix(connected.ID, "ga_") || connected.Provider != "stripe" || !connected.Connected || connected.PublishableKey == nil || *connected.PublishableKey != "pk_test_1" ||
+		connected.WebhookPath != "/gateway/stripe/"+connected.ID || connected.Account == "" || connected.CreatedAt.IsZero() {
+		t.Errorf("%+v", connected)
 	}
 	read := w.console(ctx, "console", "GET", "").is(200)
 	for _, body := range []string{string(a.Body), string(read.Body)} {
@@ -52,7 +52,7 @@ func TestGatewayAccountForTheConsole(t *testing.T) {
 			t.Errorf("a secret is shown: %s", body)
 		}
 	}
-	if got := apitest.Decode[internalapi.ConnectedAccount](read.Answer); got.ID != made.ID || !got.Connected {
+	if got := apitest.Decode[internalapi.ConnectedAccount](read.Response); got.ID != connected.ID || !got.Connected {
 		t.Errorf("%+v", got)
 	}
 	for _, other := range []context.Context{live, stranger} {
@@ -77,7 +77,7 @@ func TestGatewayAccountForTheConsole(t *testing.T) {
 }
 
 // Without the scope, and for another service, nothing is answered or done.
-func TestGatewayAccountOfNobody(t *testing.T) {
+func TestGatewayAccountWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -107,12 +107,12 @@ func TestConnectWithARefusedKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := managing(pgtest.Ctx(t, caller.Test), "payments:write")
-	answers := func(err error) answer {
+	connectWith := func(err error) response {
 		w.around = func(g app.Gateway) app.Gateway { return refusing{g, err} }
 		w.engine = w.serve(w.DB.App)
 		return w.console(ctx, "console", "POST", testKeys)
 	}
-	answers(&domain.RefusedError{}).is(422, "invalid_request", "secret_key")
-	answers(errors.New("no answer")).is(502, "payment_intent_failed")
+	connectWith(&domain.RefusedError{}).is(422, "invalid_request", "secret_key")
+	connectWith(errors.New("no answer")).is(502, "payment_intent_failed")
 	w.console(ctx, "console", "GET", "").is(404, "gateway_account_not_found")
 }

@@ -19,17 +19,17 @@ import (
 
 // API holds what the handlers use.
 type API struct {
-	DB       *pg.DB
-	Answers  *idemstore.Store
-	Accounts store.Accounts
-	Gateways *app.Accounts
-	Intents  *app.Intents
-	Refunds  *app.Refunds
-	Owed     *app.OwedRefunds
-	Events   *app.Events
-	Patience time.Duration // of a request that another one's call is in the way of
-	Pages    *page.Codec
-	Server   *httpx.Server
+	DB          *pg.DB
+	Idempotency *idemstore.Store
+	Accounts    store.Accounts
+	Gateways    *app.Accounts
+	Intents     *app.Intents
+	Refunds     *app.Refunds
+	Owed        *app.OwedRefunds
+	Events      *app.Events
+	Patience    time.Duration // of a request that another one's call is in the way of
+	Pages       *page.Codec
+	Server      *httpx.Server
 }
 
 // Mount registers the contract's operations, and the calls of other services.

@@ -12,17 +12,17 @@ import (
 )
 
 // claimants are requests that call the gateway, each with something of its own.
-func (w *world) claimants(ctx context.Context) map[string]func(k header) answer {
+func (w *world) claimants(ctx context.Context) map[string]func(k header) response {
 	w.T.Helper()
 	p, more, held := w.paid(ctx, 1000), w.paid(ctx, 1000), w.held(ctx)
 	open := w.post(ctx, w.booked(ctx, 1000)).is(201).intent()
 	booked := w.booked(ctx, 700)
-	return map[string]func(k header) answer{
-		"refund":       func(k header) answer { return w.refund(ctx, refundOf(p, `,"amount_minor":100`), k) },
-		"other refund": func(k header) answer { return w.refund(ctx, refundOf(more, `,"amount_minor":200`), k) },
-		"intent":       func(k header) answer { return w.post(ctx, booked, k) },
-		"cancel":       func(k header) answer { return w.do(ctx, "POST", "/payment-intents/"+open.ID+"/cancel", "", k) },
-		"capture":      func(k header) answer { return w.do(ctx, "POST", "/payment-intents/"+held.ID+"/capture", "", k) },
+	return map[string]func(k header) response{
+		"refund":       func(k header) response { return w.refund(ctx, refundOf(p, `,"amount_minor":100`), k) },
+		"other refund": func(k header) response { return w.refund(ctx, refundOf(more, `,"amount_minor":200`), k) },
+		"intent":       func(k header) response { return w.post(ctx, booked, k) },
+		"cancel":       func(k header) response { return w.do(ctx, "POST", "/payment-intents/"+open.ID+"/cancel", "", k) },
+		"capture":      func(k header) response { return w.do(ctx, "POST", "/payment-intents/"+held.ID+"/capture", "", k) },
 	}
 }
 
@@ -60,7 +60,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		calls, rows := w.counted(), w.paymentRows()
 		k := key(fmt.Sprint("k", round))
 		var mu sync.Mutex
-		won := map[string]answer{}
+		won := map[string]response{}
 		var all sync.WaitGroup
 		for name, request := range requests {
 			all.Go(func() {
@@ -144,7 +144,7 @@ func TestKeyOfACallUnderWay(t *testing.T) {
 
 // A definite refusal frees the key for any request. After an unknown outcome it stays the first request's, also when a completer
 // has ended the call; then the same request is answered, and its answer is repeated.
-func TestKeyAfterACallWithoutAnswer(t *testing.T) {
+func TestKeyAfterACallWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {
 		for _, lost := range []error{errLost, &domain.BrokenError{Status: 500}, &domain.BrokenError{Status: 503}} {
@@ -169,9 +169,9 @@ func TestKeyAfterACallWithoutAnswer(t *testing.T) {
 			w.complete()
 			w.completeRefunds()
 			requests["capture"](key("l")).is(422, "idempotency_mismatch", "Idempotency-Key")
-			made := requests[name](key("l")).is(201)
-			if again := requests[name](key("l")).is(201); string(again.Body) != string(made.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%s after %v: %s, then %s", name, errors.Unwrap(lost), made.Body, again.Body)
+			created := requests[name](key("l")).is(201)
+			if again := requests[name](key("l")).is(201); string(again.Body) != string(created.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("%s after %v: %s, then %s", name, errors.Unwrap(lost), created.Body, again.Body)
 			}
 		}
 	}

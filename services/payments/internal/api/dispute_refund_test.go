@@ -32,7 +32,7 @@ func TestRefundsAroundADispute(t *testing.T) {
 	w, ctx, account := withStandIn(t)
 	agrees := func(step string, p intent) {
 		t.Helper()
-		w.tell(account, p, "charge.refunded ch", "charge.dispute.updated dp", "payment_intent.succeeded")
+		w.deliver(account, p, "charge.refunded ch", "charge.dispute.updated dp", "payment_intent.succeeded")
 		got, held := w.intent(ctx, p.ID), w.standIn.returned(p.ID)
 		if got.Refunded != held || got.RefundReserved != held || held > 10_000 {
 			t.Errorf("%s: %d are refunded and %d reserved, the gateway has returned %d", step, got.Refunded, got.RefundReserved, held)
@@ -42,7 +42,7 @@ func TestRefundsAroundADispute(t *testing.T) {
 		}
 	}
 	p, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
-	w.tell(account, p, "payment_intent.succeeded")
+	w.deliver(account, p, "payment_intent.succeeded")
 	w.refund(ctx, refundOf(p, `,"amount_minor":2000`)).is(201)
 	agrees("a refund", p)
 	var d struct{ ID string }
@@ -62,7 +62,7 @@ func TestRefundsAroundADispute(t *testing.T) {
 
 	for round := range 3 {
 		p, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
-		w.tell(account, p, "payment_intent.succeeded")
+		w.deliver(account, p, "payment_intent.succeeded")
 		var all sync.WaitGroup
 		for n := range 6 {
 			all.Go(func() {

@@ -68,14 +68,14 @@ func TestDisputes(t *testing.T) {
 			t.Parallel()
 			w, ctx, account := withStandIn(t)
 			p, charge := w.payAt(ctx, "KWD", 10_000, "", "pm_card_visa")
-			w.tell(account, p, "payment_intent.succeeded")
+			w.deliver(account, p, "payment_intent.succeeded")
 			var d struct{ ID string }
 			w.standIn.control("charges/"+charge+"/dispute", map[string]any{"reason": "fraudulent", "amount": 7000, "inquiry": c.inquiry}, &d)
-			w.tell(account, p, "charge.dispute.created dp", "charge.dispute.updated dp")
-			w.tell(account, p, "payment_intent.succeeded") // no event of a dispute hides it again
+			w.deliver(account, p, "charge.dispute.created dp", "charge.dispute.updated dp")
+			w.deliver(account, p, "payment_intent.succeeded") // no event of a dispute hides it again
 			w.standIn.control("disputes/"+d.ID+"/close", map[string]any{"outcome": outcome}, nil)
 			for _, events := range [][]string{{"charge.updated ch"}, {"charge.dispute.closed dp", "charge.dispute.created dp"}} { // any read finds its end
-				w.tell(account, p, events...)
+				w.deliver(account, p, events...)
 				if got := w.disputeEvents(); !slices.Equal(got, c.events) {
 					t.Errorf("%q", got)
 				}
@@ -110,7 +110,7 @@ func TestDisputeThatHasEnded(t *testing.T) {
 	var d struct{ ID string }
 	w.standIn.control("charges/"+charge+"/dispute", map[string]any{}, &d)
 	w.standIn.control("disputes/"+d.ID+"/close", map[string]any{"outcome": "lost"}, nil)
-	w.tell(account, p, "charge.dispute.created dp", "payment_intent.succeeded", "charge.dispute.closed dp")
+	w.deliver(account, p, "charge.dispute.created dp", "payment_intent.succeeded", "charge.dispute.closed dp")
 	want := []string{"dispute.opened v1 needs_response  10000 USD", "dispute.closed v2 lost lost 10000 USD"}
 	if got := w.disputeEvents(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
@@ -152,12 +152,12 @@ func (w *world) failures(id string) (list []string) {
 }
 
 // Each charge that has failed makes one payment.failed with its own reason, in their order, also those that failed between two reads.
-func TestEachFailedChargeIsTold(t *testing.T) {
+func TestEachFailedChargeIsReported(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclinedInsufficientFunds")
 	w.standIn.confirm(p.ID, "pm_card_visa_chargeDeclinedExpiredCard")
-	w.tell(account, p, "payment_intent.payment_failed", "charge.failed ch")
+	w.deliver(account, p, "payment_intent.payment_failed", "charge.failed ch")
 	want := []string{"requires_payment_method card_declined insufficient_funds", "requires_payment_method expired_card "}
 	if got := w.failures(p.ID); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
@@ -174,7 +174,7 @@ func TestEachFailedChargeIsTold(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	w.tell(account, p, "payment_intent.payment_failed", "charge.failed ch", "payment_intent.succeeded")
+	w.deliver(account, p, "payment_intent.payment_failed", "charge.failed ch", "payment_intent.succeeded")
 	want = append(want, "requires_payment_method card_declined lost_card", "requires_payment_method card_declined lost_card", "succeeded")
 	if got := w.failures(p.ID); !slices.Equal(got, want) {
 		t.Errorf("%q", got)

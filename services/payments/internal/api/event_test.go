@@ -30,10 +30,10 @@ func anyone() context.Context {
 }
 
 // event sends an event of the payment gateway, signed with the secret at a time.
-func (w *world) event(account, secret string, at time.Time, body string) answer {
+func (w *world) event(account, secret string, at time.Time, body string) response {
 	w.T.Helper()
 	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at})
-	return answer{w.Send(anyone(), w.engine, "gateway", "POST", "/internal/v1/gateway-events/"+account, body,
+	return response{w.Send(anyone(), w.engine, "gateway", "POST", "/internal/v1/gateway-events/"+account, body,
 		apitest.Header("Stripe-Signature: "+signed.Header))}
 }
 
@@ -83,7 +83,7 @@ func TestEvents(t *testing.T) {
 
 // Events about one intent that are due together lead to one read of it, up to a bound; one that comes during the read leads to another.
 // What says nothing new leads to none, and is not kept.
-func TestEventsOfAnIntentAreReadTogether(t *testing.T) {
+func TestEventsOfAnIntentShareOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := pgtest.Ctx(t, caller.Test)
@@ -130,8 +130,8 @@ func TestEventsOfAnIntentAreReadTogether(t *testing.T) {
 		t.Errorf("%s after %d reads, %v", got.Status, reads, err)
 	}
 	const silent = 6
-	if kept, due := w.Count(`select count(*) from gateway_events`), w.Count(`select count(*) from gateway_events where due_at is not null`); kept != n-silent || due != 0 {
-		t.Errorf("%d of %d events are kept, %d are due", kept, n-silent, due)
+	if stored, due := w.Count(`select count(*) from gateway_events`), w.Count(`select count(*) from gateway_events where due_at is not null`); stored != n-silent || due != 0 {
+		t.Errorf("%d of %d events are kept, %d are due", stored, n-silent, due)
 	}
 }
 
@@ -146,14 +146,14 @@ func TestForgedEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, other := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
-	account, theirs := w.connect(ctx).ID.String(), w.connect(other).ID.String()
+	account, otherAccount := w.connect(ctx).ID.String(), w.connect(other).ID.String()
 	if _, err := w.accounts.Rotate(other, false, domain.Keys{Webhook: "whsec_2"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	body := eventBody("evt_1", "payment_intent.succeeded", `{"id":"pi_1"}`)
 	now := time.Now()
 	w.event(account, "whsec_2", now, body).is(400, "malformed_request")
-	w.event(theirs, "whsec_1", now, body).is(400, "malformed_request")
+	w.event(otherAccount, "whsec_1", now, body).is(400, "malformed_request")
 	w.event(account, "whsec_1", now.Add(-6*time.Minute), body).is(400, "malformed_request")
 	w.event(account, "whsec_1", now.Add(6*time.Minute), body).is(400, "malformed_request")
 	w.event(account, "whsec_1", now, strings.Replace(body, `"type"`, fmt.Sprintf(`"created":%d,"type"`, now.Add(6*time.Minute).Unix()), 1)).is(400, "malformed_request")
@@ -161,13 +161,13 @@ func TestForgedEvents(t *testing.T) {
 	w.event("x", "whsec_1", now, body).is(404, "not_found")
 	w.event(account, "whsec_1", now, `{"id":`).is(400, "malformed_request")
 	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: "whsec_1", Timestamp: now})
-	forged := answer{w.Send(anyone(), w.engine, "gateway", "POST", "/internal/v1/gateway-events/"+account, strings.Replace(body, "pi_1", "pi_2", 1),
+	forged := response{w.Send(anyone(), w.engine, "gateway", "POST", "/internal/v1/gateway-events/"+account, strings.Replace(body, "pi_1", "pi_2", 1),
 		apitest.Header("Stripe-Signature: "+signed.Header))}
 	forged.is(400, "malformed_request")
 	if n := w.Count(`select count(*) from gateway_events`); n != 0 {
 		t.Errorf("%d events are kept", n)
 	}
-	w.event(theirs, "whsec_2", now, body).is(200)
+	w.event(otherAccount, "whsec_2", now, body).is(200)
 }
 
 // While a secret rotates, events signed with either are taken.
@@ -189,7 +189,7 @@ func TestRotatedSecret(t *testing.T) {
 
 // An event that arrives before the response to the creation waits for it. An event of another program on the same account is given
 // up.
-func TestEventBeforeTheAnswer(t *testing.T) {
+func TestEventBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := pgtest.Ctx(t, caller.Test)

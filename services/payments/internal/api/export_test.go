@@ -19,9 +19,9 @@ type ofCustomer struct {
 	Next string
 }
 
-func (w *world) ofCustomer(ctx context.Context, customer, query string) answer {
+func (w *world) ofCustomer(ctx context.Context, customer, query string) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/payment-intents?customer_id="+customer+query, "")}
+	return response{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/payment-intents?customer_id="+customer+query, "")}
 }
 
 // The payment intents of a customer come in their public form, the newest first, without those of other customers. Intents that the
@@ -66,7 +66,7 @@ func TestIntentsOfACustomer(t *testing.T) {
 	for _, cursor := range []string{"x", "1.x", ".00", "1." + customer} {
 		w.ofCustomer(ctx, customer, "&cursor="+url.QueryEscape(cursor)).is(422, "invalid_request", "cursor")
 	}
-	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/payment-intents?customer_id="+customer, "")}.is(401, "invalid_credential")
+	response{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/payment-intents?customer_id="+customer, "")}.is(401, "invalid_credential")
 }
 
 // The refunds of a customer come in their public form, the newest first, on bounded pages, without those of other customers.
@@ -79,7 +79,7 @@ func TestRefundsOfACustomer(t *testing.T) {
 	b := w.bookings.Add(ctx, "confirmed", 10_000, 10_000, "USD")
 	of := func(ctx context.Context, customer, more string) (got ofCustomer) {
 		t.Helper()
-		a := answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?customer_id="+customer+more, "")}.is(200)
+		a := response{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?customer_id="+customer+more, "")}.is(200)
 		if err := json.Unmarshal(a.Body, &got); err != nil || len(got.Data) > 1000 {
 			t.Fatal(err)
 		}
@@ -111,9 +111,9 @@ func TestRefundsOfACustomer(t *testing.T) {
 			t.Errorf("elsewhere: %s", got.Data)
 		}
 	}
-	answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?customer_id=x", "")}.is(422, "invalid_request", "customer_id")
-	answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?cursor=x&customer_id="+customer, "")}.is(422, "invalid_request", "cursor")
-	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/refunds?customer_id="+customer, "")}.is(401, "invalid_credential")
+	response{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?customer_id=x", "")}.is(422, "invalid_request", "customer_id")
+	response{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?cursor=x&customer_id="+customer, "")}.is(422, "invalid_request", "cursor")
+	response{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/refunds?customer_id="+customer, "")}.is(401, "invalid_credential")
 
 	w.Exec(`
 		with source as (select r from refunds r where r.booking_id = $1 limit 1), made as (
@@ -152,8 +152,8 @@ func TestPagesOfIntentsOfACustomer(t *testing.T) {
 		pages := 0
 		for cursor := ""; pages == 0 || cursor != ""; pages++ {
 			var got ofCustomer
-			answer := w.ofCustomer(ctx, b.CustomerID.String(), query+"&cursor="+url.QueryEscape(cursor)).is(200)
-			if err := json.Unmarshal(answer.Body, &got); err != nil || len(got.Data) > 1000 || len(got.IDs) > 1000 {
+			res := w.ofCustomer(ctx, b.CustomerID.String(), query+"&cursor="+url.QueryEscape(cursor)).is(200)
+			if err := json.Unmarshal(res.Body, &got); err != nil || len(got.Data) > 1000 || len(got.IDs) > 1000 {
 				t.Fatalf("%d bodies, %d ids, %v", len(got.Data), len(got.IDs), err)
 			}
 			all, cursor = append(all, got.IDs...), got.Next

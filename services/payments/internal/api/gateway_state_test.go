@@ -109,7 +109,7 @@ func TestFailuresOfOneRead(t *testing.T) {
 	})
 	w.refresh(ctx, p.ID)
 	var got []string
-	for _, e := range w.told() {
+	for _, e := range w.emitted() {
 		if e.GetType() == "payment.failed" {
 			got = append(got, string(e.GetPreviousAttributes()))
 		}

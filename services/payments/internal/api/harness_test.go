@@ -45,25 +45,25 @@ func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "payments", elsewh
 // world is the real router, app and database of one test; the payment gateway and the other services are fakes that keep state.
 type world struct {
 	*apitest.Env
-	engine    http.Handler
-	gateway   *peerstest.Gateway
-	standIn   *standIn // the gateway in place of the fake, where a test has started one
-	bookings  *peerstest.Bookings
-	invoices  *peerstest.Invoices
-	accounts  *app.Accounts
-	intents   *app.Intents // of the last engine, as those below
-	events    *app.Events
-	completer *app.Completer
-	canceler  *app.Canceler
-	learned   consume.Handlers
-	refunder  *app.RefundCompleter
-	settler   *app.Settler
-	owed      *app.OwedRefunds
-	metrics   *prometheus.Registry
-	woken     atomic.Int64 // how often a refund has signaled events to the worker
-	ahead     atomic.Int64 // by how much the clock of the service is ahead
-	patience  time.Duration
-	around    func(app.Gateway) app.Gateway // changes what the gateway does; nil: nothing
+	engine        http.Handler
+	gateway       *peerstest.Gateway
+	standIn       *standIn // the gateway in place of the fake, where a test has started one
+	bookings      *peerstest.Bookings
+	invoices      *peerstest.Invoices
+	accounts      *app.Accounts
+	intents       *app.Intents // of the last engine, as those below
+	events        *app.Events
+	completer     *app.Completer
+	canceler      *app.Canceler
+	topicHandlers consume.Handlers
+	refunder      *app.RefundCompleter
+	settler       *app.Settler
+	owed          *app.OwedRefunds
+	metrics       *prometheus.Registry
+	woken         atomic.Int64 // how often a refund has signaled events to the worker
+	ahead         atomic.Int64 // by how much the clock of the service is ahead
+	patience      time.Duration
+	around        func(app.Gateway) app.Gateway // changes what the gateway does; nil: nothing
 }
 
 func newWorld(t *testing.T) *world {
@@ -85,8 +85,8 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	answers := &idemstore.Store{DB: db, Box: box, Now: w.now}
-	server := w.Server(answers, "customers", "console")
+	idempotency := &idemstore.Store{DB: db, Box: box, Now: w.now}
+	server := w.Server(idempotency, "customers", "console")
 	accounts, quiet := store.Accounts{Box: box}, slog.New(slog.DiscardHandler)
 	gateway := app.Gateway(w.gateway)
 	if w.standIn != nil {
@@ -98,14 +98,14 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.accounts = &app.Accounts{DB: db, Store: accounts, Gateway: gateway, Now: w.now}
 	w.metrics = prometheus.NewRegistry()
 	w.intents = &app.Intents{
-		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Keys: answers,
+		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Keys: idempotency,
 		Metrics: app.NewMetrics(w.metrics), Wake: func() {}, Now: w.now,
 	}
 	refunds := &app.Refunds{Intents: w.intents, Wake: func() { w.woken.Add(1) }}
 	w.events = &app.Events{Intents: w.intents, Refunds: refunds, Worker: w.DB.Worker, Reader: peers.NewStripe("http://127.0.0.1:1", time.Second, 1), Log: quiet, Wake: func() {}}
-	w.learned = consume.Handlers{
+	w.topicHandlers = consume.Handlers{
 		Bookings: &app.BookingProjection{Worker: w.DB.Worker, Now: w.now},
-		Eraser:   &app.Eraser{DB: db, Answers: answers, Contract: server.Contract, Wake: func() {}},
+		Eraser:   &app.Eraser{DB: db, Idempotency: idempotency, Contract: server.Contract, Wake: func() {}},
 	}
 	w.canceler = &app.Canceler{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
 	w.completer = &app.Completer{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
@@ -113,7 +113,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.owed = &app.OwedRefunds{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{
-		DB: db, Answers: answers, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Events: w.events, Patience: w.patience, Pages: w.Pages(),
+		DB: db, Idempotency: idempotency, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Events: w.events, Patience: w.patience, Pages: w.Pages(),
 		Server: server,
 	}
 	engine := httpx.NewEngine("https://booking.test")
@@ -143,8 +143,8 @@ func (w *world) connect(ctx context.Context) domain.Account {
 	return a
 }
 
-// told returns the events of intents in the order of their commits.
-func (w *world) told() (list []*eventsv1.Event) {
+// emitted returns the events of intents in the order of their commits.
+func (w *world) emitted() (list []*eventsv1.Event) {
 	w.T.Helper()
 	for _, e := range w.Events() {
 		if e.GetType() != "gateway_account.updated" {
@@ -154,18 +154,18 @@ func (w *world) told() (list []*eventsv1.Event) {
 	return list
 }
 
-// answer is a response.
-type answer struct{ apitest.Answer }
+// response is a response.
+type response struct{ apitest.Response }
 
 type header = apitest.Header
 
 // do sends a request as the gateway would and checks the response against the contract.
-func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
+func (w *world) do(ctx context.Context, method, path, body string, headers ...header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
+	return response{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
 }
 
-func (w *world) post(ctx context.Context, body string, headers ...header) answer {
+func (w *world) post(ctx context.Context, body string, headers ...header) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/payment-intents", body, headers...)
 }
@@ -175,7 +175,7 @@ func (w *world) booked(ctx context.Context, due int64) string {
 	return fmt.Sprintf(`{"booking_id":%q}`, w.bookings.Add(ctx, "pending", due, due, "USD").ID)
 }
 
-func (a answer) is(status int, codeAndField ...string) answer {
+func (a response) is(status int, codeAndField ...string) response {
 	a.T.Helper()
 	a.Is(status, codeAndField...)
 	return a
@@ -197,7 +197,7 @@ type intent struct {
 	Version int64 `json:"version"`
 }
 
-func (a answer) intent() intent { return apitest.Decode[intent](a.Answer) }
+func (a response) intent() intent { return apitest.Decode[intent](a.Response) }
 
 func key(k string) header { return header("Idempotency-Key: " + k) }
 

@@ -32,9 +32,9 @@ func (a *API) newIntents() rest.Collection[domain.GatewayID, domain.Intent] {
 func (a *API) shown(body func(domain.Intent, api.Mode) api.PaymentIntent) rest.Collection[domain.GatewayID, domain.Intent] {
 	return rest.Collection[domain.GatewayID, domain.Intent]{
 		Parse: domain.ParseGatewayID,
-		DB:    a.DB, Answers: a.Answers, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent, Patience: a.Patience,
-		Show: func(p domain.Intent, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: string(p.GatewayID), Version: p.Version, Body: body(p, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent, Patience: a.Patience,
+		Show: func(p domain.Intent, mode api.Mode) rest.Response {
+			return rest.Response{ID: string(p.GatewayID), Version: p.Version, Body: body(p, mode)}
 		},
 	}
 }

@@ -49,8 +49,8 @@ func TestLateRefusalOfAnIntent(t *testing.T) {
 		return &domain.BusyError{RetryAfter: time.Second}
 	})
 	p := w.post(ctx, w.booked(ctx, 100), key("k")).is(201).intent()
-	if got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).intent(); got.Status != "requires_payment_method" || w.gateway.Made() != 1 {
-		t.Errorf("%+v, %d made", got, w.gateway.Made())
+	if got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).intent(); got.Status != "requires_payment_method" || w.gateway.Created() != 1 {
+		t.Errorf("%+v, %d made", got, w.gateway.Created())
 	}
 }
 
@@ -90,7 +90,7 @@ func TestCompleterLeavesTheCallsOfOthers(t *testing.T) {
 }
 
 // A repetition whose outcome is unknown too is the same attempt, is repeated after a short pause, and nothing is looked for.
-func TestRepetitionIsLostToo(t *testing.T) {
+func TestResponseToARepetitionIsLostToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -105,8 +105,8 @@ func TestRepetitionIsLostToo(t *testing.T) {
 		w.ahead.Add(int64(3 * time.Second))
 		w.complete()
 	}
-	if seen["create"] != 3 || seen["find"] != 0 || w.gateway.Made() != 1 {
-		t.Errorf("calls %v, %d made", seen, w.gateway.Made())
+	if seen["create"] != 3 || seen["find"] != 0 || w.gateway.Created() != 1 {
+		t.Errorf("calls %v, %d made", seen, w.gateway.Created())
 	}
 	if n := w.Count(`select attempt from payment_intents`); n != 1 {
 		t.Errorf("attempt %d", n)
@@ -151,8 +151,8 @@ func TestIntentEndsDuringTheSearch(t *testing.T) {
 			if verdict == nil {
 				want = 1
 			}
-			if n := w.Count(`select count(*) from payment_intents where status = $1`, status); n != 1 || w.gateway.Made() != want {
-				t.Errorf("%d intents are %s, %d made", n, status, w.gateway.Made())
+			if n := w.Count(`select count(*) from payment_intents where status = $1`, status); n != 1 || w.gateway.Created() != want {
+				t.Errorf("%d intents are %s, %d made", n, status, w.gateway.Created())
 			}
 		})
 	}
@@ -265,7 +265,7 @@ func TestDisputesBehindManyCharges(t *testing.T) {
 	w.engine = w.serve(w.DB.App)
 	ctx := pgtest.Ctx(t, caller.Test)
 	account := w.connect(ctx)
-	for name, tell := range map[string]func(p intent){
+	for name, notify := range map[string]func(p intent){
 		"event": func(p intent) {
 			w.event(account.ID.String(), "whsec_1", time.Now(), eventBody("evt_1", "charge.dispute.created", fmt.Sprintf(`{"id":"dp_1","payment_intent":%q}`, p.ID))).is(200)
 			w.work()
@@ -280,7 +280,7 @@ func TestDisputesBehindManyCharges(t *testing.T) {
 	} {
 		p := w.paid(ctx, 1000)
 		gateway.disputes = []domain.Dispute{disputeOf(name, domain.DisputeNeedsResponse)}
-		tell(p)
+		notify(p)
 		if got := w.intent(ctx, p.ID); !got.Disputed {
 			t.Errorf("%s: no dispute is known after %d pages", name, gateway.pages)
 		}

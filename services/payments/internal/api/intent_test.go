@@ -25,21 +25,21 @@ func TestCreate(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "pending", 10_000, 7500, "USD")
-	made := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID), key("k")).is(201)
-	p := made.intent()
+	created := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID), key("k")).is(201)
+	p := created.intent()
 	if p.Amount != 7500 || p.Currency != "USD" || p.Status != "requires_payment_method" || p.ClientSecret == nil || p.Version != 1 {
-		t.Errorf("%s", made.Body)
+		t.Errorf("%s", created.Body)
 	}
 	again := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID), key("k")).is(201)
-	if string(again.Body) != string(made.Body) || w.gateway.Made() != 1 {
-		t.Errorf("%s, %d made", again.Body, w.gateway.Made())
+	if string(again.Body) != string(created.Body) || w.gateway.Created() != 1 {
+		t.Errorf("%s, %d made", again.Body, w.gateway.Created())
 	}
 	got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200)
 	if got.intent().ClientSecret != nil || strings.Contains(string(got.Body), "_secret_") {
 		t.Errorf("the secret is shown again: %s", got.Body)
 	}
 	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":1000}`, b.ID), key("k")).is(422, "idempotency_mismatch", "Idempotency-Key")
-	events := w.told()
+	events := w.emitted()
 	if len(events) != 1 || events[0].GetType() != "payment_intent.updated" || strings.Contains(string(events[0].GetObject()), "_secret_") {
 		t.Errorf("%v", events)
 	}
@@ -105,7 +105,7 @@ func TestCreateRefusals(t *testing.T) {
 			w.post(ctx, c.body, key(name)).is(c.status, c.code...)
 		})
 	}
-	if n := w.gateway.Made(); n != 0 {
+	if n := w.gateway.Created(); n != 0 {
 		t.Errorf("%d intents were made", n)
 	}
 	for body, amount := range map[string]int64{
@@ -155,8 +155,8 @@ func TestCreatesAtOnce(t *testing.T) {
 		seen[string(a.Body)]++
 		mu.Unlock()
 	})
-	if len(seen) != 1 || w.gateway.Made() != 1 {
-		t.Errorf("%d made, answers %v", w.gateway.Made(), seen)
+	if len(seen) != 1 || w.gateway.Created() != 1 {
+		t.Errorf("%d made, answers %v", w.gateway.Created(), seen)
 	}
 	if n := w.Count(`select count(*) from payment_intents`); n != 1 {
 		t.Errorf("%d rows", n)
@@ -164,7 +164,7 @@ func TestCreatesAtOnce(t *testing.T) {
 }
 
 // The gateway's response is lost. The client's repetition, or the completer, finds the intent, and no intent is created twice.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after"} {
 		for _, who := range []string{"client", "completer", "completer, a day later"} {
@@ -206,10 +206,10 @@ func TestLostAnswers(t *testing.T) {
 				} else if p := w.post(ctx, body, key("k")).is(201).intent(); p.ClientSecret == nil {
 					t.Errorf("no client secret: %+v", p)
 				}
-				if n := w.gateway.Made(); n != 1 {
+				if n := w.gateway.Created(); n != 1 {
 					t.Errorf("%d made", n)
 				}
-				if n := len(w.told()); n != 1 {
+				if n := len(w.emitted()); n != 1 {
 					t.Errorf("%d events", n)
 				}
 			})
@@ -218,13 +218,13 @@ func TestLostAnswers(t *testing.T) {
 }
 
 // The gateway keeps an answer that says nothing: only when the intent is not found there, another attempt is made.
-func TestBrokenAnswers(t *testing.T) {
+func TestBrokenResponses(t *testing.T) {
 	t.Parallel()
 	for _, had := range []bool{false, true} {
 		w := newWorld(t)
 		ctx := w.tenant()
 		attempts := map[bool]int{}
-		kept := func(_ context.Context, call string) error {
+		fail := func(_ context.Context, call string) error {
 			if call == "create" && attempts[true] < 2 { // the first attempt and its repetition
 				attempts[true]++
 				return &domain.BrokenError{Status: 500}
@@ -232,16 +232,16 @@ func TestBrokenAnswers(t *testing.T) {
 			return nil
 		}
 		if had {
-			w.gateway.After = kept
+			w.gateway.After = fail
 		} else {
-			w.gateway.Before = kept
+			w.gateway.Before = fail
 		}
 		w.post(ctx, w.booked(ctx, 100), key("k")).is(502, "payment_intent_failed")
 		w.ahead.Add(int64(2 * time.Second))
 		if err := w.completer.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := w.gateway.Made(); n != 1 {
+		if n := w.gateway.Created(); n != 1 {
 			t.Errorf("effect %t: %d made", had, n)
 		}
 		want := 2
@@ -262,8 +262,8 @@ func TestRefusedThenAccepted(t *testing.T) {
 	b := w.bookings.Add(ctx, "pending", 10_000, 7500, "USD")
 	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":1}`, b.ID), key("k")).is(422, "invalid_request", "amount_minor")
 	p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":500}`, b.ID), key("k")).is(201).intent()
-	if p.Amount != 500 || w.gateway.Made() != 1 {
-		t.Errorf("%+v, %d made", p, w.gateway.Made())
+	if p.Amount != 500 || w.gateway.Created() != 1 {
+		t.Errorf("%+v, %d made", p, w.gateway.Created())
 	}
 	w.gateway.Before = func(context.Context, string) error { return &domain.BusyError{RetryAfter: 7 * time.Second} }
 	if a := w.post(ctx, w.booked(ctx, 100), key("busy")).is(502, "payment_intent_failed"); a.Header.Get("Retry-After") != "7" {
@@ -393,7 +393,7 @@ func (w *world) byMetadata(ctx context.Context, path string, add func(metadata s
 		"metadata[order]=17": {one, both}, "metadata[order]=17&metadata[kind]=vip": {both}, "metadata[order]=1": nil, "metadata[ORDER]=17": nil,
 		"metadata[order]=17&booking_id=bk_x": nil, "metadata[order]=17&sort=updated_at": {both, one}, "metadata[17]=order": nil,
 	} {
-		list := apitest.Decode[struct{ Data []struct{ ID string } }](w.do(ctx, "GET", path+"?"+query, "").is(200).Answer)
+		list := apitest.Decode[struct{ Data []struct{ ID string } }](w.do(ctx, "GET", path+"?"+query, "").is(200).Response)
 		var got []string
 		for _, row := range list.Data {
 			got = append(got, row.ID)
@@ -420,8 +420,8 @@ func TestList(t *testing.T) {
 	}
 	w.do(ctx, "POST", "/payment-intents/"+all[2]+"/cancel", "").is(200)
 	w.post(ctx, w.booked(ctx, 100)).is(201)
-	get := func(query string) apitest.Answer {
-		return w.do(ctx, "GET", "/payment-intents?booking_id="+b.ID.String()+"&"+query, "").Answer
+	get := func(query string) apitest.Response {
+		return w.do(ctx, "GET", "/payment-intents?booking_id="+b.ID.String()+"&"+query, "").Response
 	}
 	ids, _ := w.Walk(get, 3)
 	slices.Reverse(all)
@@ -431,7 +431,7 @@ func TestList(t *testing.T) {
 	for query, want := range map[string]int{
 		"status=canceled": 1, "status=canceled,requires_payment_method": 8, "booking_id=bk_x": 0, "booking_id=" + b.ID.String(): 7, "": 8,
 	} {
-		list := apitest.Decode[struct{ Data []intent }](w.do(ctx, "GET", "/payment-intents?"+query, "").is(200).Answer)
+		list := apitest.Decode[struct{ Data []intent }](w.do(ctx, "GET", "/payment-intents?"+query, "").is(200).Response)
 		if len(list.Data) != want {
 			t.Errorf("%q: %d rows", query, len(list.Data))
 		}
@@ -444,7 +444,7 @@ func TestList(t *testing.T) {
 }
 
 // After a lost answer, a gateway that takes no request or refuses the keys has said nothing about the intent: it is not made twice.
-func TestRefusedUnreadAfterALostAnswer(t *testing.T) {
+func TestUncheckedRefusalAfterALostResponse(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
 		"busy": &domain.BusyError{RetryAfter: time.Second},
@@ -474,7 +474,7 @@ func TestRefusedUnreadAfterALostAnswer(t *testing.T) {
 				w.gateway.Before = nil
 				w.ahead.Store(int64(2 * time.Minute))
 				w.post(ctx, body, key("k")).is(201)
-				if n := w.gateway.Made(); n != 1 {
+				if n := w.gateway.Created(); n != 1 {
 					t.Errorf("%d intents were made", n)
 				}
 			})

@@ -59,8 +59,8 @@ func (w *world) payAt(ctx context.Context, code string, minor int64, more, metho
 	return p, w.standIn.confirm(p.ID, method)
 }
 
-// tell delivers events of the kinds about an intent, in any order and twice, and processes them.
-func (w *world) tell(account domain.Account, p intent, events ...string) {
+// deliver delivers events of the kinds about an intent, in any order and twice, and processes them.
+func (w *world) deliver(account domain.Account, p intent, events ...string) {
 	w.T.Helper()
 	events = append(events, events...)
 	rand.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
@@ -121,36 +121,36 @@ func followBalance(t *testing.T, codes []string, settings ...string) {
 	}
 	for _, code := range codes {
 		p, _ := w.payAt(ctx, code, 10_000, "", "pm_card_visa")
-		w.tell(account, p, "payment_intent.succeeded", "charge.succeeded ch")
+		w.deliver(account, p, "payment_intent.succeeded", "charge.succeeded ch")
 		check(code, "charge", p)
 
 		held, _ := w.payAt(ctx, code, 10_000, `,"capture_method":"manual"`, "pm_card_visa")
-		w.tell(account, held, "payment_intent.amount_capturable_updated", "charge.succeeded ch")
+		w.deliver(account, held, "payment_intent.amount_capturable_updated", "charge.succeeded ch")
 		check(code, "held", held)
 		w.do(ctx, "POST", "/payment-intents/"+held.ID+"/capture", `{"amount_minor":4000}`, key(held.ID)).is(200)
 		check(code, "captured in part", held) // before any event
-		w.tell(account, held, "charge.captured ch", "payment_intent.succeeded")
+		w.deliver(account, held, "charge.captured ch", "payment_intent.succeeded")
 
 		r := w.refund(ctx, refundOf(p, `,"amount_minor":3000`)).is(201).refund()
 		if err := w.balances(ctx, account); err != nil { // before any event
 			t.Errorf("%s, refund: %v", code, err)
 		}
-		w.tell(account, p, "charge.refunded ch")
+		w.deliver(account, p, "charge.refunded ch")
 		w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {fmt.Sprint(stripeUnits(t, 1000, code))}}, nil)
-		w.tell(account, p, "charge.refunded ch")
+		w.deliver(account, p, "charge.refunded ch")
 		check(code, "refunds", p)
 		w.standIn.control("refunds/"+*r.Allocations[0].Gateway+"/finish", map[string]any{"outcome": "failed"}, nil)
-		w.tell(account, p, "charge.refund.updated "+*r.Allocations[0].Gateway, "refund.updated "+*r.Allocations[0].Gateway)
+		w.deliver(account, p, "charge.refund.updated "+*r.Allocations[0].Gateway, "refund.updated "+*r.Allocations[0].Gateway)
 		check(code, "a refund fails", p)
 
 		for outcome, want := range map[string]bool{"won": false, "lost": true} {
 			p, charge := w.payAt(ctx, code, 5_000, "", "pm_card_visa")
 			var d struct{ ID string }
 			w.standIn.control("charges/"+charge+"/dispute", map[string]any{"reason": "fraudulent"}, &d)
-			w.tell(account, p, "payment_intent.succeeded", "charge.dispute.created dp", "charge.dispute.funds_withdrawn dp")
+			w.deliver(account, p, "payment_intent.succeeded", "charge.dispute.created dp", "charge.dispute.funds_withdrawn dp")
 			check(code, "disputed", p)
 			w.standIn.control("disputes/"+d.ID+"/close", map[string]any{"outcome": outcome}, nil)
-			w.tell(account, p, "charge.dispute.closed dp")
+			w.deliver(account, p, "charge.dispute.closed dp")
 			check(code, outcome, p)
 			if row, err := storeIntent(ctx, w, p.ID); err != nil || row.Disputed != want {
 				t.Errorf("%s: %+v, %v", outcome, row, err)
@@ -215,7 +215,7 @@ func TestManyRefundsOfTheDashboard(t *testing.T) {
 	for range 13 {
 		w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {"100"}}, nil)
 	}
-	w.tell(account, p, "charge.refunded ch")
+	w.deliver(account, p, "charge.refunded ch")
 	if err := w.balances(ctx, account); err != nil {
 		t.Error(err)
 	}
@@ -236,7 +236,7 @@ func TestAMovementIsWrittenWithItsState(t *testing.T) {
 	}
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
 	broken(func() {
-		w.tell(account, p, "payment_intent.succeeded")
+		w.deliver(account, p, "payment_intent.succeeded")
 		if n := w.Count(`select count(*) from ledger_entries`); n != 0 {
 			t.Errorf("%d entries without the state", n)
 		}

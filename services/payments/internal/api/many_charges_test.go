@@ -133,14 +133,14 @@ func TestThousandsOfRefunds(t *testing.T) {
 	w, ctx, account := withStandIn(t)
 	n := manyObjects()
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_refundFail")
-	var made []string
+	var created []string
 	refund := func() {
 		t.Helper()
 		var r struct{ ID string }
 		if status := w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {"1"}}, &r); status != 200 {
 			t.Fatalf("%d", status)
 		}
-		made = append(made, r.ID)
+		created = append(created, r.ID)
 	}
 	for range n {
 		refund()
@@ -164,9 +164,9 @@ func TestThousandsOfRefunds(t *testing.T) {
 		t.Errorf("%d reads for one more refund", reads)
 	}
 	agree()
-	w.standIn.control("refunds/"+made[3]+"/finish", map[string]any{"outcome": "failed"}, nil)
+	w.standIn.control("refunds/"+created[3]+"/finish", map[string]any{"outcome": "failed"}, nil)
 	before := gateway.reads.Load()
-	w.tell(account, p, "charge.refund.updated "+made[3])
+	w.deliver(account, p, "charge.refund.updated "+created[3])
 	w.ahead.Add(int64(time.Hour)) // where the read was interrupted
 	w.work()
 	if reads := gateway.reads.Load() - before; reads > 4 {

@@ -19,7 +19,7 @@ func TestKeyOfACallThatTakesDays(t *testing.T) {
 		ctx := w.tenant()
 		requests := w.claimants(ctx)
 		rows := w.paymentRows()
-		gateway := func() int { return w.gateway.Made() + len(w.gateway.Refunds()) }
+		gateway := func() int { return w.gateway.Created() + len(w.gateway.Refunds()) }
 		before := gateway()
 		w.gateway.After = onCalls(kind, func() error { return errLost })
 		requests[name](key("k")).is(502, "payment_intent_failed")
@@ -36,12 +36,12 @@ func TestKeyOfACallThatTakesDays(t *testing.T) {
 		requests[name](key("k")).is(409, "idempotency_in_progress") // a call now would have a second effect
 		w.complete()
 		w.completeRefunds()
-		made := requests[name](key("k")).is(201)
+		created := requests[name](key("k")).is(201)
 		if n := gateway() - before; n != 1 {
 			t.Errorf("%s: the gateway has made %d", name, n)
 		}
-		if again := requests[name](key("k")).is(201); string(again.Body) != string(made.Body) {
-			t.Errorf("%s: %s, then %s", name, made.Body, again.Body)
+		if again := requests[name](key("k")).is(201); string(again.Body) != string(created.Body) {
+			t.Errorf("%s: %s, then %s", name, created.Body, again.Body)
 		}
 		if n := w.paymentRows() - rows; n != 1 {
 			t.Errorf("%s: %d rows", name, n)
@@ -90,9 +90,9 @@ func TestSecondRequestFindsTheFirst(t *testing.T) {
 	body := w.booked(ctx, 100)
 	var both sync.WaitGroup
 	both.Add(2)
-	var asked atomic.Int32
+	var calls atomic.Int32
 	w.bookings.Fail = func() error { // after resume, before begin
-		if asked.Add(1) <= 2 {
+		if calls.Add(1) <= 2 {
 			both.Done()
 			both.Wait()
 		}
@@ -100,7 +100,7 @@ func TestSecondRequestFindsTheFirst(t *testing.T) {
 	}
 	bodies := make([]string, 2)
 	atOnce(2, func(i int) { bodies[i] = string(w.post(ctx, body, key("k")).is(201).Body) })
-	if n := w.Count(`select count(*) from payment_intents`); bodies[0] != bodies[1] || w.gateway.Made() != 1 || n != 1 {
-		t.Errorf("%d made, %d rows, answers %v", w.gateway.Made(), n, bodies)
+	if n := w.Count(`select count(*) from payment_intents`); bodies[0] != bodies[1] || w.gateway.Created() != 1 || n != 1 {
+		t.Errorf("%d made, %d rows, answers %v", w.gateway.Created(), n, bodies)
 	}
 }

@@ -24,13 +24,13 @@ const nextDay = domain.OwedPause + time.Minute
 // owedList is what the console shows of owed refunds.
 func (w *world) owedList(ctx context.Context) internalapi.OwedRefunds {
 	w.T.Helper()
-	a := answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", http.MethodGet, owedRefunds, "")}.is(200)
-	return apitest.Decode[internalapi.OwedRefunds](a.Answer)
+	a := response{w.Send(managing(ctx, "payments:read"), w.engine, "console", http.MethodGet, owedRefunds, "")}.is(200)
+	return apitest.Decode[internalapi.OwedRefunds](a.Response)
 }
 
-func (w *world) owedCall(ctx context.Context, id, verb, body string, headers ...apitest.Header) answer {
+func (w *world) owedCall(ctx context.Context, id, verb, body string, headers ...apitest.Header) response {
 	w.T.Helper()
-	return answer{w.Send(managing(ctx, "payments:write"), w.engine, "console", http.MethodPost, owedRefunds+"/"+id+"/"+verb, body, headers...)}
+	return response{w.Send(managing(ctx, "payments:write"), w.engine, "console", http.MethodPost, owedRefunds+"/"+id+"/"+verb, body, headers...)}
 }
 
 func ifMatch(version int64) apitest.Header {
@@ -78,7 +78,7 @@ func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 		if late {
 			want = 1000
 		}
-		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: late}))
+		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: late}))
 		end := w.refuse()
 		w.lose(ctx, b, "cancelled", 2)
 		w.settle()
@@ -122,7 +122,7 @@ func TestOwedRefundThatFailsLater(t *testing.T) {
 			ctx := w.tenant()
 			b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 			p := w.paidOf(ctx, b, 1000)
-			w.bookings.Settle(ctx, b.ID, said(700, map[string]bool{p.ID: false}))
+			w.bookings.SetSettlement(ctx, b.ID, said(700, map[string]bool{p.ID: false}))
 			w.gateway.RefundStatus = first
 			w.lose(ctx, b, "cancelled", 2)
 			w.settle()
@@ -181,7 +181,7 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 		all, late[p.ID] = append(all, p), false
 	}
 	refused := all[many-1].ID // the newest
-	w.bookings.Settle(ctx, b.ID, said(many*1000, late))
+	w.bookings.SetSettlement(ctx, b.ID, said(many*1000, late))
 	w.gateway.Disputed = map[string]bool{refused: true}
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -207,7 +207,7 @@ func TestOwedRefundGoesOverAnotherPayment(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	older, newer := w.paidOf(ctx, b, 1000), w.paidOf(ctx, b, 1000)
-	w.bookings.Settle(ctx, b.ID, said(800, map[string]bool{older.ID: false, newer.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{older.ID: false, newer.ID: false}))
 	w.gateway.Disputed = map[string]bool{newer.ID: true}
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -226,7 +226,7 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":100`)).is(201) // bookings counts it when it computes what is due
 	before := w.gateway.Refunds()[0].ID
 	end := w.refuse()
-	w.bookings.Settle(ctx, b.ID, said(800, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{p.ID: false}))
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	end()
@@ -261,7 +261,7 @@ func TestOwedRefundRaces(t *testing.T) {
 	for range 10 {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 		end := w.refuse()
 		w.lose(ctx, b, "cancelled", 2)
 		w.settle()
@@ -296,20 +296,20 @@ func uuidOf(id domain.BookingID) string {
 }
 
 // The process dies before or after the call, or its response is lost: the refund is created once.
-func TestOwedRefundIsMadeOnce(t *testing.T) {
+func TestOwedRefundIsCreatedOnce(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		w := newWorld(t)
 		ctx := w.tenant()
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 		w.lose(ctx, b, "cancelled", 2)
-		lost := onCall("refund", 1, func() error { panic("the process dies") })
+		crash := onCall("refund", 1, func() error { panic("the process dies") })
 		if after {
-			w.gateway.After = lost
+			w.gateway.After = crash
 		} else {
-			w.gateway.Before = lost
+			w.gateway.Before = crash
 		}
 		if err := w.settler.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -335,7 +335,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	ctx, stranger := w.tenant(), w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	p := w.paidOf(ctx, b, 500)
-	w.bookings.Settle(ctx, b.ID, said(900, map[string]bool{p.ID: false})) // 400 of it were paid in cash
+	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{p.ID: false})) // 400 of it were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	version := w.owedList(ctx).Data[0].Version
@@ -356,8 +356,8 @@ func TestOwedRefundIsClosed(t *testing.T) {
 		w.owedCall(other, o.ID, "close", `{"note":"x"}`).is(404, "refund_not_found")
 		w.owedCall(other, o.ID, "retry", "").is(404, "refund_not_found")
 	}
-	answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "POST", owedRefunds+"/"+o.ID+"/close", `{"note":"x"}`)}.is(403, "insufficient_scope")
-	answer{w.Send(managing(ctx, "payments:write"), w.engine, "gateway", "POST", owedRefunds+"/"+o.ID+"/close", `{"note":"x"}`)}.is(401)
+	response{w.Send(managing(ctx, "payments:read"), w.engine, "console", "POST", owedRefunds+"/"+o.ID+"/close", `{"note":"x"}`)}.is(403, "insufficient_scope")
+	response{w.Send(managing(ctx, "payments:write"), w.engine, "gateway", "POST", owedRefunds+"/"+o.ID+"/close", `{"note":"x"}`)}.is(401)
 	w.owedCall(ctx, "rfo_x", "close", `{"note":"x"}`).is(404, "refund_not_found")
 	body := `{"note":" Returned in cash to Grace. "}`
 	w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version-1)).is(412, "version_mismatch")
@@ -366,19 +366,19 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	w.owedCall(ctx, o.ID, "close", `{"note":" "}`).is(422, "invalid_request", "note")
 	w.owedCall(ctx, o.ID, "close", `{"note":"x","version":1}`, "Prefer: handling=strict").is(422, "invalid_request", "version")
 	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"note":%q}`, strings.Repeat("é", 501))).is(422, "invalid_request", "note")
-	before := len(w.told())
+	before := len(w.emitted())
 	for range 2 { // the answer to the first one may have been lost
-		closed := apitest.Decode[internalapi.OwedRefund](w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version), "Idempotency-Key: close-1").is(200).Answer)
+		closed := apitest.Decode[internalapi.OwedRefund](w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version), "Idempotency-Key: close-1").is(200).Response)
 		if closed.Status != "closed" || *closed.ClosedBy != "op_1" || closed.Note != nil || closed.NextTryAt != nil {
 			t.Errorf("%+v", closed)
 		}
 	}
 	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(200) // by another request: nothing changes
-	read := answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
-	if shown := apitest.Decode[internalapi.OwedRefund](read.Answer); *shown.Note != "Returned in cash to Grace." {
+	read := response{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
+	if shown := apitest.Decode[internalapi.OwedRefund](read.Response); *shown.Note != "Returned in cash to Grace." {
 		t.Errorf("%+v", shown)
 	}
-	events := w.told()[before:]
+	events := w.emitted()[before:]
 	if len(events) != 1 || events[0].GetType() != "owed_refund.closed" || !events[0].GetInternal() || events[0].GetActor() != "op_1" || strings.Contains(string(events[0].GetObject()), "Grace") {
 		t.Errorf("%v", events)
 	}
@@ -389,7 +389,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 		t.Error("it is not closed")
 	}
 	gone := message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 9, `{}`)
-	if err := w.learned.Handle(ctx, gone); err != nil {
+	if err := w.topicHandlers.Handle(ctx, gone); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Count(`select count(*) from automatic_refunds a where a::text like '%Grace%'`) + w.Count(`select count(*) from idempotency_keys k where k::text like '%Grace%'`); n != 0 {
@@ -404,18 +404,18 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 	end := w.refuse()
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	end()
 	o := w.owedList(ctx).Data[0]
-	before := len(w.told())
+	before := len(w.emitted())
 	for range 2 { // the answer to the first one may have been lost
 		w.owedCall(ctx, o.ID, "retry", "", ifMatch(o.Version), "Idempotency-Key: retry-1").is(200)
 	}
 	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`, "Idempotency-Key: retry-1").is(422, "idempotency_mismatch")
-	if events := w.told()[before:]; len(events) != 1 || events[0].GetType() != "owed_refund.retried" {
+	if events := w.emitted()[before:]; len(events) != 1 || events[0].GetType() != "owed_refund.retried" {
 		t.Errorf("%v", events)
 	}
 	w.settle()
@@ -423,8 +423,8 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 		t.Errorf("returned %d", w.returned(p))
 	}
 	w.owedCall(ctx, o.ID, "retry", "").is(422, "invalid_status_transition")
-	read := answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
-	done := apitest.Decode[internalapi.OwedRefund](read.Answer)
+	read := response{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
+	done := apitest.Decode[internalapi.OwedRefund](read.Response)
 	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(422, "invalid_status_transition")
 	if done.Status != "done" || done.RemainingAmount != 0 || done.Failure != nil || done.Version != o.Version+3 { // retried, refunded, done
 		t.Errorf("%+v", done)
@@ -432,13 +432,13 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 }
 
 // A failed refund may count as returned until its payment is read again. It is then retried a day later, not immediately.
-func TestOwedRefundKeepsItsPause(t *testing.T) {
+func TestFailedOwedRefundWaitsBeforeRetry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 	w.gateway.RefundStatus = domain.RefundPending
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -498,7 +498,7 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 		if late {
 			s.Due = nil
 		}
-		w.bookings.Settle(ctx, b.ID, s)
+		w.bookings.SetSettlement(ctx, b.ID, s)
 		end := w.refuse()
 		if i >= 2 {
 			end()
@@ -566,8 +566,8 @@ func TestOwedRefundsAreMeasured(t *testing.T) {
 	b, cash := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD"), w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p, q := w.paidOf(ctx, b, 1000), w.paidOf(ctx, cash, 100)
 	w.refund(ctx, refundOf(q, "")).is(201)
-	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
-	w.bookings.Settle(ctx, cash.ID, said(600, map[string]bool{q.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, cash.ID, said(600, map[string]bool{q.ID: false}))
 	w.refuse()
 	w.lose(ctx, b, "cancelled", 2)
 	w.lose(ctx, cash, "cancelled", 2)

@@ -36,8 +36,8 @@ func TestReconcilerFollowsChanges(t *testing.T) {
 	w, ctx, account := withStandIn(t)
 	paid, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclined")
 	refunded, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
-	w.tell(account, paid, "payment_intent.payment_failed")
-	w.tell(account, refunded, "payment_intent.succeeded")
+	w.deliver(account, paid, "payment_intent.payment_failed")
+	w.deliver(account, refunded, "payment_intent.succeeded")
 	r := w.refund(ctx, refundOf(refunded, `,"amount_minor":3000`)).is(201).refund()
 	w.work()
 	if r.Status != "succeeded" {
@@ -64,11 +64,11 @@ func TestReconcilerFollowsChanges(t *testing.T) {
 	if got := w.differences(); got["event"] == 0 {
 		t.Errorf("%v", got)
 	}
-	before, kept := fmt.Sprint(w.differences()), w.Count(`select count(*) from gateway_events`)
+	before, stored := fmt.Sprint(w.differences()), w.Count(`select count(*) from gateway_events`)
 	w.reconcile(l)
 	w.work()
-	if after, now := fmt.Sprint(w.differences()), w.Count(`select count(*) from gateway_events`); after != before || now != kept {
-		t.Errorf("%s, then %s; %d events, then %d", before, after, kept, now)
+	if after, now := fmt.Sprint(w.differences()), w.Count(`select count(*) from gateway_events`); after != before || now != stored {
+		t.Errorf("%s, then %s; %d events, then %d", before, after, stored, now)
 	}
 }
 
@@ -77,15 +77,15 @@ func TestReconcilerComparesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	open, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclined")
-	w.tell(account, open, "payment_intent.payment_failed")
+	w.deliver(account, open, "payment_intent.payment_failed")
 	pending, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_pendingRefund")
-	w.tell(account, pending, "payment_intent.succeeded")
+	w.deliver(account, pending, "payment_intent.succeeded")
 	r := w.refund(ctx, refundOf(pending, `,"amount_minor":3000`)).is(201).refund()
 	w.work()
 	disputed, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
 	var d struct{ ID string }
 	w.standIn.control("charges/"+charge+"/dispute", map[string]any{}, &d)
-	w.tell(account, disputed, "payment_intent.succeeded", "charge.dispute.created "+d.ID)
+	w.deliver(account, disputed, "payment_intent.succeeded", "charge.dispute.created "+d.ID)
 	if row := w.intent(ctx, disputed.ID); !row.Disputed || r.Status != "pending" {
 		t.Fatalf("%+v, %+v", row, r)
 	}
@@ -267,13 +267,13 @@ func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, other := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
-	account, theirs := w.connect(ctx), w.connect(other)
+	account, otherAccount := w.connect(ctx), w.connect(other)
 	fill := func(n int, due string) {
 		w.Exec(fmt.Sprintf(`insert into gateway_events (tenant_id, livemode, account_id, id, type, intent, received_at, due_at)
 			select tenant_id, livemode, id, 'evt_%[2]s_' || n, 'x', 'pi_' || n, now() - n * interval '1 millisecond', %[2]s
 			from gateway_accounts, generate_series(1, %[1]d) n where id = '%[3]x'`, n, due, account.ID.UUID()))
 	}
-	send := func(a domain.Account, id string) answer {
+	send := func(a domain.Account, id string) response {
 		return w.event(a.ID.String(), "whsec_1", time.Now(), eventBody(id, "payment_intent.succeeded", `{"id":"pi_1"}`))
 	}
 	fill(domain.EventsWaiting-1, "now()")
@@ -281,20 +281,20 @@ func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	if got := send(account, "evt_over"); got.is(503, "unavailable").Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	send(theirs, "evt_1").is(200)
+	send(otherAccount, "evt_1").is(200)
 	w.Exec(`delete from gateway_events where id like 'evt_now%'`)
 	send(account, "evt_over").is(200)
 
-	fill(domain.EventsKept+15_000, "null")
+	fill(domain.EventsRetained+15_000, "null")
 	for more := true; more; {
 		if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			more, err = store.TrimEvents(ctx, tx, account.ID, domain.EventsKept)
+			more, err = store.TrimEvents(ctx, tx, account.ID, domain.EventsRetained)
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := w.Count(`select count(*) from gateway_events where due_at is null`); n != domain.EventsKept {
+	if n := w.Count(`select count(*) from gateway_events where due_at is null`); n != domain.EventsRetained {
 		t.Errorf("%d are kept", n)
 	}
 	if n := w.Count(`select count(*) from gateway_events where id = 'evt_null_1'`); n != 1 {
@@ -306,12 +306,12 @@ func TestEventsOfAnAccountAreBounded(t *testing.T) {
 func TestForeignEventsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
-	var made struct{ ID string }
-	w.standIn.call("POST", "/v1/payment_intents", url.Values{"amount": {"1000"}, "currency": {"usd"}, "automatic_payment_methods[enabled]": {"true"}}, &made)
-	w.standIn.confirm(made.ID, "pm_card_visa")
+	var created struct{ ID string }
+	w.standIn.call("POST", "/v1/payment_intents", url.Values{"amount": {"1000"}, "currency": {"usd"}, "automatic_payment_methods[enabled]": {"true"}}, &created)
+	w.standIn.confirm(created.ID, "pm_card_visa")
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
 	w.reconcile(&lister{Lister: w.standIn.stripe, events: true, only: domain.StageEvents})
-	if n := w.Count(`select count(*) from gateway_events where intent = '` + made.ID + `'`); n != 0 {
+	if n := w.Count(`select count(*) from gateway_events where intent = '` + created.ID + `'`); n != 0 {
 		t.Errorf("%d events of another program", n)
 	}
 	w.work()

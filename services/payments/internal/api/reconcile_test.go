@@ -118,7 +118,7 @@ func (g *refundReads) ReadRefund(ctx context.Context, a domain.Account, id strin
 
 // All events of the gateway are lost. The reconciler corrects everything, with the events of the platform and the ledger, and
 // counts its repairs. Afterwards it finds no difference.
-func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
+func TestReconcilerRepairsAfterLostEvents(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t, "LOCAL_STRIPE_FEE_FIXED=30")
 	reads := &refundReads{Gateway: w.standIn.stripe}
@@ -183,7 +183,7 @@ func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 }
 
 // A movement that is not in the ledger is a difference, although all states are the same.
-func TestReconcilerMendsTheLedger(t *testing.T) {
+func TestReconcilerRepairsTheLedger(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	p, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
@@ -191,7 +191,7 @@ func TestReconcilerMendsTheLedger(t *testing.T) {
 	w.standIn.control("charges/"+charge+"/dispute", map[string]any{"amount": 10}, &d)
 	w.standIn.control("disputes/"+d.ID+"/close", map[string]any{"outcome": "won"}, nil)
 	w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {"500"}}, nil)
-	w.tell(account, p, "charge.dispute.created dp", "payment_intent.succeeded")
+	w.deliver(account, p, "charge.dispute.created dp", "payment_intent.succeeded")
 	for _, object := range []string{"ch", "re", "dp"} {
 		w.Exec(`alter table ledger_entries disable trigger append_only; delete from ledger_entries where object like '` + object + `_%';
 			alter table ledger_entries enable trigger append_only`)
@@ -213,7 +213,7 @@ func TestReconcilerFindsAnInquiry(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	p, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
-	w.tell(account, p, "payment_intent.succeeded")
+	w.deliver(account, p, "payment_intent.succeeded")
 	w.standIn.control("charges/"+charge+"/dispute", map[string]any{"inquiry": true}, nil)
 	for range 2 {
 		w.reconcile(nil)
@@ -225,7 +225,7 @@ func TestReconcilerFindsAnInquiry(t *testing.T) {
 
 // What is on its way is no difference: an event that is due, an intent that is being made, a change that arrives within the grace,
 // and one that happens while the reconciler looks.
-func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {
+func TestReconcilerWaitsForEventsInTransit(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclined")
@@ -236,7 +236,7 @@ func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {
 	l := &lister{Lister: w.standIn.stripe}
 	l.before = func(stage domain.Stage, _ string) error {
 		if len(l.calls) == 2 { // the second look
-			w.tell(account, p, "payment_intent.payment_failed")
+			w.deliver(account, p, "payment_intent.payment_failed")
 		}
 		return nil
 	}
@@ -283,14 +283,14 @@ func TestReconcilerKnowsItsOwn(t *testing.T) {
 	}
 	p, _ := w.payAt(other, "USD", 10_000, "", "pm_card_visa")
 	make := func(metadata url.Values) (id string) {
-		var made struct{ ID string }
+		var created struct{ ID string }
 		form := url.Values{"amount": {"1000"}, "currency": {"usd"}, "automatic_payment_methods[enabled]": {"true"}}
 		for k, v := range metadata {
 			form[k] = v
 		}
-		w.standIn.call("POST", "/v1/payment_intents", form, &made)
-		w.standIn.confirm(made.ID, "pm_card_visa")
-		return made.ID
+		w.standIn.call("POST", "/v1/payment_intents", form, &created)
+		w.standIn.confirm(created.ID, "pm_card_visa")
+		return created.ID
 	}
 	foreign := make(nil)
 	w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {foreign}, "amount": {"500"}}, nil)
@@ -444,7 +444,7 @@ func TestReconcilerOfAccounts(t *testing.T) {
 
 // An object that cannot be mended is counted and holds up no other. When the gateway takes no requests, the page is compared again, and
 // each difference counts once.
-func TestReconcilerWhenMendingFails(t *testing.T) {
+func TestReconcilerWhenRepairFails(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	var bad intent

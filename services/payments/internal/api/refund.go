@@ -29,9 +29,9 @@ import (
 func (a *API) refunds() rest.Collection[domain.RefundID, domain.Refund] {
 	return rest.Collection[domain.RefundID, domain.Refund]{
 		Parse: ids.Parse[domain.RefundPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "refunds", NotFound: domain.ErrRefundNotFound, Load: store.Refund, Patience: a.Patience,
-		Show: func(r domain.Refund, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: r.ID.String(), Version: r.Version, Body: view.Refund(r, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "refunds", NotFound: domain.ErrRefundNotFound, Load: store.Refund, Patience: a.Patience,
+		Show: func(r domain.Refund, mode api.Mode) rest.Response {
+			return rest.Response{ID: r.ID.String(), Version: r.Version, Body: view.Refund(r, mode)}
 		},
 	}
 }
@@ -163,15 +163,15 @@ func (a *API) changeOwed(
 	if err != nil {
 		return err
 	}
-	reply, err := idemstore.Run(c.Request.Context(), a.Answers, func(ctx context.Context, tx pg.Tx) (domain.OwedRefund, error) {
+	response, err := idemstore.Run(c.Request.Context(), a.Idempotency, func(ctx context.Context, tx pg.Tx) (domain.OwedRefund, error) {
 		return verb(ctx, tx, id, match)
-	}, func(_ context.Context, o domain.OwedRefund) (idem.Reply, error) {
+	}, func(_ context.Context, o domain.OwedRefund) (idem.Response, error) {
 		o.Note = "" // the answer is stored, and an erasure would not find it
 		body, err := contract.Encode(view.OwedRefund(o))
-		return idem.Reply{Status: http.StatusOK, Body: body}, err
+		return idem.Response{Status: http.StatusOK, Body: body}, err
 	})
 	if err != nil {
 		return err
 	}
-	return httpx.Send(c, reply)
+	return httpx.Send(c, response)
 }

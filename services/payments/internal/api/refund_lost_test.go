@@ -115,7 +115,7 @@ func TestBrokenRefunds(t *testing.T) {
 		ctx := w.tenant()
 		p := w.paid(ctx, 1000)
 		calls := 0
-		kept := func(_ context.Context, call string) error {
+		breakCall := func(_ context.Context, call string) error {
 			if call == "refund" && calls < 2 { // the first attempt and its repetition
 				calls++
 				return &domain.BrokenError{Status: 500}
@@ -124,9 +124,9 @@ func TestBrokenRefunds(t *testing.T) {
 		}
 		want := 2
 		if had {
-			w.gateway.After, want = kept, 1
+			w.gateway.After, want = breakCall, 1
 		} else {
-			w.gateway.Before = kept
+			w.gateway.Before = breakCall
 		}
 		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(502, "payment_intent_failed")
 		w.ahead.Add(int64(2 * time.Second))
@@ -267,7 +267,7 @@ func TestRefusedRefunds(t *testing.T) {
 }
 
 // A gateway that takes no requests, or refuses the keys, has not said what became of an earlier call of the same attempt.
-func TestBusyAfterALostAnswer(t *testing.T) {
+func TestBusyAfterALostResponse(t *testing.T) {
 	t.Parallel()
 	for _, later := range []error{&domain.BusyError{RetryAfter: time.Second}, &domain.RefusedError{Unread: true, Failure: domain.Failure{Code: "account_refused", Message: "The keys are refused."}}} {
 		w := newWorld(t)
@@ -336,8 +336,8 @@ func TestRefundEvents(t *testing.T) {
 	w.gateway.RefundStatus = ""
 	w.gateway.After = onCall("refund", 1, func() error { return errLost })
 	w.refund(ctx, refundOf(p, `,"amount_minor":500`), key("k")).is(502, "payment_intent_failed")
-	made := w.gateway.Refunds()
-	ofRefund("refund.created", made[len(made)-1].ID)
+	refunds := w.gateway.Refunds()
+	ofRefund("refund.created", refunds[len(refunds)-1].ID)
 	if found := w.refund(ctx, refundOf(p, `,"amount_minor":500`), key("k")).is(201).refund(); found.Status != "succeeded" {
 		t.Errorf("%+v", found)
 	}

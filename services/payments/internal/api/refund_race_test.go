@@ -32,7 +32,7 @@ func nth(calls *atomic.Int64, which int64, do func() error) func(context.Context
 }
 
 // A refusal that arrives after another process has completed the refund changes nothing: the client gets the refund.
-func TestLateRefusalOfARefundThatWasMade(t *testing.T) {
+func TestLateRefusalOfARefundThatWasCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -107,7 +107,7 @@ func TestRepeatedRefundLeavesTheCallToOthers(t *testing.T) {
 }
 
 // A refund over many payments takes long. While its process continues, no other process makes calls for it.
-func TestRefundKeepsItsLease(t *testing.T) {
+func TestRefundHoldsItsLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -155,11 +155,11 @@ func (g *behind) FindRefund(ctx context.Context, a domain.Account, part domain.A
 
 // The gateway's list does not have the refund yet. No other attempt begins where an event has brought it meanwhile, or where another process
 // has begun one.
-func TestRefundIsNotAttemptedBesideOthers(t *testing.T) {
+func TestRefundIsNotAttemptedConcurrently(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		made bool // by the first attempt
-		want string
+		created bool // by the first attempt
+		want    string
 	}{"an event": {true, "1 find"}, "another process": {false, "1 find find 2"}} {
 		w := newWorld(t)
 		seen := &behind{attempts: &attempts{Gateway: w.gateway}}
@@ -168,7 +168,7 @@ func TestRefundIsNotAttemptedBesideOthers(t *testing.T) {
 		ctx := w.tenant()
 		p := w.paid(ctx, 1000)
 		lost := onCall("refund", 1, func() error { return errLost })
-		if c.made {
+		if c.created {
 			w.gateway.After = lost
 			seen.others = func(int64) { w.readRefund(ctx, p.ID, w.gateway.Refunds()[0].ID) }
 		} else {
@@ -232,7 +232,7 @@ func TestLateReadOfARefund(t *testing.T) {
 }
 
 // An event about a refund that fails after its end is followed also while another refund of the payment is open.
-func TestRefundFailsBesideAnOpenOne(t *testing.T) {
+func TestRefundFailsWhileAnotherIsOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -253,16 +253,16 @@ func TestRefundWithForeignMetadata(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
-	w.tell(account, p, "payment_intent.succeeded")
+	w.deliver(account, p, "payment_intent.succeeded")
 	r := w.refund(ctx, refundOf(p, `,"amount_minor":1000`)).is(201).refund()
 	var part [16]byte
 	if err := w.Owner().QueryRow(ctx, `select id from refund_allocations`).Scan(&part); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []domain.AllocationID{ids.New[domain.AllocationPrefix](), ids.FromUUID[domain.AllocationPrefix](part)} {
-		var made struct{ ID string }
-		w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {"500"}, "metadata[holdfast_refund]": {row.String()}}, &made)
-		w.tell(account, p, "charge.refund.updated "+made.ID)
+		var created struct{ ID string }
+		w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {"500"}, "metadata[holdfast_refund]": {row.String()}}, &created)
+		w.deliver(account, p, "charge.refund.updated "+created.ID)
 		if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 0 {
 			t.Errorf("%d events are left", n)
 		}

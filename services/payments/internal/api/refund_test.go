@@ -36,9 +36,9 @@ type allocation struct {
 	} `json:"failure"`
 }
 
-func (a answer) refund() refund { return apitest.Decode[refund](a.Answer) }
+func (a response) refund() refund { return apitest.Decode[refund](a.Response) }
 
-func (w *world) refund(ctx context.Context, body string, headers ...header) answer {
+func (w *world) refund(ctx context.Context, body string, headers ...header) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/refunds", body, headers...)
 }
@@ -89,23 +89,23 @@ func TestRefund(t *testing.T) {
 	p := w.paid(ctx, 1000)
 	before := len(w.Events())
 	body := refundOf(p, `,"amount_minor":400,"metadata":{"why":"rain"}`)
-	made := w.refund(ctx, body, key("k")).is(201)
-	r := made.refund()
+	created := w.refund(ctx, body, key("k")).is(201)
+	r := created.refund()
 	if r.Status != "succeeded" || r.Amount != 400 || r.Version != 1 || r.IntentID == nil || *r.IntentID != p.ID || len(r.Allocations) != 1 ||
 		r.Allocations[0].Intent != p.ID || r.Allocations[0].Gateway == nil || r.Allocations[0].Status != "succeeded" {
-		t.Errorf("%s", made.Body)
+		t.Errorf("%s", created.Body)
 	}
-	if made.Header.Get("Location") != "/api/v1/refunds/"+r.ID || !strings.HasPrefix(r.ID, "rf_") {
-		t.Errorf("%v", made.Header)
+	if created.Header.Get("Location") != "/api/v1/refunds/"+r.ID || !strings.HasPrefix(r.ID, "rf_") {
+		t.Errorf("%v", created.Header)
 	}
-	if !strings.Contains(string(made.Body), `"metadata":{"why":"rain"}`) || !strings.Contains(string(made.Body), `"reason":"requested_by_customer"`) {
-		t.Errorf("%s", made.Body)
+	if !strings.Contains(string(created.Body), `"metadata":{"why":"rain"}`) || !strings.Contains(string(created.Body), `"reason":"requested_by_customer"`) {
+		t.Errorf("%s", created.Body)
 	}
-	if again := w.refund(ctx, body, key("k")).is(201); string(again.Body) != string(made.Body) {
+	if again := w.refund(ctx, body, key("k")).is(201); string(again.Body) != string(created.Body) {
 		t.Errorf("%s", again.Body)
 	}
 	w.refund(ctx, refundOf(p, `,"amount_minor":401`), key("k")).is(422, "idempotency_mismatch", "Idempotency-Key")
-	if got := w.do(ctx, "GET", "/refunds/"+r.ID, "").is(200); string(got.Body) != string(made.Body) {
+	if got := w.do(ctx, "GET", "/refunds/"+r.ID, "").is(200); string(got.Body) != string(created.Body) {
 		t.Errorf("%s", got.Body)
 	}
 	if w.woken.Load() != 1 {
@@ -113,7 +113,7 @@ func TestRefund(t *testing.T) {
 	}
 	events := w.Events()[before:]
 	if len(events) != 1 || events[0].GetType() != "refund.updated" || !events[0].GetInternal() || events[0].GetObjectId() != r.ID || string(events[0].GetPreviousAttributes()) != "{}" ||
-		string(events[0].GetObject()) != strings.TrimSpace(string(made.Body)) {
+		string(events[0].GetObject()) != strings.TrimSpace(string(created.Body)) {
 		t.Errorf("%v", events)
 	}
 	w.work()
@@ -142,7 +142,7 @@ func TestRefundRefusals(t *testing.T) {
 	unpaid := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
 	open := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, unpaid.ID)).is(201).intent()
 	untouched := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
-	theirs := w.paid(other, 1000)
+	otherIntent := w.paid(other, 1000)
 	for name, c := range map[string]struct {
 		body   string
 		status int
@@ -161,7 +161,7 @@ func TestRefundRefusals(t *testing.T) {
 		"unknown intent":        {refundOf(intent{ID: "pi_1"}, ""), 404, []string{"payment_intent_not_found"}},
 		"unknown intent, much":  {refundOf(intent{ID: "pi_1"}, `,"amount_minor":99999999999`), 404, []string{"payment_intent_not_found"}},
 		"malformed intent":      {refundOf(intent{ID: "x"}, ""), 404, []string{"payment_intent_not_found"}},
-		"another's intent":      {refundOf(theirs, ""), 404, []string{"payment_intent_not_found"}},
+		"another's intent":      {refundOf(otherIntent, ""), 404, []string{"payment_intent_not_found"}},
 		"unknown booking":       {`{"booking_id":"bk_00000000000000000000000000","reason":"duplicate"}`, 404, []string{"booking_not_found"}},
 		"malformed booking":     {`{"booking_id":"x","reason":"duplicate"}`, 404, []string{"booking_not_found"}},
 		"another's booking":     {refundOfBooking(w.bookings.Add(other, "confirmed", 1, 1, "USD"), ""), 404, []string{"booking_not_found"}},
@@ -195,7 +195,7 @@ func TestRefundsAtOnce(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	var made, refused atomic.Int64
+	var created, refused atomic.Int64
 	atOnce(20, func(i int) {
 		body := refundOf(p, `,"amount_minor":150`)
 		if i%2 == 0 {
@@ -203,7 +203,7 @@ func TestRefundsAtOnce(t *testing.T) {
 		}
 		switch a := w.refund(ctx, body, key(fmt.Sprint(i))); a.Status {
 		case 201:
-			made.Add(1)
+			created.Add(1)
 		case 422:
 			a.is(422, "invalid_request", "amount_minor")
 			refused.Add(1)
@@ -211,8 +211,8 @@ func TestRefundsAtOnce(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	})
-	if made.Load() != 6 || refused.Load() != 14 || len(w.gateway.Refunds()) != 6 {
-		t.Errorf("%d made, %d refused, %d at the gateway", made.Load(), refused.Load(), len(w.gateway.Refunds()))
+	if created.Load() != 6 || refused.Load() != 14 || len(w.gateway.Refunds()) != 6 {
+		t.Errorf("%d made, %d refused, %d at the gateway", created.Load(), refused.Load(), len(w.gateway.Refunds()))
 	}
 	if a := w.refund(ctx, refundOf(p, `,"amount_minor":150`)).is(422, "invalid_request", "amount_minor"); !strings.Contains(string(a.Body), "refund, 100.") {
 		t.Errorf("%s", a.Body)
@@ -347,13 +347,13 @@ func TestRefundList(t *testing.T) {
 	middle := w.do(ctx, "GET", "/refunds/"+all[3], "").is(200)
 	created := apitest.Decode[struct {
 		At string `json:"created_at"`
-	}](middle.Answer).At
+	}](middle.Response).At
 	w.gateway.RefundStatus = domain.RefundPending
 	w.refund(ctx, refundOfBooking(b, `,"amount_minor":1001`)).is(201) // over both
 	w.gateway.RefundStatus = ""
 	w.refund(ctx, refundOf(w.paid(ctx, 100), "")).is(201)
-	get := func(query string) apitest.Answer {
-		return w.do(ctx, "GET", "/refunds?status=succeeded&payment_intent_id="+p.ID+"&"+query, "").Answer
+	get := func(query string) apitest.Response {
+		return w.do(ctx, "GET", "/refunds?status=succeeded&payment_intent_id="+p.ID+"&"+query, "").Response
 	}
 	ids, _ := w.Walk(get, 3)
 	slices.Reverse(all)
@@ -366,7 +366,7 @@ func TestRefundList(t *testing.T) {
 		"payment_intent_id=" + p.ID + "&booking_id=bk_x": 0, "created_before=" + created: 3, "created_after=" + created: 6, "updated_after=" + created: 6,
 		"sort=updated_at": 9, "sort=updated_at&booking_id=" + b.ID.String() + "&status=pending": 1,
 	} {
-		list := apitest.Decode[struct{ Data []refund }](w.do(ctx, "GET", "/refunds?"+query, "").is(200).Answer)
+		list := apitest.Decode[struct{ Data []refund }](w.do(ctx, "GET", "/refunds?"+query, "").is(200).Response)
 		if len(list.Data) != want {
 			t.Errorf("%q: %d rows", query, len(list.Data))
 		}

@@ -34,7 +34,7 @@ func said(due int64, late map[string]bool) domain.Settlement {
 func (w *world) lose(ctx context.Context, b domain.Booking, status string, version int64) {
 	w.T.Helper()
 	m := message(ctx, w.T, "bookings", "booking.updated", b.ID.String(), version, fmt.Sprintf(`{"status":%q,"customer_id":null}`, status))
-	if err := w.learned.Handle(ctx, m); err != nil {
+	if err := w.topicHandlers.Handle(ctx, m); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func (w *world) settle() {
 // refundsOf are the refunds of a booking that clients see.
 func (w *world) refundsOf(ctx context.Context, b domain.Booking) []refund {
 	w.T.Helper()
-	return apitest.Decode[struct{ Data []refund }](w.do(ctx, "GET", "/refunds?booking_id="+b.ID.String(), "").is(200).Answer).Data
+	return apitest.Decode[struct{ Data []refund }](w.do(ctx, "GET", "/refunds?booking_id="+b.ID.String(), "").is(200).Response).Data
 }
 
 func (w *world) waiting() int { return w.Count(`select count(*) from booking_settlements`) }
@@ -119,7 +119,7 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	if w.waiting() != 0 {
 		t.Error("a booking that is not lost is settled")
 	}
-	w.bookings.Settle(ctx, b.ID, said(800, map[string]bool{first.ID: false, second.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{first.ID: false, second.ID: false}))
 	for version := range int64(3) {
 		w.lose(ctx, b, "cancelled", 2+version)
 		w.settle()
@@ -132,8 +132,8 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	if one, two := w.refunded(ctx, first.ID), w.refunded(ctx, second.ID); one != 100 || two != 700 {
 		t.Errorf("refunded %d and %d", one, two)
 	}
-	if w.waiting() != 0 || w.bookings.Asked() != 2 || w.lateCount() != 0 || failures.Len() != 0 {
-		t.Errorf("%d wait, asked %d times, %v late, log: %s", w.waiting(), w.bookings.Asked(), w.lateCount(), failures)
+	if w.waiting() != 0 || w.bookings.SettlementRequests() != 2 || w.lateCount() != 0 || failures.Len() != 0 {
+		t.Errorf("%d wait, asked %d times, %v late, log: %s", w.waiting(), w.bookings.SettlementRequests(), w.lateCount(), failures)
 	}
 	if body := string(w.do(ctx, "GET", "/refunds/"+list[0].ID, "").is(200).Body); !strings.Contains(body, `"reason":"requested_by_customer"`) {
 		t.Errorf("%s", body)
@@ -150,7 +150,7 @@ func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	p, other := w.paidOf(ctx, b, 700), w.paidOf(ctx, b, 300)
 	w.gateway.Dashboard(p.ID, 100)
 	w.refresh(ctx, p.ID)
-	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false, other.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false, other.ID: false}))
 	w.lose(ctx, b, "cancelled", 2)
 	for _, late := range []intent{p, other} {
 		w.gateway.Dashboard(late.ID, 200)
@@ -170,7 +170,7 @@ func TestDashboardRefundWithoutAnEvent(t *testing.T) {
 	for _, retried := range []bool{false, true} {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 		if retried {
 			end := w.refuse()
 			w.lose(ctx, b, "cancelled", 2)
@@ -204,7 +204,7 @@ func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
 		ctx := w.tenant()
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 		var fails atomic.Bool
 		fails.Store(true)
 		w.gateway.Before = func(_ context.Context, call string) error {
@@ -240,16 +240,16 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 		status := []string{"expired", "cancelled"}[round]
 		uncounted := said(0, nil)
 		uncounted.Due = nil
-		w.bookings.Settle(ctx, b.ID, uncounted)
+		w.bookings.SetSettlement(ctx, b.ID, uncounted)
 		pay := func() {
 			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
 			w.refresh(ctx, p.ID)
 		}
-		before := len(w.told())
+		before := len(w.emitted())
 		if lostFirst {
 			w.lose(ctx, b, status, 2)
 			pay()
-			e := w.told()[before:]
+			e := w.emitted()[before:]
 			if len(e) != 1 || e[0].GetType() != "payment.succeeded" || !strings.Contains(string(e[0].GetObject()), fmt.Sprintf(`"booking_status":%q`, status)) {
 				t.Errorf("%v", e)
 			}
@@ -262,7 +262,7 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 			t.Errorf("%s: refunded before it was counted", status)
 		}
 		uncounted.Counted = map[domain.GatewayID]domain.Counted{domain.GatewayID(p.ID): {Late: true}}
-		w.bookings.Settle(ctx, b.ID, uncounted)
+		w.bookings.SetSettlement(ctx, b.ID, uncounted)
 		w.settle()
 		w.lose(ctx, b, status, 3)
 		w.settle()
@@ -285,11 +285,11 @@ func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	inTime, late := w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 400)
 	s := said(300, map[string]bool{inTime.ID: false, late.ID: true})
 	s.AutoRefund, s.RefundLatePayments = false, false
-	w.bookings.Settle(ctx, b.ID, s)
+	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	nothing := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
-	w.bookings.Settle(ctx, nothing.ID, said(0, map[string]bool{w.paidOf(ctx, nothing, 100).ID: false}))
+	w.bookings.SetSettlement(ctx, nothing.ID, said(0, map[string]bool{w.paidOf(ctx, nothing, 100).ID: false}))
 	w.lose(ctx, nothing, "cancelled", 2)
 	w.settle()
 	if len(w.refundsOf(ctx, b)) != 0 || w.waiting() != 0 || w.lateCount() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
@@ -299,14 +299,14 @@ func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 
 // The amount due by the policy never comes from a late payment, which is refunded automatically, and never exceeds what is left by
 // card.
-func TestAutomaticRefundsBesideEachOther(t *testing.T) {
+func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	inTime, late := w.paidOf(ctx, b, 500), w.paidOf(ctx, b, 1000)
 	w.refund(ctx, refundOf(inTime, `,"amount_minor":100`)).is(201)
-	w.bookings.Settle(ctx, b.ID, said(900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of it were paid in cash
+	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of it were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	if one, two := w.refunded(ctx, inTime.ID), w.refunded(ctx, late.ID); one != 500 || two != 1000 || len(w.refundsOf(ctx, b)) != 3 {
@@ -315,7 +315,7 @@ func TestAutomaticRefundsBesideEachOther(t *testing.T) {
 	cash := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	p := w.paidOf(ctx, cash, 500)
 	w.refund(ctx, refundOf(p, ``)).is(201)
-	w.bookings.Settle(ctx, cash.ID, said(900, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, cash.ID, said(900, map[string]bool{p.ID: false}))
 	w.lose(ctx, cash, "cancelled", 2)
 	w.settle()
 	if len(w.refundsOf(ctx, cash)) != 1 || w.waiting() != 0 || w.Count(`select count(*) from automatic_refunds where refund_id is null`) != 1 {
@@ -330,7 +330,7 @@ func TestAutomaticRefundUnderFaults(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 	var down atomic.Bool
 	down.Store(true)
 	w.bookings.Fail = func() error {
@@ -382,7 +382,7 @@ func TestSuccessRacesTheEndOfItsBooking(t *testing.T) {
 		b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
 		p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201).intent()
 		w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
-		w.bookings.Settle(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
+		w.bookings.SetSettlement(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
 		atOnce(2, func(i int) {
 			if i == 0 {
 				w.refresh(ctx, p.ID)
@@ -406,7 +406,7 @@ func TestAutomaticRefundOfThousandths(t *testing.T) {
 	p := w.paidOf(ctx, b, 1000)
 	s := said(0, map[string]bool{p.ID: false})
 	s.Due = &money.Amount{Minor: 333, Currency: "KWD"}
-	w.bookings.Settle(ctx, b.ID, s)
+	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	if list := w.refundsOf(ctx, b); len(list) != 1 || list[0].Amount != 330 {
@@ -421,7 +421,7 @@ func TestSettlementsAreOfATenant(t *testing.T) {
 	ctx, other := w.tenant(), w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 	w.lose(other, b, "cancelled", 2)
 	w.lose(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), b, "cancelled", 2)
 	w.settle()
@@ -441,14 +441,14 @@ func TestSettlementWaitsForBookings(t *testing.T) {
 	p := w.paidOf(ctx, b, 1000)
 	s := said(600, map[string]bool{p.ID: false})
 	s.Lost = false
-	w.bookings.Settle(ctx, b.ID, s)
+	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
 	w.run(w.settler.Run)
-	if w.waiting() != 1 || w.bookings.Asked() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
-		t.Errorf("%d wait, asked %d times", w.waiting(), w.bookings.Asked())
+	if w.waiting() != 1 || w.bookings.SettlementRequests() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
+		t.Errorf("%d wait, asked %d times", w.waiting(), w.bookings.SettlementRequests())
 	}
 	s.Lost = true
-	w.bookings.Settle(ctx, b.ID, s)
+	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.ahead.Add(int64(5 * time.Second))
 	w.run(w.settler.Run)
 	if w.waiting() != 0 {
@@ -467,7 +467,7 @@ func TestLatePaymentIsCountedOnce(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.Settle(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
+	w.bookings.SetSettlement(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
 	w.lose(ctx, b, "cancelled", 2)
 	w.once(func() {
 		w.ahead.Add(int64(2 * time.Minute))
@@ -482,7 +482,7 @@ func TestLatePaymentIsCountedOnce(t *testing.T) {
 
 // A recorded owed refund is returned even if bookings no longer names an amount, but not if a person closes it while a worker calls
 // bookings.
-func TestOwedRefundChangesWhileAWorkerAsks(t *testing.T) {
+func TestOwedRefundChangesDuringTheLookup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -490,14 +490,14 @@ func TestOwedRefundChangesWhileAWorkerAsks(t *testing.T) {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
 		s := said(600, map[string]bool{p.ID: false})
-		w.bookings.Settle(ctx, b.ID, s)
+		w.bookings.SetSettlement(ctx, b.ID, s)
 		end := w.refuse()
 		w.lose(ctx, b, "cancelled", 2)
 		w.settle()
 		end()
 		o := w.owedList(ctx).Data[0]
 		s.Due = nil
-		w.bookings.Settle(ctx, b.ID, s)
+		w.bookings.SetSettlement(ctx, b.ID, s)
 		w.ahead.Add(int64(nextDay))
 		want := int64(600)
 		if closed {

@@ -45,7 +45,7 @@ var backlogs = map[string]backlog{
 		leave: func(w *world, ctx context.Context) {
 			b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
 			w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201)
-			if err := w.learned.Handle(ctx, message(ctx, w.T, "bookings", "booking.updated", b.ID.String(), 50, `{"status":"cancelled","customer_id":null}`)); err != nil {
+			if err := w.topicHandlers.Handle(ctx, message(ctx, w.T, "bookings", "booking.updated", b.ID.String(), 50, `{"status":"cancelled","customer_id":null}`)); err != nil {
 				w.T.Fatal(err)
 			}
 		},
@@ -74,7 +74,7 @@ func (w *world) leftOf(tenant ids.Tenant, b backlog) int {
 
 // A tenant whose account at the gateway never answers, with more work left than it has workers, keeps no other tenant's work waiting:
 // neither what is left already, nor what comes while its calls hang.
-func TestDeadAccountKeepsNobodyWaiting(t *testing.T) {
+func TestHangingAccountDelaysNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	for name, b := range backlogs {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestOpenCircuitDecidesNothing(t *testing.T) {
 	w.gateway.After = nil
 	w.gateway.Before = func(context.Context, string) error { return &domain.BusyError{RetryAfter: 3 * time.Second} }
 	w.ahead.Add(int64(time.Minute))
-	for _, a := range []answer{w.post(ctx, body, key("p")), w.refund(ctx, refundOf(paid, ""), key("r"))} {
+	for _, a := range []response{w.post(ctx, body, key("p")), w.refund(ctx, refundOf(paid, ""), key("r"))} {
 		if a.is(502, "payment_intent_failed").Header.Get("Retry-After") != "3" {
 			t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
 		}
@@ -185,7 +185,7 @@ func TestOpenCircuitDecidesNothing(t *testing.T) {
 	w.complete()
 	w.completeRefunds()
 	w.post(ctx, body, key("p")).is(201)
-	if n := w.gateway.Made(); n != 2 {
+	if n := w.gateway.Created(); n != 2 {
 		t.Errorf("%d intents at the gateway, want 2", n)
 	}
 	if got := w.refund(ctx, refundOf(paid, ""), key("r")).is(201).refund(); got.Status != "succeeded" {
@@ -214,7 +214,7 @@ func TestLateIntentsAreSynced(t *testing.T) {
 		} `json:"data"`
 	}
 	list := func(path, query string) page {
-		return apitest.Decode[page](w.do(ctx, "GET", path+"?sort=updated_at"+query, "").is(200).Answer)
+		return apitest.Decode[page](w.do(ctx, "GET", path+"?sort=updated_at"+query, "").is(200).Response)
 	}
 	paths := []string{"/payment-intents", "/refunds"}
 	last, seen := map[string]time.Time{}, map[string]bool{}
@@ -261,11 +261,11 @@ func (w *world) overtaken(taken string, run func(context.Context) error) {
 }
 
 // A worker leaves what another process has just taken: it makes no call and logs no failure.
-func TestWorkersLeaveWhatOthersHave(t *testing.T) {
+func TestWorkersSkipWorkOfOthers(t *testing.T) {
 	t.Parallel()
 	owe := func(w *world, ctx context.Context) {
 		b := w.bookings.Add(ctx, "confirmed", 100, 100, "USD")
-		w.bookings.Settle(ctx, b.ID, said(60, map[string]bool{w.paidOf(ctx, b, 100).ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, said(60, map[string]bool{w.paidOf(ctx, b, 100).ID: false}))
 		w.lose(ctx, b, "cancelled", 2)
 	}
 	for name, c := range map[string]struct {
@@ -297,14 +297,14 @@ func TestWorkersLeaveWhatOthersHave(t *testing.T) {
 			ctx := w.tenant()
 			c.leave(w, ctx)
 			w.ahead.Add(int64(time.Minute))
-			failures, asked := w.logged(), w.bookings.Asked()
+			failures, requests := w.logged(), w.bookings.SettlementRequests()
 			w.gateway.Before = func(_ context.Context, call string) error {
 				t.Errorf("the gateway is called: %s", call)
 				return errLost
 			}
 			w.overtaken(c.taken, func(ctx context.Context) error { return c.run(w, ctx) })
-			if failures.Len() != 0 || w.bookings.Asked() != asked {
-				t.Errorf("asked %d times, log: %s", w.bookings.Asked()-asked, failures)
+			if failures.Len() != 0 || w.bookings.SettlementRequests() != requests {
+				t.Errorf("asked %d times, log: %s", w.bookings.SettlementRequests()-requests, failures)
 			}
 		})
 	}

@@ -86,8 +86,8 @@ func startStandIn(t *testing.T, settings ...string) *standIn {
 	return nil
 }
 
-// ask sends a request and decodes the response.
-func (s *standIn) ask(method, path, token, contentType, body string, into any) int {
+// send sends a request and decodes the response.
+func (s *standIn) send(method, path, token, contentType, body string, into any) int {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(s.t.Context()), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *standIn) control(path string, body map[string]any, into any) {
 	if err := json.NewEncoder(text).Encode(body); err != nil {
 		s.t.Fatal(err)
 	}
-	if status := s.ask("POST", "/_control/"+path, standInControl, "application/json", text.String(), into); status != 200 {
+	if status := s.send("POST", "/_control/"+path, standInControl, "application/json", text.String(), into); status != 200 {
 		s.t.Fatalf("%s: %d", path, status)
 	}
 }
@@ -126,9 +126,9 @@ func (s *standIn) control(path string, body map[string]any, into any) {
 func (s *standIn) call(method, path string, form url.Values, into any) int {
 	s.t.Helper()
 	if method == "GET" {
-		return s.ask(method, path+"?"+form.Encode(), s.secret, "", "", into)
+		return s.send(method, path+"?"+form.Encode(), s.secret, "", "", into)
 	}
-	return s.ask(method, path, s.secret, "application/x-www-form-urlencoded", form.Encode(), into)
+	return s.send(method, path, s.secret, "application/x-www-form-urlencoded", form.Encode(), into)
 }
 
 // confirm pays an intent; it returns the latest charge.

@@ -56,19 +56,19 @@ func (f *forgetful) lost() bool {
 }
 
 func (f *forgetful) Create(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
-	told, err := f.Gateway.Create(ctx, a, p)
+	snapshot, err := f.Gateway.Create(ctx, a, p)
 	if f.lost() {
 		return domain.Snapshot{}, errLost
 	}
-	return told, err
+	return snapshot, err
 }
 
 func (f *forgetful) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
-	told, err := f.Gateway.CreateRefund(ctx, a, r, part)
+	got, err := f.Gateway.CreateRefund(ctx, a, r, part)
 	if f.lost() {
 		return domain.GatewayRefund{}, errLost
 	}
-	return told, err
+	return got, err
 }
 
 // withForgetful returns a world whose gateway is a stand-in that loses chosen responses.
@@ -110,12 +110,12 @@ func TestStripe(t *testing.T) {
 		w.ahead.Add(int64(2 * time.Second))
 		paid := pay("lost", "")
 		w.standIn.confirm(paid.ID, "pm_card_visa_chargeDeclined")
-		w.tellAll(ctx, account, paid.ID)
+		w.deliverAll(ctx, account, paid.ID)
 		if got := w.intent(ctx, paid.ID); got.Status != domain.RequiresPaymentMethod || got.Failure == nil || got.Failure.Code != "card_declined" {
 			t.Errorf("%s declined: %+v", code, got)
 		}
 		w.standIn.confirm(paid.ID, "pm_card_visa")
-		w.tellAll(ctx, account, paid.ID)
+		w.deliverAll(ctx, account, paid.ID)
 		if got := w.intent(ctx, paid.ID); got.Status != domain.Succeeded || got.Received != 10_000 {
 			t.Errorf("%s paid: %+v", code, got)
 		}
@@ -127,14 +127,14 @@ func TestStripe(t *testing.T) {
 		w.refund(ctx, refundOf(paid, `,"amount_minor":7501`)).is(422)
 		w.refund(ctx, refundOf(paid, ``)).is(201)
 		w.refund(ctx, refundOf(paid, `,"amount_minor":100`)).is(409, "nothing_to_refund")
-		w.tellAll(ctx, account, paid.ID)
+		w.deliverAll(ctx, account, paid.ID)
 		if got := w.intent(ctx, paid.ID); got.Refunded != 10_000 {
 			t.Errorf("%s refunded: %+v", code, got)
 		}
 
 		held := pay("held", `,"capture_method":"manual"`)
 		w.standIn.confirm(held.ID, "pm_card_visa")
-		w.tellAll(ctx, account, held.ID)
+		w.deliverAll(ctx, account, held.ID)
 		w.do(ctx, "POST", "/payment-intents/"+held.ID+"/capture", `{"amount_minor":4000}`, key(code+"capture")).is(200)
 		if got := w.intent(ctx, held.ID); got.Status != domain.Succeeded || got.Received != 4000 {
 			t.Errorf("%s captured: %+v", code, got)
@@ -162,14 +162,14 @@ func TestStripe(t *testing.T) {
 			}
 		}
 	}
-	made := 0
+	created := 0
 	for _, p := range w.listed(account, begun) {
 		if p.Tenant == caller.FromContext(ctx).Tenant.String() {
-			made++
+			created++
 		}
 	}
-	if made != 9 {
-		t.Errorf("%d intents at the gateway, want 9", made)
+	if created != 9 {
+		t.Errorf("%d intents at the gateway, want 9", created)
 	}
 	w.reconcile(w.standIn.stripe)
 	got := w.differences()
@@ -203,9 +203,9 @@ func (w *world) listed(account domain.Account, since time.Time) (out []domain.Li
 	}
 }
 
-// tellAll delivers the events that the gateway lists for an intent, in that order, and processes them. It reads the intent even if
+// deliverAll delivers the events that the gateway lists for an intent, in that order, and processes them. It reads the intent even if
 // the gateway has not listed the events yet.
-func (w *world) tellAll(ctx context.Context, account domain.Account, id string) {
+func (w *world) deliverAll(ctx context.Context, account domain.Account, id string) {
 	w.T.Helper()
 	var page struct {
 		Data []json.RawMessage
@@ -251,7 +251,7 @@ func TestRepeatedWithOtherParameters(t *testing.T) {
 	}
 	id := string(list[0].Intent)
 	w.standIn.confirm(id, "pm_card_visa")
-	w.tellAll(ctx, account, id)
+	w.deliverAll(ctx, account, id)
 
 	gateway.lose = true
 	w.refund(ctx, fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":500,"reason":"duplicate"}`, id), key("r")).is(502)
@@ -260,7 +260,7 @@ func TestRepeatedWithOtherParameters(t *testing.T) {
 	if err := w.refunder.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.tellAll(ctx, account, id)
+	w.deliverAll(ctx, account, id)
 	if got := w.intent(ctx, id); got.Refunded != 500 || got.RefundReserved != 500 {
 		t.Errorf("%+v", got)
 	}

@@ -57,7 +57,7 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 		w.bookings.Set(b.ID, c.due, c.counted)
 		w.invoices.Set(v.ID, c.invoiced, c.byInvoice)
 		w.invoices.Set(other.ID, c.invoiced, c.byInvoice)
-		ask := func(body string, want int64) {
+		request := func(body string, want int64) {
 			t.Helper()
 			var refused atomic.Int64
 			atOnce(8, func(int) {
@@ -77,11 +77,11 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 			}
 		}
 		if c.total > 0 {
-			ask(fmt.Sprintf(`{"booking_id":%q}`, b.ID), c.ofBooking)
+			request(fmt.Sprintf(`{"booking_id":%q}`, b.ID), c.ofBooking)
 		}
-		ask(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, v.ID), c.want)
+		request(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, v.ID), c.want)
 		if c.forInvoice && c.total > 0 { // another invoice is limited by the booking alone
-			ask(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, other.ID), min(c.invoiced, c.ofBooking))
+			request(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, other.ID), min(c.invoiced, c.ofBooking))
 		}
 	}
 }

@@ -208,7 +208,7 @@ func TestUnfinishedWorkIsCounted(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":400`), key("k")).is(502)
 	for _, b := range []domain.Booking{paid, open} {
 		gone := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 50, `{"status":"cancelled","customer_id":null}`)
-		if err := w.learned.Handle(ctx, gone); err != nil {
+		if err := w.topicHandlers.Handle(ctx, gone); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -81,7 +81,7 @@ func (o *action) Call(ctx context.Context) error {
 	failpoint.Here("action.begun")
 	snapshot, cause := o.call(ctx, account, o.p)
 	if cause == nil {
-		failpoint.Here("action.asked")
+		failpoint.Here("action.requested")
 		o.snapshot = &snapshot
 		return nil
 	}
@@ -89,21 +89,21 @@ func (o *action) Call(ctx context.Context) error {
 	var own *apperr.Error
 	switch {
 	case errors.As(cause, &own):
-		return &operation.RefusedError{Answer: cause}
+		return &operation.RefusedError{Err: cause}
 	case !errors.As(cause, &refused):
 		return actError(cause)
 	}
 	now, err := o.Refresh(ctx, account, o.p)
 	if err != nil {
-		return &operation.RefusedError{Answer: actError(err)}
+		return &operation.RefusedError{Err: actError(err)}
 	}
 	if o.is(now) {
 		return nil
 	}
 	if verdict := now.Status.Check(o.kind); verdict != nil {
-		return &operation.RefusedError{Answer: verdict}
+		return &operation.RefusedError{Err: verdict}
 	}
-	return &operation.RefusedError{Answer: actError(cause)}
+	return &operation.RefusedError{Err: actError(cause)}
 }
 
 // Finish writes what the gateway has answered.

@@ -28,7 +28,7 @@ const (
 type createIntent struct {
 	*Intents
 
-	wanted    domain.Intent
+	requested domain.Intent
 	booking   domain.Booking
 	connected domain.Account
 	unable    error // why a new intent cannot be made
@@ -48,20 +48,20 @@ func (a *Intents) Create(ctx context.Context, in domain.IntentInput) operation.O
 
 // prepare determines the intent from its booking and its invoice, and reads the connected account.
 func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err error) {
-	if o.wanted, o.booking, err = o.wantedOf(ctx, in); err != nil {
+	if o.requested, o.booking, err = o.requestedIntent(ctx, in); err != nil {
 		return err
 	}
 	o.connected, err = o.Accounts.Connected(ctx, o.DB.Read(ctx))
 	if errors.Is(err, domain.ErrNotConfigured) {
 		err = domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
 	}
-	o.wanted.AccountID = o.connected.ID
+	o.requested.AccountID = o.connected.ID
 	return err
 }
 
-// wantedOf returns the intent that a request creates. It uses the current state of the booking and the invoice. It also counts
+// requestedIntent returns the intent that a request creates. It uses the current state of the booking and the invoice. It also counts
 // payments received in the meantime, because bookings and customers may not have read them yet.
-func (a *Intents) wantedOf(ctx context.Context, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
+func (a *Intents) requestedIntent(ctx context.Context, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
 	named, err := in.NamedBooking()
 	if err != nil {
 		return domain.Intent{}, domain.Booking{}, err
@@ -116,7 +116,7 @@ func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	if o.unable != nil {
 		return false, o.unable
 	}
-	o.p, o.account, o.fresh = o.wanted, o.connected, true
+	o.p, o.account, o.fresh = o.requested, o.connected, true
 	o.p.ID = ids.New[domain.IntentPrefix]()
 	o.p.Call = o.p.Call.Begin(o.Now())
 	if o.booking.Status, err = store.HoldBooking(ctx, tx, o.booking); err != nil {
@@ -168,22 +168,22 @@ func (o *createIntent) Call(ctx context.Context) (err error) {
 		}
 	}
 	failpoint.Here("intent.begun")
-	ask := o.Gateway.Create
+	call := o.Gateway.Create
 	if o.p.Status.Known() {
-		ask = o.Gateway.Read
+		call = o.Gateway.Read
 	}
-	if o.snapshot, err = ask(ctx, o.account, o.p); err == nil {
-		failpoint.Here("intent.asked")
+	if o.snapshot, err = call(ctx, o.account, o.p); err == nil {
+		failpoint.Here("intent.requested")
 		return nil
 	}
-	definite, answer := gatewayError(err, o.fresh)
+	definite, clientErr := gatewayError(err, o.fresh)
 	switch {
 	case o.p.Status.Known():
-		return answer
+		return clientErr
 	case definite:
-		return &operation.RefusedError{Answer: answer}
+		return &operation.RefusedError{Err: clientErr}
 	default:
-		return errors.Join(answer, o.leave(ctx, o.Now().Add(releaseAfter)))
+		return errors.Join(clientErr, o.leave(ctx, o.Now().Add(releaseAfter)))
 	}
 }
 
@@ -196,10 +196,10 @@ func (o *createIntent) leave(ctx context.Context, next time.Time) error {
 
 // Finish writes the intent that the gateway has created.
 func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
-	made, err := o.made(ctx, tx, o.p.ID, o.snapshot)
+	created, err := o.writeCreated(ctx, tx, o.p.ID, o.snapshot)
 	failpoint.Here("intent.written")
 	tx.AfterCommit(func() { failpoint.Here("intent.committed") })
-	return made, err
+	return created, err
 }
 
 // Release ends the attempt of an intent that the gateway has refused to make.
@@ -282,8 +282,8 @@ func (o *leftIntent) outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if definite, answer := gatewayError(err, o.fresh); definite {
-		return &operation.RefusedError{Answer: answer}
+	if definite, clientErr := gatewayError(err, o.fresh); definite {
+		return &operation.RefusedError{Err: clientErr}
 	}
 	return o.later(ctx, err)
 }
@@ -293,10 +293,10 @@ func (o *leftIntent) outcome(ctx context.Context, err error) error {
 func (o *leftIntent) later(ctx context.Context, cause error) error {
 	real := o.Now()
 	var refused *domain.RefusedError
-	if errors.As(cause, &refused) && refused.Unread && o.p.Call.Hopeless(real) {
+	if errors.As(cause, &refused) && refused.Unread && o.p.Call.ShouldGiveUp(real) {
 		o.log.ErrorContext(ctx, "a payment intent is given up: its account refuses the keys", slog.String("intent", o.p.ID.String()),
 			slog.String("account", o.p.AccountID.String()), slog.Any("error", cause))
-		return &operation.RefusedError{Answer: cause}
+		return &operation.RefusedError{Err: cause}
 	}
 	return errors.Join(cause, o.leave(ctx, real.Add(jitter(domain.Pause(*o.p.Call.Since, real)))))
 }

@@ -13,17 +13,17 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// tellFailures emits payment.failed once for each failed charge, in order. If the gateway's state of the intent results from the
-// last charge, tellFailures returns that charge without emitting its event.
-func (a *Intents) tellFailures(
-	ctx context.Context, tx pg.Tx, p domain.Intent, told domain.Snapshot,
+// notifyFailures emits payment.failed once for each failed charge, in order. If the gateway's state of the intent results from the
+// last charge, notifyFailures returns that charge without emitting its event.
+func (a *Intents) notifyFailures(
+	ctx context.Context, tx pg.Tx, p domain.Intent, snapshot domain.Snapshot,
 ) (after domain.Intent, last *domain.FailedCharge, err error) {
-	fresh, err := store.TellFailures(ctx, tx, p.ID, told.FailedCharges())
+	fresh, err := store.MarkFailuresReported(ctx, tx, p.ID, snapshot.FailedCharges())
 	if err != nil {
 		return domain.Intent{}, nil, err
 	}
 	for i, c := range fresh {
-		if i == len(fresh)-1 && c.ID == told.FailedCharge && !p.Status.Final() {
+		if i == len(fresh)-1 && c.ID == snapshot.FailedCharge && !p.Status.Final() {
 			return p, &fresh[i], nil
 		}
 		if p, err = a.fail(ctx, tx, p, c); err != nil {
@@ -54,15 +54,15 @@ func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.
 }
 
 // applyDisputes writes the disputes of an intent as the gateway reports them, with an event for each one that has begun or ended.
-func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, told []domain.Dispute) error {
-	if len(told) == 0 {
+func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, reported []domain.Dispute) error {
+	if len(reported) == 0 {
 		return nil
 	}
 	known, err := store.DisputesOfIntent(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
-	for _, d := range told {
+	for _, d := range reported {
 		if before, ok := known[d.ID]; ok && before.Same(d) {
 			continue
 		}

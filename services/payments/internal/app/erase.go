@@ -17,18 +17,18 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// StoredAnswers are the responses that repeated requests get. *idemstore.Store implements it.
-type StoredAnswers interface {
+// StoredResponses are the responses that repeated requests get. *idemstore.Store implements it.
+type StoredResponses interface {
 	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
 // Eraser erases what payments holds of a person. What the gateway holds stays: the operator erases it there.
 type Eraser struct {
-	DB       *pg.DB
-	Answers  StoredAnswers
-	Contract *contract.Contract // says which fields are personal data
-	Wake     func()
+	DB          *pg.DB
+	Idempotency StoredResponses
+	Contract    *contract.Contract // says which fields are personal data
+	Wake        func()
 }
 
 // eraseBatch is how many intents are in memory at a time.
@@ -81,7 +81,7 @@ func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Era
 		return err
 	}
 	for _, id := range list {
-		if err := a.Answers.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
+		if err := a.Idempotency.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
 			return err
 		}
 		if err := outbox.Erase(ctx, tx, a.Contract, id.String()); err != nil {
@@ -97,7 +97,7 @@ func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) erro
 		return nil // no event about it was emitted
 	}
 	id := string(e.GatewayID)
-	if err := a.Answers.Erase(ctx, tx, []string{id}, a.Contract.Erase); err != nil {
+	if err := a.Idempotency.Erase(ctx, tx, []string{id}, a.Contract.Erase); err != nil {
 		return err
 	}
 	if err := outbox.Erase(ctx, tx, a.Contract, id); err != nil {

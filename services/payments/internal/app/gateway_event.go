@@ -36,7 +36,7 @@ type Events struct {
 
 // Receive keeps an event of an account. It returns when the event is committed, and does nothing else: the gateway waits.
 func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []byte, signature string) error {
-	tenant, mode, ok, err := store.HomeOf(ctx, a.Intents.DB.Read(ctx), account)
+	tenant, mode, ok, err := store.OwnerOf(ctx, a.Intents.DB.Read(ctx), account)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 		tx.AfterCommit(a.Wake)
 		return store.ReceiveEvent(ctx, tx, e, now)
 	})
-	failpoint.Here("event.kept")
+	failpoint.Here("event.stored")
 	return err
 }
 
@@ -71,7 +71,7 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 func (a *Events) Run(ctx context.Context) error {
 	due := operation.Workers[store.EventDue]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Intents.Now, Find: store.EventsDue, Home: func(row store.EventDue) operation.Home { return row.Home }, Woken: a.Woken,
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.EventsDue, Owner: func(row store.EventDue) operation.Owner { return row.Owner }, Woken: a.Woken,
 		Do: func(ctx context.Context, row store.EventDue) error {
 			if err := a.handle(ctx, row); err != nil {
 				return fmt.Errorf("gateway events about %s: %w", row.Intent, err)
@@ -207,14 +207,14 @@ func (a *Intents) read(
 	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {
 	for range maxPages {
-		told, err := a.Gateway.Read(ctx, account, begun)
+		snapshot, err := a.Gateway.Read(ctx, account, begun)
 		if err != nil {
 			return domain.Intent{}, err
 		}
-		if !told.More {
-			return a.applyRead(ctx, begun, told, also)
+		if !snapshot.More {
+			return a.applyRead(ctx, begun, snapshot, also)
 		}
-		if _, err = a.applyRead(ctx, begun, told, nil); err != nil {
+		if _, err = a.applyRead(ctx, begun, snapshot, nil); err != nil {
 			return domain.Intent{}, err
 		}
 		disputed := begun.EverDisputed
@@ -228,13 +228,13 @@ func (a *Intents) read(
 
 // applyRead applies the result of a read, unless a read that began later was applied before.
 func (a *Intents) applyRead(
-	ctx context.Context, begun domain.Intent, told domain.Snapshot, also func(ctx context.Context, tx pg.Tx) error,
+	ctx context.Context, begun domain.Intent, snapshot domain.Snapshot, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 		p, err = store.IntentForUpdate(ctx, tx, begun.ID)
 		if err == nil && p.Applied < begun.Reads {
-			p, err = a.apply(ctx, tx, p, told, func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent {
-				return p.ApplyRead(told, begun.Reads, now)
+			p, err = a.apply(ctx, tx, p, snapshot, func(p domain.Intent, snapshot domain.Snapshot, now time.Time) domain.Intent {
+				return p.ApplyRead(snapshot, begun.Reads, now)
 			})
 		}
 		if err != nil || also == nil {

@@ -38,7 +38,7 @@ var fieldOf = map[string]string{"amount": "amount_minor", "currency": "currency"
 // gatewayError returns the error that a client gets for an error of the gateway. definite reports that the attempt had no effect
 // there. A gateway that takes no request, or refuses the keys, has not checked whether an earlier call of the attempt had an
 // effect. Such an error is therefore definite only for a fresh attempt.
-func gatewayError(cause error, fresh bool) (definite bool, answer error) {
+func gatewayError(cause error, fresh bool) (definite bool, clientErr error) {
 	var refused *domain.RefusedError
 	var busy *domain.BusyError
 	switch {
@@ -60,16 +60,16 @@ func gatewayError(cause error, fresh bool) (definite bool, answer error) {
 	}
 }
 
-// made writes the intent that the gateway has created.
-func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot) (domain.Intent, error) {
+// writeCreated writes the intent that the gateway has created.
+func (a *Intents) writeCreated(ctx context.Context, tx pg.Tx, id domain.IntentID, snapshot domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Intent{}, err
 	}
 	p := current
 	if !current.Status.Known() {
-		told.Charges, told.Refunds = nil, nil // what they have moved is written by the next read
-		if p, err = a.settle(ctx, tx, current, current.Apply(told, a.now(ctx))); err != nil {
+		snapshot.Charges, snapshot.Refunds = nil, nil // what they have moved is written by the next read
+		if p, err = a.scheduleFollowUp(ctx, tx, current, current.Apply(snapshot, a.now(ctx))); err != nil {
 			return domain.Intent{}, err
 		}
 		if p, err = store.UpdateIntent(ctx, tx, p, false); err != nil {
@@ -83,92 +83,92 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 			return domain.Intent{}, err
 		}
 	}
-	p.ClientSecret = told.ClientSecret
+	p.ClientSecret = snapshot.ClientSecret
 	return p, nil
 }
 
-// settle leaves an intent of a lost booking to Settler if it succeeds now. It leaves one that is open again to Canceler, which did
+// scheduleFollowUp leaves an intent of a lost booking to Settler if it succeeds now. It leaves one that is open again to Canceler, which did
 // not see it. It sets the booking's state for the event.
-func (a *Intents) settle(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
-	succeeds := wanted.Status == domain.Succeeded && current.Status != domain.Succeeded
-	reopens := wanted.Status.Open() && !current.Status.Open() && current.Status != domain.Creating
+func (a *Intents) scheduleFollowUp(ctx context.Context, tx pg.Tx, current, next domain.Intent) (domain.Intent, error) {
+	succeeds := next.Status == domain.Succeeded && current.Status != domain.Succeeded
+	reopens := next.Status.Open() && !current.Status.Open() && current.Status != domain.Creating
 	if !succeeds && !reopens {
-		return wanted, nil
+		return next, nil
 	}
 	var err error
-	if wanted.BookingStatus, err = store.HeldStatus(ctx, tx, wanted.BookingID); err != nil || !(domain.Booking{Status: wanted.BookingStatus}).Lost() {
-		return wanted, err
+	if next.BookingStatus, err = store.HeldStatus(ctx, tx, next.BookingID); err != nil || !(domain.Booking{Status: next.BookingStatus}).Lost() {
+		return next, err
 	}
 	if succeeds {
-		return wanted, store.PutSettlement(ctx, tx, wanted.BookingID, a.Now())
+		return next, store.PutSettlement(ctx, tx, next.BookingID, a.Now())
 	}
-	return wanted, store.PutReopened(ctx, tx, wanted.BookingID, a.Now())
+	return next, store.PutReopened(ctx, tx, next.BookingID, a.Now())
 }
 
-// applyAnswer writes what the gateway has answered to an action on an intent.
-func (a *Intents) applyAnswer(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot) (domain.Intent, error) {
+// applyResponse writes what the gateway has answered to an action on an intent.
+func (a *Intents) applyResponse(ctx context.Context, tx pg.Tx, id domain.IntentID, snapshot domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	return a.apply(ctx, tx, current, told, domain.Intent.Apply)
+	return a.apply(ctx, tx, current, snapshot, domain.Intent.Apply)
 }
 
 // apply writes the gateway's state of an intent that the transaction has locked: its movements in the ledger, its disputes, and the
 // intent as merge returns it, with an event for each change. A change that is not visible emits no event.
 func (a *Intents) apply(
-	ctx context.Context, tx pg.Tx, current domain.Intent, told domain.Snapshot,
-	merge func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent,
+	ctx context.Context, tx pg.Tx, current domain.Intent, snapshot domain.Snapshot,
+	merge func(p domain.Intent, snapshot domain.Snapshot, now time.Time) domain.Intent,
 ) (domain.Intent, error) {
-	if err := store.PutMovements(ctx, tx, current, told.Movements); err != nil {
+	if err := store.PutMovements(ctx, tx, current, snapshot.Movements); err != nil {
 		return domain.Intent{}, err
 	}
 	before := current
-	current, last, err := a.tellFailures(ctx, tx, current, told)
+	current, last, err := a.notifyFailures(ctx, tx, current, snapshot)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	wanted, err := a.settle(ctx, tx, before, merge(current, told, a.now(ctx)))
+	next, err := a.scheduleFollowUp(ctx, tx, before, merge(current, snapshot, a.now(ctx)))
 	if err != nil {
 		return domain.Intent{}, err
 	}
 	if last != nil {
-		wanted.FailedCharge = last.ID
+		next.FailedCharge = last.ID
 	}
-	saved, err := a.write(ctx, tx, current, wanted)
-	if err != nil || !told.DisputesRead || told.More {
+	saved, err := a.write(ctx, tx, current, next)
+	if err != nil || !snapshot.DisputesRead || snapshot.More {
 		return saved, err
 	}
-	return saved, a.applyDisputes(ctx, tx, saved, told.Disputes)
+	return saved, a.applyDisputes(ctx, tx, saved, snapshot.Disputes)
 }
 
 // write writes a change of an intent, which the transaction has locked, and its event.
-func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
+func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Intent) (domain.Intent, error) {
 	before, err := outbox.Body(ctx, view.Intent, current)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	after, err := outbox.Body(ctx, view.Intent, wanted)
+	after, err := outbox.Body(ctx, view.Intent, next)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	if wanted.RefundedElsewhere < current.RefundedElsewhere || wanted.Refunded < current.Refunded { // a refund has failed that may have counted
-		if err := store.WakeOwed(ctx, tx, wanted.BookingID, wanted.GatewayID, a.Now()); err != nil {
+	if next.RefundedElsewhere < current.RefundedElsewhere || next.Refunded < current.Refunded { // a refund has failed that may have counted
+		if err := store.WakeOwed(ctx, tx, next.BookingID, next.GatewayID, a.Now()); err != nil {
 			return domain.Intent{}, err
 		}
 	}
 	previous := outbox.Diff(before, after)
-	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
+	if string(previous) == "{}" && next.FailedCharge == current.FailedCharge {
 		switch {
-		case wanted.RefundedElsewhere != current.RefundedElsewhere, wanted.Charges != current.Charges, wanted.Refunds != current.Refunds, wanted.EverDisputed != current.EverDisputed:
-			return store.UpdateIntent(ctx, tx, wanted, false)
-		case wanted.Applied != current.Applied:
-			return wanted, store.SaveRead(ctx, tx, wanted)
+		case next.RefundedElsewhere != current.RefundedElsewhere, next.Charges != current.Charges, next.Refunds != current.Refunds, next.EverDisputed != current.EverDisputed:
+			return store.UpdateIntent(ctx, tx, next, false)
+		case next.Applied != current.Applied:
+			return next, store.SaveRead(ctx, tx, next)
 		default:
 			return current, nil
 		}
 	}
-	saved, err := store.UpdateIntent(ctx, tx, wanted, true)
+	saved, err := store.UpdateIntent(ctx, tx, next, true)
 	if err != nil {
 		return domain.Intent{}, err
 	}
@@ -185,8 +185,8 @@ func actError(err error) error {
 	if errors.As(err, &own) {
 		return err
 	}
-	_, answer := gatewayError(err, true)
-	return answer
+	_, clientErr := gatewayError(err, true)
+	return clientErr
 }
 
 // now is the caller's time, as the columns keep it.

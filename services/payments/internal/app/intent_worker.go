@@ -33,7 +33,7 @@ type Completer struct {
 func (a *Completer) Run(ctx context.Context) error {
 	left := operation.Workers[store.IntentDue]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Intents.Now, Find: store.IntentsLeft, Home: func(row store.IntentDue) operation.Home { return row.Home },
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.IntentsLeft, Owner: func(row store.IntentDue) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.IntentDue) error {
 			if err := a.complete(ctx, row.ID); err != nil {
 				return fmt.Errorf("payment intent %s: %w", row.ID, err)

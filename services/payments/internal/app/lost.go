@@ -37,9 +37,9 @@ var errOpen = errors.New("intents of the booking are still open")
 func (a *Canceler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Intents.Now, Find: store.LostBookings, Home: func(row store.LostBooking) operation.Home { return row.Home },
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.LostBookings, Owner: func(row store.LostBooking) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.LostBooking) error {
-			if err := a.turn(ctx, row.BookingID); err != nil {
+			if err := a.step(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
 			return nil
@@ -52,8 +52,8 @@ func (a *Canceler) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn cancels the next open intents of a booking. It stays due, for later, when that fails or more are open.
-func (a *Canceler) turn(ctx context.Context, booking domain.BookingID) error {
+// step cancels the next open intents of a booking. It stays due, for later, when that fails or more are open.
+func (a *Canceler) step(ctx context.Context, booking domain.BookingID) error {
 	var tries int
 	now := a.Intents.Now()
 	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
@@ -107,7 +107,7 @@ func (a *Intents) cancelFor(ctx context.Context, p domain.Intent) error {
 	if err != nil {
 		return err
 	}
-	told, err := a.Gateway.Cancel(ctx, account, p)
+	snapshot, err := a.Gateway.Cancel(ctx, account, p)
 	var refused *domain.RefusedError
 	if errors.As(err, &refused) {
 		_, err = a.Refresh(ctx, account, p)
@@ -117,7 +117,7 @@ func (a *Intents) cancelFor(ctx context.Context, p domain.Intent) error {
 		return err
 	}
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		_, err := a.applyAnswer(ctx, tx, p.ID, told)
+		_, err := a.applyResponse(ctx, tx, p.ID, snapshot)
 		return err
 	})
 }

@@ -31,7 +31,7 @@ const (
 	accountsFound   = 100             // that one query looks up
 	callsAtOnce     = 8               // of one account
 	openPage        = 100             // open objects of a page
-	turnFor         = time.Minute     // then other accounts have their turn
+	timeSlice       = time.Minute     // then other accounts have their turn
 	reconcilerLease = 5 * time.Minute // longer than a page takes besides the grace
 )
 
@@ -56,7 +56,7 @@ func (a *Reconciler) Run(ctx context.Context) error {
 	for full := true; full && ctx.Err() == nil; {
 		var found []store.ReconciliationDue
 		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			if err := store.Enrol(ctx, tx, a.Intents.Now()); err != nil {
+			if err := store.RegisterAccounts(ctx, tx, a.Intents.Now()); err != nil {
 				return err
 			}
 			found, err = store.ReconciliationsDue(ctx, tx, a.Intents.Now(), accountsFound)
@@ -65,22 +65,22 @@ func (a *Reconciler) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("accounts that are to be compared: %w", err)
 		}
-		var turns errgroup.Group
-		turns.SetLimit(accountsAtOnce)
+		var steps errgroup.Group
+		steps.SetLimit(accountsAtOnce)
 		for _, due := range found {
-			turns.Go(func() error {
-				a.turn(caller.With(ctx, caller.Service("payments", due.TenantID, caller.ModeOf(due.Livemode))), due.AccountID)
+			steps.Go(func() error {
+				a.step(caller.With(ctx, caller.Service("payments", due.TenantID, caller.ModeOf(due.Livemode))), due.AccountID)
 				return nil
 			})
 		}
-		_ = turns.Wait() // no turn returns an error
+		_ = steps.Wait() // no turn returns an error
 		full = len(found) == accountsFound
 	}
 	return nil
 }
 
-// turn compares one account, from where the last process has left it. What fails is tried again later from there.
-func (a *Reconciler) turn(ctx context.Context, id domain.AccountID) {
+// step compares one account, from where the last process has left it. What fails is tried again later from there.
+func (a *Reconciler) step(ctx context.Context, id domain.AccountID) {
 	var run *domain.Reconciliation
 	now := a.Intents.Now()
 	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
@@ -105,7 +105,7 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 	if err != nil {
 		return err
 	}
-	grace, end := a.Grace, time.Now().Add(turnFor)
+	grace, end := a.Grace, time.Now().Add(timeSlice)
 	for run.Stage != "" {
 		last, found, err := a.page(ctx, account, run, grace)
 		if err != nil {
@@ -141,7 +141,7 @@ func (a *Reconciler) note(ctx context.Context, run domain.Reconciliation, accoun
 	}
 	for more := true; more; {
 		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			more, err = store.TrimEvents(ctx, tx, account.ID, domain.EventsKept)
+			more, err = store.TrimEvents(ctx, tx, account.ID, domain.EventsRetained)
 			return err
 		})
 		if err != nil {
@@ -211,7 +211,7 @@ func (a *Reconciler) page(ctx context.Context, account domain.Account, run *doma
 				delete(suspects, id)
 			}
 		}
-		if err := a.mend(ctx, account, run.Stage, suspects); err != nil {
+		if err := a.repair(ctx, account, run.Stage, suspects); err != nil {
 			return "", 0, err
 		}
 	}
@@ -283,16 +283,16 @@ func (a *Reconciler) list(ctx context.Context, account domain.Account, run domai
 	return page, err
 }
 
-// mend reads each object that differs again, and counts it. If the gateway or the database cannot be reached, the page is compared
+// repair reads each object that differs again, and counts it. If the gateway or the database cannot be reached, the page is compared
 // again later.
-func (a *Reconciler) mend(ctx context.Context, account domain.Account, stage domain.Stage, list map[string]difference) error {
-	var mends errgroup.Group
-	mends.SetLimit(callsAtOnce)
+func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage domain.Stage, list map[string]difference) error {
+	var repairs errgroup.Group
+	repairs.SetLimit(callsAtOnce)
 	for _, d := range list {
-		mends.Go(func() error {
+		repairs.Go(func() error {
 			var err error
 			if d.kind != domain.DifferentUnknown {
-				err = a.mendOne(ctx, account, stage.Kind(), d)
+				err = a.repairOne(ctx, account, stage.Kind(), d)
 			}
 			if passing(err) {
 				return fmt.Errorf("mend %s: %w", d.ID, err)
@@ -307,7 +307,7 @@ func (a *Reconciler) mend(ctx context.Context, account domain.Account, stage dom
 			return nil
 		})
 	}
-	return mends.Wait()
+	return repairs.Wait()
 }
 
 // passing reports whether an error is one of the gateway or of the database as a whole, and not of one object.
@@ -326,7 +326,7 @@ func passing(err error) bool {
 	}
 }
 
-func (a *Reconciler) mendOne(ctx context.Context, account domain.Account, stage domain.Stage, d difference) error {
+func (a *Reconciler) repairOne(ctx context.Context, account domain.Account, stage domain.Stage, d difference) error {
 	if d.kind == domain.DifferentEvent {
 		return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			tx.AfterCommit(a.Wake)
@@ -355,7 +355,7 @@ func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain
 	if err != nil {
 		return err
 	}
-	told, err := a.Intents.Gateway.Read(ctx, account, domain.Intent{GatewayID: l.Intent})
+	snapshot, err := a.Intents.Gateway.Read(ctx, account, domain.Intent{GatewayID: l.Intent})
 	if err != nil {
 		return err
 	}
@@ -364,7 +364,7 @@ func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain
 		if err != nil || p.Status != domain.Refused {
 			return err
 		}
-		_, err = a.Intents.made(ctx, tx, row, told)
+		_, err = a.Intents.writeCreated(ctx, tx, row, snapshot)
 		return err
 	})
 }

@@ -35,12 +35,12 @@ type createRefund struct {
 	unable  error // why a new refund cannot be made
 
 	r       domain.Refund
-	fresh   bool      // no call of these attempts was made before
-	pending []settled // outcomes that are not written yet
+	fresh   bool          // no call of these attempts was made before
+	pending []partOutcome // outcomes that are not written yet
 }
 
-// settled is the outcome of a part.
-type settled struct {
+// partOutcome is the outcome of a part.
+type partOutcome struct {
 	part domain.Allocation
 	out  outcome
 }
@@ -138,7 +138,7 @@ func (o *createRefund) Call(ctx context.Context) error {
 		if refusal == nil {
 			refusal = cause
 		}
-		o.pending = []settled{{part, out}}
+		o.pending = []partOutcome{{part, out}}
 		if last := i == len(parts)-1; !last {
 			if err := o.Intents.DB.Tx(ctx, o.write); err != nil {
 				return err
@@ -148,8 +148,8 @@ func (o *createRefund) Call(ctx context.Context) error {
 	if o.makesSomething() {
 		return nil
 	}
-	_, answer := gatewayError(refusal, true)
-	return &operation.RefusedError{Answer: answer}
+	_, clientErr := gatewayError(refusal, true)
+	return &operation.RefusedError{Err: clientErr}
 }
 
 // makesSomething reports whether the gateway has created a part, according to the stored state and the outcome of the last part.
@@ -157,19 +157,19 @@ func (o *createRefund) makesSomething() bool { return o.r.Shown || o.pending[0].
 
 // giveBack ends a refund of which no part was created, because the gateway takes no requests.
 func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
-	_, answer := gatewayError(cause, true)
+	_, clientErr := gatewayError(cause, true)
 	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway is not accepting requests at the moment."}}
 	o.pending = nil
 	for _, part := range parts {
-		o.pending = append(o.pending, settled{part, out})
+		o.pending = append(o.pending, partOutcome{part, out})
 	}
-	return &operation.RefusedError{Answer: answer}
+	return &operation.RefusedError{Err: clientErr}
 }
 
 // write writes the outcomes of parts; others follow.
 func (o *createRefund) write(ctx context.Context, tx pg.Tx) (err error) {
 	for _, s := range o.pending {
-		if o.r, err = o.settle(ctx, tx, o.r.ID, s.part, s.out, true); err != nil {
+		if o.r, err = o.recordOutcome(ctx, tx, o.r.ID, s.part, s.out, true); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (o *createRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, err
 		return store.RefundForUpdate(ctx, tx, o.r.ID)
 	}
 	last := o.pending[0]
-	return o.settle(ctx, tx, o.r.ID, last.part, last.out, false)
+	return o.recordOutcome(ctx, tx, o.r.ID, last.part, last.out, false)
 }
 
 // Release writes that the gateway has refused all of it.
@@ -227,17 +227,17 @@ func (a *Refunds) account(ctx context.Context, part domain.Allocation) (domain.A
 
 // outcome is the gateway's response for a part: the refund that it has created, or the reason why it has created none.
 type outcome struct {
-	told    domain.GatewayRefund
+	refund  domain.GatewayRefund
 	refused *domain.Failure
 }
 
 // outcomeOf reads the response to a call. known is false when the response leaves open whether the refund was created. A gateway
 // that takes no request, or refuses the keys, has not checked whether an earlier call of the same attempt created it.
-func outcomeOf(told domain.GatewayRefund, cause error, fresh bool) (out outcome, known bool) {
+func outcomeOf(refund domain.GatewayRefund, cause error, fresh bool) (out outcome, known bool) {
 	var refused *domain.RefusedError
 	switch {
 	case cause == nil:
-		return outcome{told: told}, true
+		return outcome{refund: refund}, true
 	case errors.As(cause, &refused) && (fresh || !refused.Unread):
 		return outcome{refused: &refused.Failure}, true
 	default:
@@ -247,7 +247,7 @@ func outcomeOf(told domain.GatewayRefund, cause error, fresh bool) (out outcome,
 
 // leave leaves the calls in progress to the next attempt, and returns the error that the client gets.
 func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) error {
-	_, answer := gatewayError(cause, true)
+	_, clientErr := gatewayError(cause, true)
 	err := a.Intents.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
 		current, err := store.RefundForUpdate(ctx, tx, id)
 		if err != nil || len(current.UnderWay()) == 0 {
@@ -256,11 +256,11 @@ func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) er
 		current.Lease = current.Lease.Renew(a.Intents.Now(), releaseAfter)
 		return store.LeaseRefund(ctx, tx, current)
 	})
-	return errors.Join(answer, err)
+	return errors.Join(clientErr, err)
 }
 
-// settle writes the outcome of a part, unless it is known already. more reports that the process continues with the other parts.
-func (a *Refunds) settle(
+// recordOutcome writes the outcome of a part, unless it is known already. more reports that the process continues with the other parts.
+func (a *Refunds) recordOutcome(
 	ctx context.Context, tx pg.Tx, id domain.RefundID, part domain.Allocation, out outcome, more bool,
 ) (domain.Refund, error) {
 	p, err := store.IntentForUpdate(ctx, tx, part.IntentID)
@@ -275,17 +275,17 @@ func (a *Refunds) settle(
 	if !ok || found.Status != domain.RefundCreating || out.refused != nil && found.Attempt != part.Attempt {
 		return current, nil
 	}
-	next, note := current.Told(part.ID, out.told), out.told.ID
+	next, note := current.Reported(part.ID, out.refund), out.refund.ID
 	if out.refused != nil {
 		next, note = current.Refused(part.ID, *out.refused), part.ID.String()
 	}
 	if more && next.Lease.UnderWay() {
 		next = next.Resume(a.Intents.Now())
 	}
-	if err := store.PutEvent(ctx, tx, domain.RefundAsked(p.AccountID, p.GatewayID, note), a.Intents.Now()); err != nil {
+	if err := store.PutEvent(ctx, tx, domain.RefundReadRequested(p.AccountID, p.GatewayID, note), a.Intents.Now()); err != nil {
 		return domain.Refund{}, err
 	}
-	if err := store.PutMovements(ctx, tx, p, out.told.Movements); err != nil {
+	if err := store.PutMovements(ctx, tx, p, out.refund.Movements); err != nil {
 		return domain.Refund{}, err
 	}
 	tx.AfterCommit(a.Wake)
@@ -385,7 +385,7 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 	if err != nil {
 		return err
 	}
-	told, err := a.Intents.Gateway.ReadRefund(ctx, account, gateway)
+	refund, err := a.Intents.Gateway.ReadRefund(ctx, account, gateway)
 	if err != nil {
 		return err
 	}
@@ -393,10 +393,10 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 		if _, err := store.IntentForUpdate(ctx, tx, p.ID); err != nil {
 			return err
 		}
-		if err := store.PutMovements(ctx, tx, p, told.Movements); err != nil {
+		if err := store.PutMovements(ctx, tx, p, refund.Movements); err != nil {
 			return err
 		}
-		row, err := ids.Parse[domain.AllocationPrefix](told.Row)
+		row, err := ids.Parse[domain.AllocationPrefix](refund.Row)
 		if err != nil {
 			return nil //nolint:nilerr // another program's
 		}
@@ -412,10 +412,10 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 			return err
 		}
 		part, _ := current.Allocation(row)
-		if begun.Reads <= part.Applied || part.GatewayID != "" && part.GatewayID != told.ID {
+		if begun.Reads <= part.Applied || part.GatewayID != "" && part.GatewayID != refund.ID {
 			return nil
 		}
-		_, err = a.write(ctx, tx, current, current.Told(row, told).Read(row, begun.Reads), part)
+		_, err = a.write(ctx, tx, current, current.Reported(row, refund).Read(row, begun.Reads), part)
 		return err
 	})
 }

@@ -26,7 +26,7 @@ type RefundCompleter struct {
 func (a *RefundCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.RefundDue]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Refunds.Intents.Now, Find: store.RefundsLeft, Home: func(row store.RefundDue) operation.Home { return row.Home },
+		DB:      a.Worker, Now: a.Refunds.Intents.Now, Find: store.RefundsLeft, Owner: func(row store.RefundDue) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.RefundDue) error {
 			if err := a.complete(ctx, row.ID); err != nil {
 				return fmt.Errorf("refund %s: %w", row.ID, err)
@@ -69,14 +69,14 @@ func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 func (o *leftRefund) Call(ctx context.Context) error {
 	parts := o.r.UnderWay()
 	for i := range parts {
-		out, err := o.ask(ctx, &parts[i])
+		out, err := o.resumeAttempt(ctx, &parts[i])
 		if err != nil {
 			real := o.Intents.Now()
 			return errors.Join(err, o.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 				return store.LeaveRefund(ctx, tx, o.r, real.Add(jitter(domain.Pause(o.r.CreatedAt, real))))
 			}))
 		}
-		o.pending = []settled{{parts[i], out}}
+		o.pending = []partOutcome{{parts[i], out}}
 		if last := i == len(parts)-1; !last {
 			if err := o.Intents.DB.Tx(ctx, o.write); err != nil {
 				return err
@@ -86,12 +86,12 @@ func (o *leftRefund) Call(ctx context.Context) error {
 	if o.makesSomething() {
 		return nil
 	}
-	return &operation.RefusedError{Answer: domain.ErrGateway}
+	return &operation.RefusedError{Err: domain.ErrGateway}
 }
 
-// ask repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
+// resumeAttempt repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
 // response without information, ask searches for the refund. It begins a new attempt only if there is none.
-func (o *leftRefund) ask(ctx context.Context, part *domain.Allocation) (outcome, error) {
+func (o *leftRefund) resumeAttempt(ctx context.Context, part *domain.Allocation) (outcome, error) {
 	account, err := o.account(ctx, *part)
 	if err != nil {
 		return outcome{}, err
@@ -108,7 +108,7 @@ func (o *leftRefund) ask(ctx context.Context, part *domain.Allocation) (outcome,
 		return outcome{}, err
 	}
 	if found != nil {
-		return outcome{told: *found}, nil
+		return outcome{refund: *found}, nil
 	}
 	if err := o.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return o.again(ctx, tx, part) }); err != nil {
 		return outcome{}, err

@@ -55,9 +55,9 @@ var errUncounted = errors.New("payments of the booking are still to be counted")
 func (a *Settler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Intents.Now, Find: store.SettlementsDue, Home: func(row store.LostBooking) operation.Home { return row.Home },
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.SettlementsDue, Owner: func(row store.LostBooking) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.LostBooking) error {
-			if err := a.turn(ctx, row.BookingID); err != nil {
+			if err := a.step(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
 			return nil
@@ -70,18 +70,18 @@ func (a *Settler) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn settles the payments of a booking. It stays due, for later, when that fails or bookings has not counted all of them.
-func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
+// step settles the payments of a booking. It stays due, for later, when that fails or bookings has not counted all of them.
+func (a *Settler) step(ctx context.Context, booking domain.BookingID) error {
 	db, now := a.Intents.DB, a.Intents.Now()
-	var turn store.Settling
+	var settling store.Settling
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		turn, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
+		settling, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
 		return err
 	})
-	if err != nil || turn.Tries == 0 {
+	if err != nil || settling.Tries == 0 {
 		return err
 	}
-	err = a.settle(ctx, booking, turn)
+	err = a.settle(ctx, booking, settling)
 	return errors.Join(quiet(err), db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		ended, failed := false, error(nil)
 		if err == nil {
@@ -91,7 +91,7 @@ func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
 			return failed
 		}
 		now := a.Intents.Now()
-		return store.PostponeSettlement(ctx, tx, booking, *later(now, domain.Event{Tries: turn.Tries}.Again(now)))
+		return store.PostponeSettlement(ctx, tx, booking, *later(now, domain.Event{Tries: settling.Tries}.Again(now)))
 	}))
 }
 
@@ -105,7 +105,7 @@ func quiet(err error) error {
 
 // settle records what is owed back, and which payments are settled. All refunds since the booking was recorded count, including
 // those of others.
-func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn store.Settling) error {
+func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling store.Settling) error {
 	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
 		return err
@@ -120,8 +120,8 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn sto
 	if s.AutoRefund && s.Due != nil && s.Due.Minor > 0 {
 		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			return a.owe(ctx, tx, domain.OwedRefund{
-				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Wanted: s.Due.Minor, Code: s.Due.Currency, Since: turn.NotedAt,
-			}, s.InTime(), turn.Elsewhere)
+				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Amount: s.Due.Minor, Code: s.Due.Currency, Since: settling.NotedAt,
+			}, s.InTime(), settling.Elsewhere)
 		})
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 		}
 		if refund {
 			err := a.owe(ctx, tx, domain.OwedRefund{
-				Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Wanted: p.Received, Code: p.Amount.Currency,
+				Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Amount: p.Received, Code: p.Amount.Currency,
 				Since: domain.AllRefunds,
 			}, nil, nil)
 			if err != nil {
@@ -197,9 +197,9 @@ type OwedRefunds struct {
 func (a *OwedRefunds) Run(ctx context.Context) error {
 	due := operation.Workers[store.OwedDue]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Refunds.Intents.Now, Find: store.OwedRefundsDue, Home: func(row store.OwedDue) operation.Home { return row.Home },
+		DB:      a.Worker, Now: a.Refunds.Intents.Now, Find: store.OwedRefundsDue, Owner: func(row store.OwedDue) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.OwedDue) error {
-			if err := a.turn(ctx, row); err != nil {
+			if err := a.step(ctx, row); err != nil {
 				return fmt.Errorf("%s %s: %w", row.Cause, row.Subject, err)
 			}
 			return nil
@@ -212,9 +212,9 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn processes an owed refund and creates the remaining refunds, one after the other, until nothing is left to do now. When a
+// step processes an owed refund and creates the remaining refunds, one after the other, until nothing is left to do now. When a
 // refund ends, the owed refund becomes due again, so that the next turn continues where this one stops.
-func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
+func (a *OwedRefunds) step(ctx context.Context, due store.OwedDue) error {
 	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
 	var o *domain.OwedRefund
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
@@ -306,7 +306,7 @@ func (a *OwedRefunds) next(
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := o.Refund(o.Choose(intents, failed, now), left, now)
+	r, err := o.Refund(o.SelectPayments(intents, failed, now), left, now)
 	if errors.Is(err, domain.ErrNothingToRefund) {
 		o = o.Stuck(len(failed) > 0, now)
 		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())

@@ -33,8 +33,8 @@ var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of thi
 const (
 	// EventsWaiting limits how many unprocessed events an account can have.
 	EventsWaiting = 10_000
-	// EventsKept limits how many processed events of an account are kept, after each comparison of the account with the gateway.
-	EventsKept = 100_000
+	// EventsRetained limits how many processed events of an account are kept, after each comparison of the account with the gateway.
+	EventsRetained = 100_000
 
 	// eventPatience is how long an event is tried whose intent is not known here: it may come before the answer to the creation.
 	// Later it is not of this platform, as other programs may use the operator's account too.
@@ -50,9 +50,9 @@ func (e Event) OfRefund() bool { return strings.Contains(e.Type, "refund") }
 // OfDispute reports whether the disputes of the intent are to be read too.
 func (e Event) OfDispute() bool { return strings.HasPrefix(e.Type, "charge.dispute.") }
 
-// RefundAsked is the event that this service leaves for itself when it knows what has become of a refund: its intent may have
+// RefundReadRequested is the event that this service leaves for itself when it knows what has become of a refund: its intent may have
 // changed. id is the gateway's, or that of the allocation when the gateway has refused.
-func RefundAsked(account AccountID, intent GatewayID, id string) Event {
+func RefundReadRequested(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
 

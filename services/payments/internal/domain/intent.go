@@ -107,8 +107,8 @@ const giveUpAfter = 3 * 24 * time.Hour
 // the reconciler looks back.
 const RefusedLifetime = 7 * 24 * time.Hour
 
-// Hopeless reports whether to give up a call in progress whose account refuses its keys.
-func (c Call) Hopeless(real time.Time) bool { return real.Sub(*c.Since) >= giveUpAfter }
+// ShouldGiveUp reports whether to give up a call in progress whose account refuses its keys.
+func (c Call) ShouldGiveUp(real time.Time) bool { return real.Sub(*c.Since) >= giveUpAfter }
 
 // Booking is the data that bookings returns before an intent is created.
 type Booking struct {

@@ -129,7 +129,7 @@ func TestTimesOfACall(t *testing.T) {
 	if at := now.Add(23 * time.Hour); c.Forgotten(at.Add(-1)) || !c.Forgotten(at) {
 		t.Error("the gateway may have forgotten a call after 23 hours")
 	}
-	if at := now.Add(72 * time.Hour); c.Hopeless(at.Add(-1)) || !c.Hopeless(at) {
+	if at := now.Add(72 * time.Hour); c.ShouldGiveUp(at.Add(-1)) || !c.ShouldGiveUp(at) {
 		t.Error("a call is given up after three days")
 	}
 	for age, want := range map[time.Duration]time.Duration{0: time.Second, 10 * time.Second: 5 * time.Second, time.Hour: time.Minute} {

@@ -22,9 +22,9 @@ func TestWhenAnIntentSucceeded(t *testing.T) {
 		"by a clock that is ahead": {[]domain.Movement{{Kind: domain.MovedCharge, At: now.Add(time.Second)}}, now},
 	} {
 		p := domain.Intent{Status: domain.Processing, CreatedAt: created}
-		told := domain.Snapshot{Status: domain.Succeeded, Movements: c.movements}
-		p = p.Apply(told, now)
-		if p = p.Apply(told, now.Add(time.Hour)); p.SucceededAt == nil || !p.SucceededAt.Equal(c.want) {
+		snapshot := domain.Snapshot{Status: domain.Succeeded, Movements: c.movements}
+		p = p.Apply(snapshot, now)
+		if p = p.Apply(snapshot, now.Add(time.Hour)); p.SucceededAt == nil || !p.SucceededAt.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", name, p.SucceededAt, c.want)
 		}
 	}

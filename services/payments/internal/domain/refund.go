@@ -137,9 +137,9 @@ func (r Refund) Held(id IntentID) (minor int64) {
 	return minor
 }
 
-// Told returns the refund with the state of an allocation that the gateway reports.
-func (r Refund) Told(id AllocationID, told GatewayRefund) Refund {
-	return r.with(id, func(a *Allocation) { a.GatewayID, a.Status, a.Failure = told.ID, told.Status, told.Failure })
+// Reported returns the refund with the state of an allocation that the gateway reports.
+func (r Refund) Reported(id AllocationID, got GatewayRefund) Refund {
+	return r.with(id, func(a *Allocation) { a.GatewayID, a.Status, a.Failure = got.ID, got.Status, got.Failure })
 }
 
 // Refused is the refund with an allocation that the gateway has refused to make.

@@ -40,7 +40,7 @@ func TestRefundStatus(t *testing.T) {
 			case "refused":
 				r = r.Refused(id, domain.Failure{})
 			default:
-				r = r.Told(id, domain.GatewayRefund{ID: "re_1", Status: status})
+				r = r.Reported(id, domain.GatewayRefund{ID: "re_1", Status: status})
 			}
 		}
 		if r.Status != c.want || r.Shown != (c.want != "creating" && c.want != "refused") {
@@ -90,13 +90,13 @@ func TestPartsOfARefund(t *testing.T) {
 	}
 	underWay(first, second, third)
 	holds(301, 20)
-	r = r.Told(first.ID, domain.GatewayRefund{ID: "re_1", Status: domain.RefundSucceeded})
+	r = r.Reported(first.ID, domain.GatewayRefund{ID: "re_1", Status: domain.RefundSucceeded})
 	underWay(second, third)
 	holds(301, 20)
 	r = r.Refused(third.ID, domain.Failure{Code: "no"})
 	underWay(second)
 	holds(1, 20)
-	r = r.Told(second.ID, domain.GatewayRefund{ID: "re_2", Status: domain.RefundFailed})
+	r = r.Reported(second.ID, domain.GatewayRefund{ID: "re_2", Status: domain.RefundFailed})
 	underWay()
 	holds(1, 0)
 	if found, ok := r.Allocation(second.ID); !ok || found.GatewayID != "re_2" {

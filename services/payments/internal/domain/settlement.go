@@ -56,8 +56,8 @@ type OwedRefund struct {
 	Cause     Cause
 	Subject   string // the id of the booking, or the gateway's of the payment
 	Booking   BookingID
-	Wanted    int64
-	Code      string    // the currency of what is wanted
+	Amount    int64     `db:"wanted"`
+	Code      string    // the currency of Amount
 	Since     time.Time // refunds of its payments created from then on count, no matter who requested them
 	Elsewhere int64     // what others had refunded of its payments before
 	State     OwedState
@@ -102,7 +102,7 @@ func (o OwedRefund) Intent() GatewayID {
 // Look is the owed refund after a look at its payments, and how much no refund is under way for. What is less than the gateway's unit is
 // not owed. One that is open again keeps the failure that its payments still wait for.
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
-	open := o.Wanted - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
+	open := o.Amount - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
 	again, before := now.Add(OwedPause), o.State
 	left, o.Remaining = taken(open, o.Code), max(0, open+m.UnderWay)
 	o.State, o.DueAt = OwedOpen, &again
@@ -134,8 +134,8 @@ func (o OwedRefund) NextTry() *time.Time {
 // Waits reports whether payments whose refund has failed are left alone for now.
 func (o OwedRefund) Waits(now time.Time) bool { return o.RetryAt != nil && now.Before(*o.RetryAt) }
 
-// Choose orders the payments over which the next refund goes: those whose refund has failed come last, and not at all while it waits.
-func (o OwedRefund) Choose(intents []Intent, failed map[IntentID]bool, now time.Time) []Intent {
+// SelectPayments orders the payments over which the next refund goes: those whose refund has failed come last, and not at all while it waits.
+func (o OwedRefund) SelectPayments(intents []Intent, failed map[IntentID]bool, now time.Time) []Intent {
 	var first, last []Intent
 	for _, p := range intents {
 		switch {

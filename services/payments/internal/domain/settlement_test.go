@@ -33,7 +33,7 @@ func TestLookAtAnOwedRefund(t *testing.T) {
 		"the gateway takes whole units":     {"ISK", domain.OwedMoney{Returned: 5}, 1000, 1000, domain.OwedOpen},
 		"the gateway takes no half ariary":  {"MGA", domain.OwedMoney{Returned: 2}, 1000, 1003, domain.OwedOpen},
 	} {
-		o, left := domain.OwedRefund{Wanted: 1005, Elsewhere: 50, Code: c.code, State: domain.OwedOpen}.Look(c.money, now)
+		o, left := domain.OwedRefund{Amount: 1005, Elsewhere: 50, Code: c.code, State: domain.OwedOpen}.Look(c.money, now)
 		if left != c.left || o.Remaining != c.remaining || o.State != c.state {
 			t.Errorf("%s: left %d, remaining %d, %s", name, left, o.Remaining, o.State)
 		}
@@ -49,14 +49,14 @@ func TestOwedRefundIsOpenAgain(t *testing.T) {
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 	later := now.Add(time.Second)
 	for name, c := range map[string]struct {
-		state domain.OwedState
-		retry time.Time
-		keeps bool
+		state    domain.OwedState
+		retry    time.Time
+		retained bool
 	}{
 		"done": {domain.OwedDone, now, false}, "done, and waits": {domain.OwedDone, later, true}, "open": {domain.OwedOpen, now, true},
 	} {
-		o := domain.OwedRefund{Wanted: 5, Code: "USD", State: c.state, RetryAt: &c.retry, FailedAt: &now, Failure: &domain.Failure{}}
-		if o, _ = o.Look(domain.OwedMoney{}, now); o.Failure != nil != c.keeps || o.FailedAt != nil != c.keeps || o.RetryAt != nil != c.keeps {
+		o := domain.OwedRefund{Amount: 5, Code: "USD", State: c.state, RetryAt: &c.retry, FailedAt: &now, Failure: &domain.Failure{}}
+		if o, _ = o.Look(domain.OwedMoney{}, now); o.Failure != nil != c.retained || o.FailedAt != nil != c.retained || o.RetryAt != nil != c.retained {
 			t.Errorf("%s: %v %v %v", name, o.Failure, o.FailedAt, o.RetryAt)
 		}
 	}
@@ -100,7 +100,7 @@ func TestStuckOwedRefund(t *testing.T) {
 	}
 }
 
-func TestChooseAndRefund(t *testing.T) {
+func TestSelectPaymentsAndRefund(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 	later := now.Add(time.Second)
@@ -109,10 +109,10 @@ func TestChooseAndRefund(t *testing.T) {
 	}
 	bad, good, other := paid(10, "USD"), paid(20, "USD"), paid(30, "EUR")
 	all, failed := []domain.Intent{bad, good, other}, map[domain.IntentID]bool{bad.ID: true}
-	if got := (domain.OwedRefund{Code: "USD"}).Choose(all, failed, now); len(got) != 2 || got[0].ID != good.ID || got[1].ID != bad.ID {
+	if got := (domain.OwedRefund{Code: "USD"}).SelectPayments(all, failed, now); len(got) != 2 || got[0].ID != good.ID || got[1].ID != bad.ID {
 		t.Errorf("chosen %v", got)
 	}
-	if got := (domain.OwedRefund{Code: "USD", RetryAt: &later}).Choose(all, failed, now); len(got) != 1 || got[0].ID != good.ID {
+	if got := (domain.OwedRefund{Code: "USD", RetryAt: &later}).SelectPayments(all, failed, now); len(got) != 1 || got[0].ID != good.ID {
 		t.Errorf("chosen while it waits %v", got)
 	}
 	var many []domain.Intent

@@ -32,36 +32,36 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 	if err != nil {
 		return domain.Snapshot{}, err
 	}
-	told, err := read(got)
+	snapshot, err := read(got)
 	if err != nil {
 		return domain.Snapshot{}, err
 	}
 	c := got.LatestCharge
 	if c == nil {
-		return told, nil
+		return snapshot, nil
 	}
 	// The answer has the latest refunds: only those before them may be missing.
 	if c.Refunds != nil && c.Refunds.HasMore && (len(c.Refunds.Data) == 0 || c.Refunds.Data[0].ID != row.Refunds.To) {
-		if err := s.addRefunds(ctx, a, got, row.Refunds, &told); err != nil {
+		if err := s.addRefunds(ctx, a, got, row.Refunds, &snapshot); err != nil {
 			return domain.Snapshot{}, err
 		}
 	}
 	if c.ID != row.Charges.To {
-		if err := s.addCharges(ctx, a, got, row.Charges, &told); err != nil {
+		if err := s.addCharges(ctx, a, got, row.Charges, &snapshot); err != nil {
 			return domain.Snapshot{}, err
 		}
 	}
-	if !told.More && (row.EverDisputed || c.Disputed) {
-		if err := s.addDisputes(ctx, a, got, &told); err != nil {
+	if !snapshot.More && (row.EverDisputed || c.Disputed) {
+		if err := s.addDisputes(ctx, a, got, &snapshot); err != nil {
 			return domain.Snapshot{}, err
 		}
 	}
-	return told, nil
+	return snapshot, nil
 }
 
 // addRefunds adds the movements of the next page of refunds of an intent. Later changes of these refunds arrive as their own
 // events.
-func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, told *domain.Snapshot) error {
+func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, snapshot *domain.Snapshot) error {
 	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Refund, *stripe.ListMeta, error) {
 		i := s.refunds(a).List(&stripe.RefundListParams{
 			ListParams: page, PaymentIntent: &p.ID, Expand: stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"}),
@@ -72,15 +72,15 @@ func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.Pay
 		return err
 	}
 	for _, r := range list {
-		told.Movements = append(told.Movements, refundMovements(r)...)
+		snapshot.Movements = append(snapshot.Movements, refundMovements(r)...)
 	}
-	told.Refunds, told.More = &walk, told.More || more
+	snapshot.Refunds, snapshot.More = &walk, snapshot.More || more
 	return nil
 }
 
 // addCharges adds the failed ones of the next page of charges of an intent, and what the page's charges have moved. It stops before a
 // charge that is still pending.
-func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, told *domain.Snapshot) error {
+func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, snapshot *domain.Snapshot) error {
 	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Charge, *stripe.ListMeta, error) {
 		i := charge.Client{B: s.backend, Key: string(a.SecretKey)}.List(&stripe.ChargeListParams{
 			ListParams: page, PaymentIntent: &p.ID, Expand: stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"}),
@@ -99,17 +99,17 @@ func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.Pay
 			break
 		}
 		if p.LatestCharge == nil || c.ID != p.LatestCharge.ID {
-			told.Movements = append(told.Movements, chargeMovements(c)...)
+			snapshot.Movements = append(snapshot.Movements, chargeMovements(c)...)
 		}
 		switch {
 		case c.Status != stripe.ChargeStatusFailed:
-		case c.ID == told.FailedCharge && told.Failure != nil:
-			told.Failed = append(told.Failed, domain.FailedCharge{ID: c.ID, Failure: *told.Failure})
+		case c.ID == snapshot.FailedCharge && snapshot.Failure != nil:
+			snapshot.Failed = append(snapshot.Failed, domain.FailedCharge{ID: c.ID, Failure: *snapshot.Failure})
 		default:
-			told.Failed = append(told.Failed, domain.FailedCharge{ID: c.ID, Failure: chargeFailure(c)})
+			snapshot.Failed = append(snapshot.Failed, domain.FailedCharge{ID: c.ID, Failure: chargeFailure(c)})
 		}
 	}
-	told.Charges, told.More = &walk, told.More || more
+	snapshot.Charges, snapshot.More = &walk, snapshot.More || more
 	return nil
 }
 
@@ -155,7 +155,7 @@ func nextPage[T any](
 }
 
 // addDisputes adds the disputes of an intent and what they have moved, each page by a call of its own. There are few of them.
-func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, told *domain.Snapshot) error {
+func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, snapshot *domain.Snapshot) error {
 	params := &stripe.DisputeListParams{ListParams: stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}, PaymentIntent: &p.ID}
 	for more := true; more; {
 		list, err := do(ctx, s, a, func(ctx context.Context) (list []*stripe.Dispute, err error) {
@@ -169,12 +169,12 @@ func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.Pa
 			return err
 		}
 		for _, d := range list {
-			told.Disputes = append(told.Disputes, readDispute(d))
-			told.Movements = append(told.Movements, disputeMovements(d)...)
+			snapshot.Disputes = append(snapshot.Disputes, readDispute(d))
+			snapshot.Movements = append(snapshot.Movements, disputeMovements(d)...)
 			params.StartingAfter = &d.ID
 		}
 	}
-	told.DisputesRead = true
+	snapshot.DisputesRead = true
 	return nil
 }
 

@@ -19,7 +19,7 @@ func balance(id string, amount, fee int64, currency string) string {
 // Reads return everything that has moved money: the charge, its refunds and their failures, its disputes, and an earlier charge
 // that a bank has reversed. If Stripe converts currencies, reads return both sides, each in its own unit. Each read covers one page
 // of what the last one has left: first back to the oldest refund, then on from there.
-func TestReadTellsTheMovements(t *testing.T) {
+func TestReadReturnsTheMovements(t *testing.T) {
 	t.Parallel()
 	refund := func(id, balances string) string {
 		return fmt.Sprintf(`{"id":%q,"object":"refund","amount":200000,"currency":"ugx","status":"failed",%s}`, id, balances)
@@ -41,18 +41,18 @@ func TestReadTellsTheMovements(t *testing.T) {
 		page(false, `{"id":"dp_1","object":"dispute","charge":"ch_2","amount":500000,"currency":"ugx","status":"under_review","reason":"fraudulent",
 			"created":1700000000,"evidence_details":{"due_by":1700000001},"balance_transactions":[`+balance("txn_6", -135, 1500, "usd")+`]}`),
 	)
-	row, told := domain.Intent{GatewayID: "pi_1"}, domain.Snapshot{More: true}
+	row, snapshot := domain.Intent{GatewayID: "pi_1"}, domain.Snapshot{More: true}
 	all := map[string]domain.Movement{}
 	var failed []domain.FailedCharge
-	for told.More {
+	for snapshot.More {
 		var err error
-		if told, err = s.Read(context.Background(), domain.Account{SecretKey: "sk_test_1"}, row); err != nil {
+		if snapshot, err = s.Read(context.Background(), domain.Account{SecretKey: "sk_test_1"}, row); err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range told.Movements {
+		for _, m := range snapshot.Movements {
 			all[m.ID] = m
 		}
-		row, failed = row.ApplyRead(told, 1, time.Now()), append(failed, told.Failed...)
+		row, failed = row.ApplyRead(snapshot, 1, time.Now()), append(failed, snapshot.Failed...)
 	}
 	var moved []string
 	for _, m := range all {
@@ -76,7 +76,7 @@ func TestReadTellsTheMovements(t *testing.T) {
 	if row.Charges != (domain.Walk{To: "ch_2"}) || row.Refunds != (domain.Walk{To: "re_2"}) {
 		t.Errorf("read up to %+v and %+v", row.Charges, row.Refunds)
 	}
-	if d := told.Disputes; len(d) != 1 || d[0].Amount.Minor != 5000 || d[0].Status != "under_review" || d[0].Charge != "ch_2" || d[0].DueBy == nil {
+	if d := snapshot.Disputes; len(d) != 1 || d[0].Amount.Minor != 5000 || d[0].Status != "under_review" || d[0].Charge != "ch_2" || d[0].DueBy == nil {
 		t.Errorf("%+v", d)
 	}
 	if calls := *got; len(calls) != 8 || calls[4].form.Get("starting_after") != "re_2" || calls[6].form.Get("ending_before") != "re_1" {
@@ -85,15 +85,15 @@ func TestReadTellsTheMovements(t *testing.T) {
 }
 
 // What is known already costs no further call: the charges up to the latest one were read, and nothing is disputed.
-func TestReadAsksOnlyForWhatIsNew(t *testing.T) {
+func TestReadFetchesOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	const answer = `200 {"id":"pi_1","object":"payment_intent","status":"requires_payment_method","amount":1000,"currency":"usd",
+	const response = `200 {"id":"pi_1","object":"payment_intent","status":"requires_payment_method","amount":1000,"currency":"usd",
 		"last_payment_error":{"type":"card_error","code":"card_declined","charge":"ch_1","message":"No."},
 		"latest_charge":{"id":"ch_1","object":"charge","status":"failed","currency":"usd"}}`
-	s, got := gateway(t, answer)
-	told, err := s.Read(context.Background(), domain.Account{}, domain.Intent{GatewayID: "pi_1", Charges: domain.Walk{To: "ch_1"}, FailedCharge: "ch_1"})
-	if err != nil || len(*got) != 1 || told.Charges != nil || told.More || told.DisputesRead || told.FailedCharge != "ch_1" {
-		t.Errorf("%d calls, %+v, %v", len(*got), told, err)
+	s, got := gateway(t, response)
+	snapshot, err := s.Read(context.Background(), domain.Account{}, domain.Intent{GatewayID: "pi_1", Charges: domain.Walk{To: "ch_1"}, FailedCharge: "ch_1"})
+	if err != nil || len(*got) != 1 || snapshot.Charges != nil || snapshot.More || snapshot.DisputesRead || snapshot.FailedCharge != "ch_1" {
+		t.Errorf("%d calls, %+v, %v", len(*got), snapshot, err)
 	}
 	expand := (*got)[0].form["expand[3]"]
 	if len(expand) != 1 || expand[0] != "latest_charge.refunds.data.failure_balance_transaction" {
@@ -108,13 +108,13 @@ func TestFindPages(t *testing.T) {
 	other := `200 {"object":"list","has_more":%t,"data":[{"id":"pi_%d","object":"payment_intent","status":"canceled","currency":"usd","metadata":{}}]}`
 	last := fmt.Sprintf(`200 {"object":"list","has_more":true,"data":[{"id":"pi_3","object":"payment_intent","status":"canceled","currency":"usd","metadata":{"holdfast_payment":%q}}]}`, row)
 	for name, c := range map[string]struct {
-		answers []string
-		found   bool
+		responses []string
+		found     bool
 	}{
 		"on the third page": {[]string{fmt.Sprintf(other, true, 1), fmt.Sprintf(other, true, 2), last}, true},
 		"on none":           {[]string{fmt.Sprintf(other, true, 1), fmt.Sprintf(other, false, 2)}, false},
 	} {
-		s, got := gateway(t, c.answers...)
+		s, got := gateway(t, c.responses...)
 		found, err := s.Find(context.Background(), domain.Account{SecretKey: "sk_test_1"}, row, time.Unix(1000, 0))
 		if err != nil || (found != nil) != c.found || c.found && found.ID != "pi_3" {
 			t.Errorf("%s: %+v, %v", name, found, err)
@@ -123,7 +123,7 @@ func TestFindPages(t *testing.T) {
 		for _, one := range *got {
 			after = append(after, one.form.Get("starting_after"))
 		}
-		if want := []string{"", "pi_1", "pi_2"}[:len(c.answers)]; !slices.Equal(after, want) {
+		if want := []string{"", "pi_1", "pi_2"}[:len(c.responses)]; !slices.Equal(after, want) {
 			t.Errorf("%s: pages behind %q", name, after)
 		}
 	}

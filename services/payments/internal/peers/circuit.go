@@ -78,19 +78,19 @@ func (c *circuit) enter(ctx context.Context, within time.Duration) (leave func()
 	if c.breaker.IsOpen() && c.breaker.RemainingDelay() > 0 {
 		return nil, c.busy()
 	}
-	wanted := []chan struct{}{c.places}
+	semaphores := []chan struct{}{c.places}
 	if caller.FromContext(ctx).Kind == "service" {
-		wanted = []chan struct{}{c.workers, c.places}
+		semaphores = []chan struct{}{c.workers, c.places}
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	taken := 0
 	leave = func() {
-		for _, places := range wanted[:taken] {
+		for _, places := range semaphores[:taken] {
 			<-places
 		}
 	}
-	for _, places := range wanted {
+	for _, places := range semaphores {
 		select {
 		case places <- struct{}{}:
 			taken++

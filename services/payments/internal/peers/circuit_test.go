@@ -23,18 +23,18 @@ import (
 type shared struct {
 	*peers.Stripe
 
-	mu     sync.Mutex
-	broken map[string]http.HandlerFunc // by secret key
-	asked  map[string]int
+	mu       sync.Mutex
+	broken   map[string]http.HandlerFunc // by secret key
+	received map[string]int
 }
 
 func newShared(t *testing.T, timeout time.Duration, inFlight int) *shared {
 	t.Helper()
-	s := &shared{broken: map[string]http.HandlerFunc{}, asked: map[string]int{}}
+	s := &shared{broken: map[string]http.HandlerFunc{}, received: map[string]int{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		s.mu.Lock()
-		s.asked[key]++
+		s.received[key]++
 		broken := s.broken[key]
 		s.mu.Unlock()
 		if broken != nil {
@@ -58,7 +58,7 @@ func (s *shared) breaks(a domain.Account, how http.HandlerFunc) {
 func (s *shared) requests(a domain.Account) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[string(a.SecretKey)]
+	return s.received[string(a.SecretKey)]
 }
 
 func (s *shared) create(ctx context.Context, a domain.Account) error {
@@ -71,7 +71,7 @@ func anAccount(key string) domain.Account {
 	return domain.Account{ID: ids.New[domain.AccountPrefix](), SecretKey: domain.Secret(key)}
 }
 
-func answers(status int, body string, header ...string) http.HandlerFunc {
+func respondWith(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
@@ -96,7 +96,7 @@ func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 func TestCircuitOfAnAccount(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]http.HandlerFunc{
-		"429": answers(429, `{"error":{"type":"invalid_request_error","code":"rate_limit"}}`), "500": answers(500, failed), "503": answers(503, "no JSON"),
+		"429": respondWith(429, `{"error":{"type":"invalid_request_error","code":"rate_limit"}}`), "500": respondWith(500, failed), "503": respondWith(503, "no JSON"),
 		"never": never, "closed": hangUp,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestCircuitOfAnAccount(t *testing.T) {
 func TestProbesAreFew(t *testing.T) {
 	t.Parallel()
 	s, dead := newShared(t, time.Second, 64), anAccount("sk_test_dead")
-	s.breaks(dead, answers(500, failed))
+	s.breaks(dead, respondWith(500, failed))
 	for range 5 {
 		_ = s.create(t.Context(), dead)
 	}
@@ -152,10 +152,10 @@ func TestProbesAreFew(t *testing.T) {
 func TestCircuitStaysClosed(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]http.HandlerFunc{
-		"declined": answers(402, `{"error":{"type":"card_error","code":"card_declined","message":"No."}}`),
-		"keys":     answers(401, `{"error":{"type":"invalid_request_error","message":"No."}}`),
-		"running":  answers(409, `{"error":{"type":"idempotency_error","message":"Later."}}`),
-		"kept":     answers(500, failed, "Idempotent-Replayed", "true"),
+		"declined": respondWith(402, `{"error":{"type":"card_error","code":"card_declined","message":"No."}}`),
+		"keys":     respondWith(401, `{"error":{"type":"invalid_request_error","message":"No."}}`),
+		"running":  respondWith(409, `{"error":{"type":"idempotency_error","message":"Later."}}`),
+		"kept":     respondWith(500, failed, "Idempotent-Replayed", "true"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func (s *shared) holds(a domain.Account) (release func()) {
 	s.breaks(a, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-released:
-			answers(200, `{"id":"pi_1","object":"payment_intent","status":"requires_payment_method","currency":"usd"}`)(w, r)
+			respondWith(200, `{"id":"pi_1","object":"payment_intent","status":"requires_payment_method","currency":"usd"}`)(w, r)
 		case <-r.Context().Done():
 		}
 	})

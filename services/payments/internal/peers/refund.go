@@ -66,8 +66,8 @@ func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.A
 			more = meta != nil && meta.HasMore && len(list) > 0
 			for _, r := range list {
 				if r.Metadata[refundRow] == part.ID.String() {
-					told, err := readRefund(r)
-					return &told, err
+					got, err := readRefund(r)
+					return &got, err
 				}
 				params.StartingAfter = &r.ID
 			}

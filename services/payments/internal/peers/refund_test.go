@@ -18,28 +18,28 @@ import (
 	"holdfast.dev/services/payments/internal/peers"
 )
 
-// asked is a request that the gateway has received.
-type asked struct {
+// request is a request that the gateway has received.
+type request struct {
 	method, path, key string
 	form              url.Values
 }
 
 // gateway answers each request by the next of answers, a status and a body.
-func gateway(t *testing.T, answers ...string) (*peers.Stripe, *[]asked) {
+func gateway(t *testing.T, responses ...string) (*peers.Stripe, *[]request) {
 	t.Helper()
-	got := &[]asked{}
+	got := &[]request{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
 			t.Error(err)
 		}
-		*got = append(*got, asked{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), r.Form})
+		*got = append(*got, request{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), r.Form})
 		var status int
-		if _, err := fmt.Sscanf(answers[0], "%d", &status); err != nil {
+		if _, err := fmt.Sscanf(responses[0], "%d", &status); err != nil {
 			t.Error(err)
 		}
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(answers[0][4:]))
-		answers = answers[1:]
+		_, _ = w.Write([]byte(responses[0][4:]))
+		responses = responses[1:]
 	}))
 	t.Cleanup(server.Close)
 	return peers.NewStripe(server.URL, time.Second, 1), got
@@ -56,9 +56,9 @@ func TestCreateRefund(t *testing.T) {
 	t.Parallel()
 	s, got := gateway(t, `200 {"id":"re_1","object":"refund","status":"pending","metadata":{"holdfast_refund":"rfa_1"}}`)
 	r, part := aRefund("UGX", 700)
-	told, err := s.CreateRefund(context.Background(), domain.Account{SecretKey: "sk_test_1"}, r, part)
-	if err != nil || told.ID != "re_1" || told.Status != domain.RefundPending || told.Row != "rfa_1" {
-		t.Errorf("%+v, %v", told, err)
+	refund, err := s.CreateRefund(context.Background(), domain.Account{SecretKey: "sk_test_1"}, r, part)
+	if err != nil || refund.ID != "re_1" || refund.Status != domain.RefundPending || refund.Row != "rfa_1" {
+		t.Errorf("%+v, %v", refund, err)
 	}
 	a := (*got)[0]
 	if a.method != "POST" || a.path != "/v1/refunds" || a.key != part.ID.String()+":2" || a.form.Get("amount") != "70000" ||
@@ -73,7 +73,7 @@ func TestRefundOutcomes(t *testing.T) {
 	var refused *domain.RefusedError
 	var busy *domain.BusyError
 	var broken *domain.BrokenError
-	for answer, is := range map[string]func(error) bool{
+	for response, is := range map[string]func(error) bool{
 		`400 {"error":{"type":"invalid_request_error","code":"charge_already_refunded","message":"x"}}`: func(err error) bool { return errors.As(err, &refused) && !refused.Unread },
 		`401 {"error":{"type":"invalid_request_error","message":"x"}}`:                                  func(err error) bool { return errors.As(err, &refused) && refused.Unread },
 		`429 {"error":{"type":"invalid_request_error","message":"x"}}`:                                  func(err error) bool { return errors.As(err, &busy) },
@@ -82,10 +82,10 @@ func TestRefundOutcomes(t *testing.T) {
 		`200 {"id":"re_1","status":"strange"}`:                                                          func(err error) bool { return !errors.As(err, new(*domain.RefusedError)) },
 		`200 {`:                                                                                         func(err error) bool { return !errors.As(err, new(*domain.RefusedError)) },
 	} {
-		s, _ := gateway(t, answer)
+		s, _ := gateway(t, response)
 		r, part := aRefund("USD", 700)
 		if _, err := s.CreateRefund(context.Background(), domain.Account{}, r, part); err == nil || !is(err) {
-			t.Errorf("%s: %v", answer, err)
+			t.Errorf("%s: %v", response, err)
 		}
 	}
 }
@@ -100,9 +100,9 @@ func TestReadAndFindRefund(t *testing.T) {
 		return fmt.Sprintf(`200 {"object":"list","has_more":%t,"data":[%s]}`, more, rows)
 	}
 	s, got := gateway(t, "200 "+one("re_1", "rfa_1"), page(true, one("re_9", "rfa_9")), page(false, one("re_2", part.ID.String())), page(false, one("re_9", "")))
-	told, err := s.ReadRefund(context.Background(), domain.Account{}, "re_1")
-	if err != nil || told.Status != domain.RefundFailed || told.Failure == nil || told.Failure.Code != "lost_or_stolen_card" || told.Failure.Message == "" {
-		t.Errorf("%+v, %v", told, err)
+	refund, err := s.ReadRefund(context.Background(), domain.Account{}, "re_1")
+	if err != nil || refund.Status != domain.RefundFailed || refund.Failure == nil || refund.Failure.Code != "lost_or_stolen_card" || refund.Failure.Message == "" {
+		t.Errorf("%+v, %v", refund, err)
 	}
 	found, err := s.FindRefund(context.Background(), domain.Account{}, part, time.Unix(1000, 0))
 	if err != nil || found == nil || found.ID != "re_2" || (*got)[1].form.Get("payment_intent") != "pi_1" ||

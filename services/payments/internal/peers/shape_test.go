@@ -48,7 +48,7 @@ func startMock(t *testing.T) string {
 }
 
 // Every call has the path and the parameters of Stripe's OpenAPI, and reads answers of its shape.
-func TestCallsAreStripes(t *testing.T) {
+func TestCallsMatchStripe(t *testing.T) {
 	t.Parallel()
 	s, ctx := peers.NewStripe(startMock(t), 10*time.Second, 4), caller.With(context.Background(), caller.Service("payments", ids.New[ids.TenantPrefix](), caller.Test))
 	text := func(s string) *string { return &s }

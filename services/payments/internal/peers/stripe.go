@@ -179,8 +179,8 @@ func (s *Stripe) Find(ctx context.Context, a domain.Account, row domain.IntentID
 			for list.Next() {
 				p := list.PaymentIntent()
 				if p.Metadata[intentRow] == row.String() {
-					told, err := read(p)
-					return &told, err
+					snapshot, err := read(p)
+					return &snapshot, err
 				}
 				params.StartingAfter = &p.ID
 			}

@@ -181,17 +181,17 @@ func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountI
 		return nil, err
 	}
 	var secrets []domain.Secret
-	var lost []error
+	var errs []error
 	for _, w := range rows {
 		plain, err := s.Box.Open(w.sealed, secretAAD(ctx, w.id))
 		if err != nil {
-			lost = append(lost, fmt.Errorf("webhook secret %s of %s: %w", w.id, id, err))
+			errs = append(errs, fmt.Errorf("webhook secret %s of %s: %w", w.id, id, err))
 			continue
 		}
 		secrets = append(secrets, domain.Secret(plain))
 	}
 	if len(secrets) == 0 {
-		return nil, errors.Join(lost...)
+		return nil, errors.Join(errs...)
 	}
 	return secrets, nil
 }
@@ -202,9 +202,9 @@ type webhookSecret struct {
 	sealed []byte
 }
 
-// HomeOf returns the tenant and mode of an account. ok is false when there is none.
-func HomeOf(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
-	got, err := pg.One(ctx, q, pgx.RowToStructByName[operation.Home], pgx.ErrNoRows,
+// OwnerOf returns the tenant and mode of an account. ok is false when there is none.
+func OwnerOf(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
+	got, err := pg.One(ctx, q, pgx.RowToStructByName[operation.Owner], pgx.ErrNoRows,
 		`select tenant_id, livemode from gateway_account_home($1)`, id.UUID())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ids.Tenant{}, "", false, nil

@@ -49,8 +49,8 @@ func PutDispute(ctx context.Context, tx pg.Tx, p domain.Intent, d domain.Dispute
 	return d, nil
 }
 
-// TellFailures marks failed charges of an intent as reported, and returns those that were not reported before, in order.
-func TellFailures(ctx context.Context, tx pg.Tx, intent domain.IntentID, list []domain.FailedCharge) ([]domain.FailedCharge, error) {
+// MarkFailuresReported marks failed charges of an intent as reported, and returns those that were not reported before, in order.
+func MarkFailuresReported(ctx context.Context, tx pg.Tx, intent domain.IntentID, list []domain.FailedCharge) ([]domain.FailedCharge, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}

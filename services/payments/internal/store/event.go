@@ -53,7 +53,7 @@ func eventArgs(e domain.Event, now time.Time) pg.Args {
 
 // TrimEvents deletes about 10,000 of the processed events of an account, except the newest kept ones. more reports that others may
 // be left. It deletes a range of times, which an index finds regardless of the planner's statistics about the table.
-func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept int) (more bool, err error) {
+func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, retained int) (more bool, err error) {
 	const batch = 10_000
 	tag, err := tx.Exec(ctx, `
 		with old as (select d.received_at from gateway_events d
@@ -61,7 +61,7 @@ func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept in
 			order by d.received_at desc offset @kept limit @batch)
 		delete from gateway_events e
 		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.due_at is null
-			and e.received_at between (select min(o.received_at) from old o) and (select max(o.received_at) from old o)`, pg.Args{"account": account, "kept": kept, "batch": batch})
+			and e.received_at between (select min(o.received_at) from old o) and (select max(o.received_at) from old o)`, pg.Args{"account": account, "kept": retained, "batch": batch})
 	if err != nil {
 		return false, fmt.Errorf("trim events: %w", err)
 	}
@@ -70,7 +70,7 @@ func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept in
 
 // EventDue is an intent with events that are due to be processed.
 type EventDue struct {
-	operation.Home
+	operation.Owner
 
 	AccountID domain.AccountID
 	Intent    domain.GatewayID
@@ -78,8 +78,8 @@ type EventDue struct {
 
 // EventsDue returns the intents of up to limit events of all tenants and modes but those of except that are due, the oldest first; tx
 // has the worker role.
-func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]EventDue, error) {
-	tenants, modes := operation.Homes(except)
+func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]EventDue, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[EventDue], `
 		select e.tenant_id, e.livemode, e.account_id, e.intent from gateway_events e
 		where e.due_at is not null and e.due_at <= $3`+operation.Outside("e")+` order by e.due_at limit $4`, tenants, modes, now, limit)

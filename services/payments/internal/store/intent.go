@@ -167,15 +167,15 @@ func SaveRead(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 
 // IntentDue is an intent whose call must be resumed.
 type IntentDue struct {
-	operation.Home
+	operation.Owner
 
 	ID domain.IntentID
 }
 
 // IntentsLeft returns up to limit intents of all tenants and modes but those of except, whose call a process has left, oldest first;
 // tx has the worker role.
-func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Home, limit int) ([]IntentDue, error) {
-	tenants, modes := operation.Homes(except)
+func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]IntentDue, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[IntentDue], `
 		select p.tenant_id, p.livemode, p.id from payment_intents p
 		where p.leased_until is not null and p.leased_until <= $3`+operation.Outside("p")+`

@@ -42,15 +42,15 @@ func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Ti
 
 // LostBooking is a booking whose open intents must be canceled.
 type LostBooking struct {
-	operation.Home
+	operation.Owner
 
 	BookingID domain.BookingID
 }
 
 // LostBookings returns up to limit of them of all tenants and modes but those of except that are due, the oldest first; tx has the
 // worker role.
-func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]LostBooking, error) {
-	tenants, modes := operation.Homes(except)
+func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]LostBooking, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
 		select l.tenant_id, l.livemode, l.booking_id from lost_bookings l
 		where l.due_at <= $3`+operation.Outside("l")+` order by l.due_at limit $4`, tenants, modes, now, limit)

@@ -120,7 +120,7 @@ func operation(id domain.IntentID) string {
 }
 
 // While two versions run, each finds what the other has begun with a key.
-func TestPreviousVersionBeside(t *testing.T) {
+func TestPreviousVersionConcurrently(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	ctx := pgtest.Ctx(t, caller.Test)

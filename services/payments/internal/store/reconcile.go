@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Enrol adds the accounts of all tenants that are not compared yet. tx has the worker role.
-func Enrol(ctx context.Context, tx pg.Tx, now time.Time) error {
+// RegisterAccounts adds the accounts of all tenants that are not compared yet. tx has the worker role.
+func RegisterAccounts(ctx context.Context, tx pg.Tx, now time.Time) error {
 	_, err := tx.Exec(ctx, `
 		insert into gateway_reconciliations (tenant_id, livemode, account_id, due_at, finished_at)
 		select a.tenant_id, a.livemode, a.id, $1, $1 from gateway_accounts a

@@ -265,15 +265,15 @@ func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time
 
 // RefundDue is a refund whose calls must be resumed.
 type RefundDue struct {
-	operation.Home
+	operation.Owner
 
 	ID domain.RefundID
 }
 
 // RefundsLeft returns up to limit refunds of all tenants and modes but those of except, whose calls a process has left, oldest
 // first; tx has the worker role.
-func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Home, limit int) ([]RefundDue, error) {
-	tenants, modes := operation.Homes(except)
+func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]RefundDue, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[RefundDue], `
 		select r.tenant_id, r.livemode, r.id from refunds r
 		where r.leased_until is not null and r.leased_until <= $3`+operation.Outside("r")+`

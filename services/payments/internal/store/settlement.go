@@ -73,8 +73,8 @@ func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, n
 
 // SettlementsDue returns up to limit bookings that must be settled, the oldest first, of all tenants and modes except those in
 // except. tx has the worker role.
-func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]LostBooking, error) {
-	tenants, modes := operation.Homes(except)
+func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]LostBooking, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
 		select s.tenant_id, s.livemode, s.booking_id from booking_settlements s
 		where s.due_at <= $3`+operation.Outside("s")+` order by s.due_at limit $4`, tenants, modes, now, limit)
@@ -155,7 +155,7 @@ func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []doma
 				else coalesce((@elsewhere::json ->> p.gateway_id)::bigint, 0) end), 0) from payment_intents p
 			where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)))
 		on conflict do nothing`, pg.Args{
-		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Wanted, "code": o.Code, "since": o.Since, "due": o.DueAt,
+		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Amount, "code": o.Code, "since": o.Since, "due": o.DueAt,
 		"payments": gatewayIDs(payments), "elsewhere": pg.JSONText(elsewhere),
 	})
 	if err != nil {
@@ -198,7 +198,7 @@ func gatewayIDs(list []domain.GatewayID) []string {
 
 // OwedDue is an owed refund that a worker must check.
 type OwedDue struct {
-	operation.Home
+	operation.Owner
 
 	Cause   domain.Cause
 	Subject string
@@ -206,8 +206,8 @@ type OwedDue struct {
 
 // OwedRefundsDue returns up to limit owed refunds that a worker must check, the oldest first, of all tenants and modes except those
 // in except. tx has the worker role.
-func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]OwedDue, error) {
-	tenants, modes := operation.Homes(except)
+func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]OwedDue, error) {
+	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[OwedDue], `
 		select o.tenant_id, o.livemode, o.cause, o.subject from automatic_refunds o
 		where o.due_at <= $3`+operation.Outside("o")+` order by o.due_at limit $4`, tenants, modes, now, limit)

@@ -48,7 +48,7 @@ func textOrNull(s string) nullable.Nullable[string] {
 // OwedRefund returns the internal body of an owed refund.
 func OwedRefund(o domain.OwedRefund) internalapi.OwedRefund {
 	out := internalapi.OwedRefund{
-		ID: o.ID.String(), Cause: string(o.Cause), BookingID: o.Booking.String(), Amount: o.Wanted, RemainingAmount: o.Remaining, Currency: o.Code,
+		ID: o.ID.String(), Cause: string(o.Cause), BookingID: o.Booking.String(), Amount: o.Amount, RemainingAmount: o.Remaining, Currency: o.Code,
 		Status: string(o.State), Tries: o.Tries, FailedAt: utc(o.FailedAt), NextTryAt: utc(o.NextTry()), ClosedAt: utc(o.ClosedAt), Version: o.Version,
 		CreatedAt: o.CreatedAt.UTC(),
 	}

@@ -17,14 +17,14 @@ import (
 
 // API contains the dependencies of the handlers.
 type API struct {
-	DB         *pg.DB
-	Answers    *idemstore.Store
-	Endpoints  *app.Endpoints
-	Deliveries *app.Deliveries
-	Streams    *Streams
-	Pages      *page.Codec
-	Server     *httpx.Server
-	Now        func() time.Time
+	DB          *pg.DB
+	Idempotency *idemstore.Store
+	Endpoints   *app.Endpoints
+	Deliveries  *app.Deliveries
+	Streams     *Streams
+	Pages       *page.Codec
+	Server      *httpx.Server
+	Now         func() time.Time
 }
 
 // Mount registers the handler of each operation and of the internal calls.

@@ -15,9 +15,9 @@ import (
 )
 
 // console sends an internal call of the operators' console.
-func (w *world) console(ctx context.Context, path string) answer {
+func (w *world) console(ctx context.Context, path string) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "console", "GET", "/internal/v1/"+path, "")}
+	return response{w.Send(ctx, w.engine, "console", "GET", "/internal/v1/"+path, "")}
 }
 
 // attempted gives the deliveries of an event's type a status and failed attempts, as the dispatcher does.
@@ -46,7 +46,7 @@ func TestSentDelivery(t *testing.T) {
 	delivery := w.do(ctx, "GET", "/webhook-endpoints/"+endpoint+"/deliveries", "").is(200).data()[0]
 	id, _ := delivery["id"].(string)
 	path := "endpoints/" + endpoint + "/deliveries/" + id
-	got := apitest.Decode[internalapi.SentDelivery](w.console(ctx, path).is(200).Answer)
+	got := apitest.Decode[internalapi.SentDelivery](w.console(ctx, path).is(200).Response)
 	if whole := w.do(ctx, "GET", "/events/"+event.ID.String(), "").is(200); got.Body != string(whole.Body) {
 		t.Errorf("the body is %s, the event %s", got.Body, whole.Body)
 	}
@@ -92,19 +92,19 @@ func TestSentDelivery(t *testing.T) {
 		t.Errorf("customers may ask: %d", a.Status)
 	}
 	w.Exec(`delete from events where id = $1`, event.ID)
-	if late := apitest.Decode[internalapi.SentDelivery](w.console(ctx, path).is(200).Answer); late.Body != "" || late.Sample || len(late.Requests) != 2 {
+	if late := apitest.Decode[internalapi.SentDelivery](w.console(ctx, path).is(200).Response); late.Body != "" || late.Sample || len(late.Requests) != 2 {
 		t.Errorf("without the event: %+v", late)
 	}
 	sample := w.do(ctx, "POST", "/webhook-endpoints/"+endpoint+"/test", `{"type":"lead.created"}`).is(202).str("id")
-	if got := apitest.Decode[internalapi.SentDelivery](w.console(ctx, "endpoints/"+endpoint+"/deliveries/"+sample).is(200).Answer); got.Body == "" || !got.Sample {
+	if got := apitest.Decode[internalapi.SentDelivery](w.console(ctx, "endpoints/"+endpoint+"/deliveries/"+sample).is(200).Response); got.Body == "" || !got.Sample {
 		t.Errorf("a sample: %+v", got)
 	}
 }
 
 // code is the code of an error.
-func (a answer) code() string {
+func (a response) code() string {
 	a.T.Helper()
-	return apitest.Decode[struct{ Error struct{ Code string } }](a.Answer).Error.Code
+	return apitest.Decode[struct{ Error struct{ Code string } }](a.Response).Error.Code
 }
 
 // The failing deliveries are the newest of all endpoints that have failed or fail until now, of types that the caller may read.
@@ -115,7 +115,7 @@ func TestFailingDeliveries(t *testing.T) {
 	ctx := w.as(tenant, caller.Test)
 	failing := func(ctx context.Context) (types []string) { // sorted
 		t.Helper()
-		list := apitest.Decode[internalapi.FailingDeliveries](w.console(ctx, "failing-deliveries").is(200).Answer).Data
+		list := apitest.Decode[internalapi.FailingDeliveries](w.console(ctx, "failing-deliveries").is(200).Response).Data
 		if !slices.IsSortedFunc(list, func(a, b api.Delivery) int { return strings.Compare(b.Id, a.Id) }) {
 			t.Error("the newest do not come first")
 		}

@@ -21,8 +21,8 @@ import (
 )
 
 // showDelivery is how the handlers show a delivery, which has no entity tag.
-func showDelivery(d domain.Delivery, mode api.Mode) rest.Answer {
-	return rest.Answer{ID: d.ID.String(), Body: view.Delivery(d, mode)}
+func showDelivery(d domain.Delivery, mode api.Mode) rest.Response {
+	return rest.Response{ID: d.ID.String(), Body: view.Delivery(d, mode)}
 }
 
 // listDeliveries responds with one page of an endpoint's deliveries.
@@ -36,10 +36,10 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	types := e.EventTypes
 	if filter.Type != "" {
 		types = []string{filter.Type}
-	} else if app.MayRead(ctx, []string{domain.Every}) != nil {
+	} else if app.CheckRead(ctx, []string{domain.Every}) != nil {
 		filter.Among = app.Readable(ctx) // replays and earlier subscriptions may have made deliveries of other types
 	}
-	if err := app.MayRead(ctx, types); err != nil {
+	if err := app.CheckRead(ctx, types); err != nil {
 		return err
 	}
 	// The endpoint's id is part of the list's name, so a cursor is valid for one endpoint only.
@@ -71,7 +71,7 @@ func (a *API) sentDelivery(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := app.MayRead(ctx, []string{d.EventType}); err != nil {
+	if err := app.CheckRead(ctx, []string{d.EventType}); err != nil {
 		return err
 	}
 	sent, err := store.SentEvent(ctx, a.DB.Read(ctx), d.EventID, a.Now())
@@ -134,7 +134,7 @@ func (a *API) replayEvents(c *gin.Context) error {
 	if b.Types != nil {
 		r.Types = names(*b.Types)
 	}
-	return rest.Run(c, a.Answers, rest.Outcome[int]{Status: http.StatusAccepted, Show: func(queued int, _ api.Mode) rest.Answer {
-		return rest.Answer{ID: r.Endpoint, Body: api.EventReplayResult{Queued: queued}}
+	return rest.Run(c, a.Idempotency, rest.Outcome[int]{Status: http.StatusAccepted, Show: func(queued int, _ api.Mode) rest.Response {
+		return rest.Response{ID: r.Endpoint, Body: api.EventReplayResult{Queued: queued}}
 	}}, func(ctx context.Context, tx pg.Tx) (int, error) { return a.Deliveries.Replay(ctx, tx, r) })
 }

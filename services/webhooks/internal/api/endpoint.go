@@ -27,9 +27,9 @@ import (
 func (a *API) endpoints() rest.Collection[ids.ID[domain.EndpointPrefix], domain.Endpoint] {
 	return rest.Collection[ids.ID[domain.EndpointPrefix], domain.Endpoint]{
 		Parse: ids.Parse[domain.EndpointPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound, Load: store.Endpoint,
-		Show: func(e domain.Endpoint, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: e.ID.String(), Version: e.Version, Body: view.Endpoint(e, mode)}
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound, Load: store.Endpoint,
+		Show: func(e domain.Endpoint, mode api.Mode) rest.Response {
+			return rest.Response{ID: e.ID.String(), Version: e.Version, Body: view.Endpoint(e, mode)}
 		},
 	}
 }
@@ -38,13 +38,13 @@ func (a *API) endpoints() rest.Collection[ids.ID[domain.EndpointPrefix], domain.
 func (a *API) endpointsWithSecret() rest.Collection[ids.ID[domain.EndpointPrefix], domain.EndpointWithSecret] {
 	return rest.Collection[ids.ID[domain.EndpointPrefix], domain.EndpointWithSecret]{
 		Parse: ids.Parse[domain.EndpointPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound,
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound,
 		Load: func(ctx context.Context, q pg.Q, id domain.EndpointID) (domain.EndpointWithSecret, error) {
 			e, err := store.Endpoint(ctx, q, id)
 			return domain.EndpointWithSecret{Endpoint: e}, err
 		},
-		Show: func(e domain.EndpointWithSecret, mode api.Mode) rest.Answer {
-			return rest.Answer{ID: e.ID.String(), Version: e.Version, Body: view.EndpointWithSecret(e, mode)}
+		Show: func(e domain.EndpointWithSecret, mode api.Mode) rest.Response {
+			return rest.Response{ID: e.ID.String(), Version: e.Version, Body: view.EndpointWithSecret(e, mode)}
 		},
 	}
 }

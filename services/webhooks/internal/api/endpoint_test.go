@@ -25,13 +25,13 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
 	w.do(ctx, "POST", "/webhook-endpoints", `{"url":"https://example.com/hook","event_types":["booking.created","*"]}`).is(422, "invalid_request", "event_types")
-	made := w.do(ctx, "POST", "/webhook-endpoints",
+	created := w.do(ctx, "POST", "/webhook-endpoints",
 		`{"url":"https://example.com/hook","event_types":["booking.created","customer.created"],"description":"Main","max_in_flight":3,"max_per_second":7}`).is(201)
-	id := made.str("id")
-	if secret := made.str("secret"); !strings.HasPrefix(secret, domain.SecretPrefix) || made.Header.Get("Location") != "/api/v1/webhook-endpoints/"+id {
-		t.Errorf("secret %q, location %s", secret, made.Header.Get("Location"))
+	id := created.str("id")
+	if secret := created.str("secret"); !strings.HasPrefix(secret, domain.SecretPrefix) || created.Header.Get("Location") != "/api/v1/webhook-endpoints/"+id {
+		t.Errorf("secret %q, location %s", secret, created.Header.Get("Location"))
 	}
-	if cache := made.Header.Get("X-Internal-Idem-Cache"); cache != "no" {
+	if cache := created.Header.Get("X-Internal-Idem-Cache"); cache != "no" {
 		t.Error("an answer with a secret may be cached")
 	}
 	got := w.do(ctx, "GET", "/webhook-endpoints/"+id, "").is(200)
@@ -89,22 +89,22 @@ func TestCapOfEndpoints(t *testing.T) {
 	for range domain.EndpointCap.Most - 1 {
 		last = w.do(ctx, "POST", "/webhook-endpoints", body).is(201).str("id")
 	}
-	answers := make([]answer, 4)
+	responses := make([]response, 4)
 	var field sync.WaitGroup
-	for i := range answers {
-		field.Go(func() { answers[i] = w.do(ctx, "POST", "/webhook-endpoints", body) })
+	for i := range responses {
+		field.Go(func() { responses[i] = w.do(ctx, "POST", "/webhook-endpoints", body) })
 	}
 	field.Wait()
-	made := 0
-	for _, a := range answers {
+	created := 0
+	for _, a := range responses {
 		if a.Status == 201 {
-			made++
+			created++
 			continue
 		}
 		a.is(422, "limit_reached", "url")
 	}
-	if made != 1 {
-		t.Errorf("%d endpoints were made where one was allowed", made)
+	if created != 1 {
+		t.Errorf("%d endpoints were made where one was allowed", created)
 	}
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+last, "").is(204)
 	w.do(ctx, "POST", "/webhook-endpoints", body).is(201)
@@ -192,7 +192,7 @@ func TestScopesOfTypes(t *testing.T) {
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx := w.as(tenant, caller.Test, "read:webhooks", "write:webhooks", "read:bookings")
 	id := w.endpoint(ctx, "booking.created", "booking.cancelled")
-	refused := func(a answer, scope string) {
+	refused := func(a response, scope string) {
 		t.Helper()
 		a.is(403, "insufficient_scope")
 		if !strings.Contains(string(a.Body), scope) || !strings.Contains(a.Header.Get("WWW-Authenticate"), scope) {
@@ -261,7 +261,7 @@ func TestForeignEndpoints(t *testing.T) {
 	w.do(ctx, "POST", "/webhook-endpoints/"+id+"/deliveries/whd_x/retry", "").is(404, "delivery_not_found")
 	second := w.endpoint(ctx)
 	w.do(ctx, "POST", "/webhook-endpoints/"+second+"/deliveries/"+delivery+"/retry", "").is(404, "delivery_not_found")
-	for _, from := range []answer{
+	for _, from := range []response{
 		w.do(other, "POST", "/events/replay", fmt.Sprintf(`{"endpoint_id":%q,"from":"2026-01-01T00:00:00Z"}`, id)),
 		w.do(live, "POST", "/events/replay", fmt.Sprintf(`{"endpoint_id":%q,"from":"2026-01-01T00:00:00Z"}`, id)),
 		w.do(ctx, "POST", "/events/replay", `{"endpoint_id":"x","from":"2026-01-01T00:00:00Z"}`),

@@ -38,7 +38,7 @@ func (a *API) getEvent(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := app.MayRead(ctx, []string{e.Type}); err != nil {
+	if err := app.CheckRead(ctx, []string{e.Type}); err != nil {
 		return err
 	}
 	return httpx.JSON(c, http.StatusOK, "", e.Body)
@@ -48,7 +48,7 @@ func (a *API) getEvent(c *gin.Context) error {
 func (a *API) listEvents(c *gin.Context) error {
 	q := httpx.Query(c)
 	f := store.EventFilter{Types: q.List("type"), ObjectID: q.String("object_id")}
-	if err := app.MayRead(c.Request.Context(), shownTypes(f.Types, f.ObjectID)); err != nil {
+	if err := app.CheckRead(c.Request.Context(), shownTypes(f.Types, f.ObjectID)); err != nil {
 		return err
 	}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.StoredEvent], error) {

@@ -49,8 +49,8 @@ func TestPagesOfTheLargestEvents(t *testing.T) {
 		want = append([]string{e.ID.String()}, want...)
 	}
 	w.Exec(`update events set body = convert_to(replace(convert_from(body, 'UTF8'), '<&>', repeat('x', 600000)), 'UTF8')`)
-	get := func(path string) func(query string) apitest.Answer {
-		return func(query string) apitest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
+	get := func(path string) func(query string) apitest.Response {
+		return func(query string) apitest.Response { return w.do(ctx, "GET", path+query, "").Response }
 	}
 	if got, sizes := w.Walk(get("/events?"), 100); !slices.Equal(got, want) || len(sizes) != 4 {
 		t.Errorf("%d of %d events in %d pages", len(got), len(want), len(sizes))
@@ -168,7 +168,7 @@ func TestDeliveries(t *testing.T) {
 	w.do(ctx, "GET", "/webhook-endpoints/"+other+"/deliveries?cursor="+cursor, "").is(400, "invalid_cursor")
 	failed := idsOf(w.do(ctx, "GET", path+"?status=failed", "").is(200).data())[0]
 	retried := w.do(ctx, "POST", path+"/"+failed+"/retry", "").is(200)
-	if retried.str("status") != "pending" || retried.str("next_attempt_at") == "" || len(apitest.Decode[struct{ Attempts []any }](retried.Answer).Attempts) != 1 {
+	if retried.str("status") != "pending" || retried.str("next_attempt_at") == "" || len(apitest.Decode[struct{ Attempts []any }](retried.Response).Attempts) != 1 {
 		t.Errorf("%s", retried.Body)
 	}
 	w.do(ctx, "POST", path+"/"+failed+"/retry", "").is(200)
@@ -191,13 +191,13 @@ func TestReplay(t *testing.T) {
 	w.ingest(ctx, "customer.created", 4)
 	w.ingest(ctx, "booking.created", 2)
 	id := w.endpoint(ctx, "customer.created", "lead.created")
-	replay := func(rest string) answer {
+	replay := func(rest string) response {
 		t.Helper()
 		return w.do(ctx, "POST", "/events/replay", fmt.Sprintf(`{"endpoint_id":%q,"from":"2026-01-01T00:00:00Z"%s}`, id, rest))
 	}
-	queued := func(a answer, want float64) {
+	queued := func(a response, want float64) {
 		t.Helper()
-		if got := apitest.Decode[map[string]any](a.is(202).Answer)["queued"]; got != want {
+		if got := apitest.Decode[map[string]any](a.is(202).Response)["queued"]; got != want {
 			t.Errorf("queued %v, want %v", got, want)
 		}
 	}

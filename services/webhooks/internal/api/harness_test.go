@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	w.streams = &api.Streams{Notifier: w.notifier, MaxDuration: time.Hour, PollInterval: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
 		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: w.notifier, BatchBytes: 8 << 20, Now: time.Now,
-		Contract: w.Server(nil).Contract, Answers: &idemstore.Store{DB: w.DB.App, Now: time.Now},
+		Contract: w.Server(nil).Contract, Idempotency: &idemstore.Store{DB: w.DB.App, Now: time.Now},
 	}
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -81,16 +81,16 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	answers := &idemstore.Store{DB: db, Box: box, Now: time.Now}
+	idempotency := &idemstore.Store{DB: db, Box: box, Now: time.Now}
 	handlers := &api.API{
-		DB:         db,
-		Answers:    answers,
-		Endpoints:  &app.Endpoints{DB: db, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
-		Deliveries: &app.Deliveries{Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
-		Streams:    w.streams,
-		Pages:      w.Pages(),
-		Server:     w.Server(answers, "customers", "console"),
-		Now:        time.Now,
+		DB:          db,
+		Idempotency: idempotency,
+		Endpoints:   &app.Endpoints{DB: db, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
+		Deliveries:  &app.Deliveries{Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
+		Streams:     w.streams,
+		Pages:       w.Pages(),
+		Server:      w.Server(idempotency, "customers", "console"),
+		Now:         time.Now,
 	}
 	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
@@ -110,34 +110,34 @@ func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) contex
 
 func (w *world) ctx() context.Context { return w.as(ids.New[ids.TenantPrefix](), caller.Test) }
 
-// answer is the answer to a request.
-type answer struct{ apitest.Answer }
+// response is the answer to a request.
+type response struct{ apitest.Response }
 
 type header = apitest.Header
 
 // do sends a request as the gateway would and checks the answer against the contract.
-func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
+func (w *world) do(ctx context.Context, method, path, body string, headers ...header) response {
 	w.T.Helper()
-	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
+	return response{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
 }
 
-func (a answer) is(status int, codeAndField ...string) answer {
+func (a response) is(status int, codeAndField ...string) response {
 	a.T.Helper()
 	a.Is(status, codeAndField...)
 	return a
 }
 
 // str reads a field of the body, "" when it is null or absent.
-func (a answer) str(name string) string {
+func (a response) str(name string) string {
 	a.T.Helper()
-	v, _ := apitest.Decode[map[string]any](a.Answer)[name].(string)
+	v, _ := apitest.Decode[map[string]any](a.Response)[name].(string)
 	return v
 }
 
 // data returns the items of a list.
-func (a answer) data() []map[string]any {
+func (a response) data() []map[string]any {
 	a.T.Helper()
-	return apitest.Decode[struct{ Data []map[string]any }](a.Answer).Data
+	return apitest.Decode[struct{ Data []map[string]any }](a.Response).Data
 }
 
 // endpoint registers an endpoint and returns its id.

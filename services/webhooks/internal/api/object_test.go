@@ -21,10 +21,10 @@ type eventPage struct {
 	Next string
 }
 
-func (w *world) aboutObjects(ctx context.Context, objects []string, cursor string) answer {
+func (w *world) aboutObjects(ctx context.Context, objects []string, cursor string) response {
 	w.T.Helper()
 	path := "/internal/v1/events?object_ids=" + strings.Join(objects, ",") + "&cursor=" + url.QueryEscape(cursor)
-	return answer{w.Send(ctx, w.engine, "customers", "GET", path, "")}
+	return response{w.Send(ctx, w.engine, "customers", "GET", path, "")}
 }
 
 // about reads all pages of the events about objects.
@@ -32,7 +32,7 @@ func (w *world) about(ctx context.Context, objects ...string) (all []string, pag
 	w.T.Helper()
 	for cursor := ""; ; {
 		a := w.aboutObjects(ctx, objects, cursor).is(200)
-		got := apitest.Decode[eventPage](a.Answer)
+		got := apitest.Decode[eventPage](a.Response)
 		if len(a.Body) > 2<<20+1000 && len(got.Data) > 1 || len(got.Data) > 250 {
 			w.T.Errorf("a page of %d events in %d bytes", len(got.Data), len(a.Body))
 		}
@@ -92,7 +92,7 @@ func TestEventsOfObjects(t *testing.T) {
 			got := apitest.Decode[struct {
 				Data []json.RawMessage
 				Next *string `json:"next_cursor"`
-			}](w.do(ctx, "GET", "/events?limit=100&object_id="+objects[object]+next, "").is(200).Answer)
+			}](w.do(ctx, "GET", "/events?limit=100&object_id="+objects[object]+next, "").is(200).Response)
 			for _, body := range got.Data {
 				list = append(list, string(body))
 			}
@@ -125,5 +125,5 @@ func TestWrongQueriesForEventsOfObjects(t *testing.T) {
 	for _, cursor := range []string{"x", object, object + ".x", "cu_1." + ids.New[ids.EventPrefix]().String()} {
 		w.aboutObjects(ctx, []string{object}, cursor).is(422, "invalid_request", "cursor")
 	}
-	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/events?object_ids="+object, "")}.is(401, "invalid_credential")
+	response{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/events?object_ids="+object, "")}.is(401, "invalid_credential")
 }

@@ -39,7 +39,7 @@ const (
 func (a *API) streamEvents(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	types := q.List("type")
-	if err := app.MayRead(ctx, shownTypes(types, "")); err != nil {
+	if err := app.CheckRead(ctx, shownTypes(types, "")); err != nil {
 		return err
 	}
 	if len(types) == 0 {

@@ -112,18 +112,18 @@ const firstReads = 2
 func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	asked := w.counted()
+	counter := w.counted()
 	tenant := ids.New[ids.TenantPrefix]()
 	mine, live, other := w.as(tenant, caller.Test), w.as(tenant, caller.Live), w.ctx()
 	for _, ctx := range []context.Context{mine, live, other} {
 		w.openStream(ctx)
-		until(t, "a stream did not start", func() bool { return asked.count(ctx) == firstReads })
+		until(t, "a stream did not start", func() bool { return counter.count(ctx) == firstReads })
 	}
 	for range 20 {
 		w.ingest(mine, "customer.created", 3)
 	}
-	until(t, "the stream of the tenant was not woken", func() bool { return asked.count(mine) > firstReads })
-	if n, m := asked.count(other), asked.count(live); n != firstReads || m != firstReads {
+	until(t, "the stream of the tenant was not woken", func() bool { return counter.count(mine) > firstReads })
+	if n, m := counter.count(other), counter.count(live); n != firstReads || m != firstReads {
 		t.Errorf("another tenant's stream read %d times, the other mode's %d", n-firstReads, m-firstReads)
 	}
 }
@@ -133,15 +133,15 @@ func TestStreamsReadOncePerInterval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.notifier.MinInterval = time.Hour
-	asked := w.counted()
+	counter := w.counted()
 	ctx := w.ctx()
 	w.openStream(ctx)
-	until(t, "the stream did not start", func() bool { return asked.count(ctx) == firstReads })
+	until(t, "the stream did not start", func() bool { return counter.count(ctx) == firstReads })
 	for range 50 {
 		w.ingest(ctx, "customer.created", 1)
 	}
-	until(t, "the stream was not woken", func() bool { return asked.count(ctx) > firstReads })
-	if n := asked.count(ctx); n != firstReads+1 {
+	until(t, "the stream was not woken", func() bool { return counter.count(ctx) > firstReads })
+	if n := counter.count(ctx); n != firstReads+1 {
 		t.Errorf("50 events within one interval made the stream read %d times", n-firstReads)
 	}
 }
@@ -183,7 +183,7 @@ func TestStreamOfTheLargestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := w.counted()
+	counter := w.counted()
 	reading, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
 	res := w.open(reading, w.server(ctx), "Last-Event-ID", order[0].String())
@@ -204,7 +204,7 @@ func TestStreamOfTheLargestEvents(t *testing.T) {
 			t.Errorf("message %d is %s of %s, want %s", i, message["id"], body.ID, want)
 		}
 	}
-	if reads := asked.count(ctx) - 1; reads != n { // one looks up where to begin
+	if reads := counter.count(ctx) - 1; reads != n { // one looks up where to begin
 		t.Errorf("%d reads of %d events", reads, n)
 	}
 }

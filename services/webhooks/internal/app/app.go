@@ -25,18 +25,18 @@ func AllTypes() []string {
 
 // Readable returns the types whose resources the caller may read.
 func Readable(ctx context.Context) []string {
-	return slices.DeleteFunc(AllTypes(), func(t string) bool { return MayRead(ctx, []string{t}) != nil })
+	return slices.DeleteFunc(AllTypes(), func(t string) bool { return CheckRead(ctx, []string{t}) != nil })
 }
 
-// MayRead returns the 403 for the first type, in the order of the catalogue, whose resource the caller may not read.
+// CheckRead returns the 403 for the first type, in the order of the catalogue, whose resource the caller may not read.
 // domain.Every stands for all types.
-func MayRead(ctx context.Context, types []string) error {
-	asked := map[string]bool{}
+func CheckRead(ctx context.Context, types []string) error {
+	requested := map[string]bool{}
 	for _, t := range types {
-		asked[t] = true
+		requested[t] = true
 	}
 	for _, t := range proto.EventTypes {
-		if (asked[t.Name] || asked[domain.Every]) && !caller.FromContext(ctx).Has(t.Scope) {
+		if (requested[t.Name] || requested[domain.Every]) && !caller.FromContext(ctx).Has(t.Scope) {
 			return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+t.Scope+", which "+t.Name+" needs.").
 				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+t.Scope+`"`)
 		}

@@ -31,30 +31,30 @@ func (w *world) large(ctx context.Context) domain.Event {
 
 // blockingSender answers when it is released, and counts what is in flight.
 type blockingSender struct {
-	mu      sync.Mutex
-	bytes   map[string]int // by URL
-	started map[string]int
-	answer  chan struct{}
-	once    sync.Once
+	mu       sync.Mutex
+	bytes    map[string]int // by URL
+	started  map[string]int
+	released chan struct{}
+	once     sync.Once
 }
 
 // release makes all attempts complete. A test defers it, because the dispatcher waits for them when it stops.
-func (h *blockingSender) release() { h.once.Do(func() { close(h.answer) }) }
+func (h *blockingSender) release() { h.once.Do(func() { close(h.released) }) }
 
 func newBlockingSender() *blockingSender {
-	return &blockingSender{bytes: map[string]int{}, started: map[string]int{}, answer: make(chan struct{})}
+	return &blockingSender{bytes: map[string]int{}, started: map[string]int{}, released: make(chan struct{})}
 }
 
-func (h *blockingSender) Send(_ context.Context, d domain.Outgoing) domain.Answer {
+func (h *blockingSender) Send(_ context.Context, d domain.Outgoing) domain.Response {
 	h.mu.Lock()
 	h.bytes[d.URL] += len(d.Body)
 	h.started[d.URL]++
 	h.mu.Unlock()
-	<-h.answer
+	<-h.released
 	h.mu.Lock()
 	h.bytes[d.URL] -= len(d.Body)
 	h.mu.Unlock()
-	return domain.Answer{Status: 200}
+	return domain.Response{Status: 200}
 }
 
 func (h *blockingSender) total() (sum int) {
@@ -255,7 +255,7 @@ type router struct {
 	receivers *receivers
 }
 
-func (r *router) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
+func (r *router) Send(ctx context.Context, d domain.Outgoing) domain.Response {
 	if strings.HasPrefix(d.URL, "http://slow.test/") {
 		return r.slow.Send(ctx, d)
 	}
@@ -302,7 +302,7 @@ func TestSpeedIsStored(t *testing.T) {
 	if got := slow(); got != "false" {
 		t.Errorf("after fast answers it is slow: %s", got)
 	}
-	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 200, Took: 2 * time.Second} })
+	w.receivers.at(hook, func(domain.Outgoing) domain.Response { return domain.Response{Status: 200, Took: 2 * time.Second} })
 	w.ingest(w.ctx, 1)
 	w.drain()
 	if got := slow(); got != "true" {

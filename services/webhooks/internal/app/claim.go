@@ -61,9 +61,9 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQue
 	}
 	selected, tooLarge := domain.SelectByBytes(queues, candidates, free.bytes, d.BatchBytes)
 	maps.Copy(refused, tooLarge)
-	chosen, started := make([]store.Due, len(selected)), make([]int, len(queues))
+	claimed, started := make([]store.Due, len(selected)), make([]int, len(queues))
 	for i, at := range selected {
-		chosen[i] = due[at]
+		claimed[i] = due[at]
 		started[due[at].Queue]++
 	}
 	var schedules []store.Schedule
@@ -74,7 +74,7 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQue
 		schedules = append(schedules, schedule(q, allowances[i], now, started[i], refused[q.Key]))
 	}
 	store.Reschedule(tx, schedules)
-	return store.ClaimDue(ctx, tx, chosen, now.Add(claimTime))
+	return store.ClaimDue(ctx, tx, claimed, now.Add(claimTime))
 }
 
 // enabled returns the queues of enabled endpoints, with the breaker and the speed that this process applies, and fails

@@ -85,7 +85,7 @@ func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.Endpoi
 	if err != nil {
 		return domain.Delivery{}, err
 	}
-	if err := MayRead(ctx, []string{d.EventType}); err != nil {
+	if err := CheckRead(ctx, []string{d.EventType}); err != nil {
 		return domain.Delivery{}, err
 	}
 	if e.Status != domain.Enabled || d.Status == domain.Delivering {
@@ -107,7 +107,7 @@ type Replay struct {
 
 // Replay creates a delivery for each event of r and returns their number.
 func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error) {
-	if err := MayRead(ctx, r.Types); err != nil {
+	if err := CheckRead(ctx, r.Types); err != nil {
 		return 0, err
 	}
 	if !r.From.Before(r.To) {
@@ -121,7 +121,7 @@ func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error
 	if len(types) == 0 {
 		types = subscription(e)
 	}
-	if err := MayRead(ctx, types); err != nil {
+	if err := CheckRead(ctx, types); err != nil {
 		return 0, err
 	}
 	pending, err := store.PendingDeliveries(ctx, tx, e.ID, domain.MaxPending)

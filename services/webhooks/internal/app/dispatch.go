@@ -36,7 +36,7 @@ import (
 // Sender posts to receivers.
 type Sender interface {
 	// Send makes one attempt within the time of ctx. A failure is an answer, too.
-	Send(ctx context.Context, d domain.Outgoing) domain.Answer
+	Send(ctx context.Context, d domain.Outgoing) domain.Response
 }
 
 // Dispatcher delivers events. Each of several processes may run one. A claim expires after claimTime, so the attempts of

@@ -81,8 +81,8 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("%s got %d, want %d", url, got, want)
 		}
 	}
-	if made := w.texts(`select id::text from deliveries`); len(made) != 2 {
-		t.Errorf("%d deliveries were made", len(made))
+	if created := w.texts(`select id::text from deliveries`); len(created) != 2 {
+		t.Errorf("%d deliveries were made", len(created))
 	}
 }
 
@@ -134,13 +134,13 @@ func TestScheduleOfAttempts(t *testing.T) {
 	if got.Status != domain.Disabled || *got.DisabledReason != domain.Failures || got.ConsecutiveFailures != 20 {
 		t.Errorf("endpoint: %+v", got)
 	}
-	if told := w.told(); told != "webhook_endpoint.failing 10 enabled, webhook_endpoint.disabled 20 disabled" {
-		t.Errorf("told: %s", told)
+	if events := w.operatorEvents(); events != "webhook_endpoint.failing 10 enabled, webhook_endpoint.disabled 20 disabled" {
+		t.Errorf("told: %s", events)
 	}
 }
 
-// told returns the events for the operator, in order.
-func (w *world) told() string {
+// events returns the events for the operator, in order.
+func (w *world) operatorEvents() string {
 	w.t.Helper()
 	var out []string
 	for _, raw := range w.texts(`select encode(message, 'hex') from outbox order by seq`) {
@@ -170,7 +170,9 @@ func TestSevenDays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
-	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 429, RetryAfter: 100 * time.Hour} })
+	w.receivers.at(hook, func(domain.Outgoing) domain.Response {
+		return domain.Response{Status: 429, RetryAfter: 100 * time.Hour}
+	})
 	w.ingest(w.ctx, 1)
 	for range 14 { // Retry-After is honored up to 12 h
 		if n := w.drain(); n != 1 {
@@ -237,8 +239,8 @@ func TestGone(t *testing.T) {
 	if n := w.drain(); n != 35 {
 		t.Errorf("%d attempts of the replay", n)
 	}
-	if told := w.told(); told != "webhook_endpoint.disabled 1 disabled" {
-		t.Errorf("told: %s", told)
+	if events := w.operatorEvents(); events != "webhook_endpoint.disabled 1 disabled" {
+		t.Errorf("told: %s", events)
 	}
 }
 
@@ -259,8 +261,8 @@ func TestDisabling(t *testing.T) {
 	if n := w.drain(); n != 0 {
 		t.Errorf("%d were sent", n)
 	}
-	if told := w.told(); told != "" {
-		t.Errorf("the operator was told of a change that the operator made: %s", told)
+	if events := w.operatorEvents(); events != "" {
+		t.Errorf("the operator was told of a change that the operator made: %s", events)
 	}
 	w.ingest(w.ctx, 1500)
 	w.setStatus(e.ID, domain.Disabled)
@@ -281,7 +283,7 @@ func TestBreaker(t *testing.T) {
 			w.dispatcher.Breaker = on
 			e := w.endpoint(w.ctx, hook)
 			w.markFast()
-			w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Err: "connection refused"} })
+			w.receivers.at(hook, func(domain.Outgoing) domain.Response { return domain.Response{Err: "connection refused"} })
 			w.ingest(w.ctx, 20)
 			w.drain()
 			got := w.get(w.ctx, e.ID)

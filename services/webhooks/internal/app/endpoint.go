@@ -39,7 +39,7 @@ const failBatch = 1000
 func (a *Endpoints) check(ctx context.Context, in domain.EndpointPatch) error {
 	var types []string
 	in.EventTypes.Set(&types)
-	if err := MayRead(ctx, types); err != nil {
+	if err := CheckRead(ctx, types); err != nil {
 		return err
 	}
 	var refused error
@@ -175,7 +175,7 @@ func lock(ctx context.Context, tx pg.Tx, id domain.EndpointID, discloses func(do
 	if err != nil {
 		return domain.Endpoint{}, err
 	}
-	return e, MayRead(ctx, discloses(e))
+	return e, CheckRead(ctx, discloses(e))
 }
 
 // lockMatching locks an endpoint as lock does, if it has the version that the request names.

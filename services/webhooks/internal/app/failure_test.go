@@ -27,7 +27,7 @@ import (
 
 // A process is killed between the receiver's answer and its commit. The delivery is attempted again when the claim expires, and
 // not before, with the same attempt number. A result that is written after that changes nothing.
-func TestKilledBetweenAnswerAndCommit(t *testing.T) {
+func TestKilledBetweenResponseAndCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
@@ -107,7 +107,7 @@ func TestConcurrentProcesses(t *testing.T) {
 	for i := range 3 {
 		url := fmt.Sprintf("http://receiver.test/%d", i)
 		w.endpoint(w.ctx, url, limits(flight, rate))
-		w.receivers.at(url, func(domain.Outgoing) domain.Answer {
+		w.receivers.at(url, func(domain.Outgoing) domain.Response {
 			mu.Lock()
 			now[url]++
 			most[url] = max(most[url], now[url])
@@ -117,7 +117,7 @@ func TestConcurrentProcesses(t *testing.T) {
 			mu.Lock()
 			now[url]--
 			mu.Unlock()
-			return domain.Answer{Status: 200}
+			return domain.Response{Status: 200}
 		})
 	}
 	w.ingest(w.ctx, events)
@@ -230,9 +230,9 @@ func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 	defer withLockTimeout.Close()
 	w.dispatcher.Worker = withLockTimeout
 	locked := make(chan struct{})
-	w.receivers.at(hook, func(domain.Outgoing) domain.Answer {
+	w.receivers.at(hook, func(domain.Outgoing) domain.Response {
 		<-locked // until the log is locked
-		return domain.Answer{Status: 200}
+		return domain.Response{Status: 200}
 	})
 	w.ingest(w.ctx, 5)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -268,14 +268,14 @@ func TestErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
-	w.receivers.at(hook, func(d domain.Outgoing) domain.Answer { return domain.Answer{Status: 500, Body: d.Body} }) // an echo
+	w.receivers.at(hook, func(d domain.Outgoing) domain.Response { return domain.Response{Status: 500, Body: d.Body} }) // an echo
 	list := w.ingest(w.ctx, 2)
 	w.drain()
 	customer, err := ids.Parse[ids.CustomerPrefix](list[0].ObjectID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := func() idem.Reply {
+	again := func() idem.Response {
 		t.Helper()
 		for _, d := range w.log(w.ctx, e.ID, store.DeliveryFilter{}) {
 			if d.EventID == list[0].ID {
@@ -283,7 +283,7 @@ func TestErasure(t *testing.T) {
 			}
 		}
 		t.Fatal("no delivery")
-		return idem.Reply{}
+		return idem.Response{}
 	}
 	if retried := string(again().Body); !strings.Contains(retried, "Ada") {
 		t.Fatalf("no answer to erase: %s", retried)
@@ -327,19 +327,19 @@ func TestErasure(t *testing.T) {
 }
 
 // retryOnce retries a delivery once, with an idempotency key, and returns the stored answer.
-func (w *world) retryOnce(endpoint domain.EndpointID, id domain.DeliveryID) idem.Reply {
+func (w *world) retryOnce(endpoint domain.EndpointID, id domain.DeliveryID) idem.Response {
 	w.t.Helper()
 	ctx := idem.WithRequest(w.ctx, idem.Request{Key: "retry"})
-	reply, err := idemstore.Run(ctx, w.answers, func(ctx context.Context, tx pg.Tx) (domain.Delivery, error) {
+	res, err := idemstore.Run(ctx, w.idempotency, func(ctx context.Context, tx pg.Tx) (domain.Delivery, error) {
 		return w.deliveries.Retry(ctx, tx, endpoint, id)
-	}, func(_ context.Context, d domain.Delivery) (idem.Reply, error) {
+	}, func(_ context.Context, d domain.Delivery) (idem.Response, error) {
 		body, err := contract.Encode(view.Delivery(d, api.Test))
-		return idem.Reply{Status: 200, Resource: d.ID.String(), Body: body}, err
+		return idem.Response{Status: 200, Resource: d.ID.String(), Body: body}, err
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return reply
+	return res
 }
 
 // An erasure reads at most a batch of bytes at a time, and erases all of a customer's events.
@@ -385,7 +385,7 @@ func TestErasureWhileInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
-	w.receivers.at(hook, func(d domain.Outgoing) domain.Answer { return domain.Answer{Status: 500, Body: d.Body} }) // an echo
+	w.receivers.at(hook, func(d domain.Outgoing) domain.Response { return domain.Response{Status: 500, Body: d.Body} }) // an echo
 	list := w.ingest(w.ctx, 2)
 	complete, n, err := w.dispatcher.Begin(t.Context())
 	if err != nil || n != 2 {

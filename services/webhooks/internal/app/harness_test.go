@@ -54,24 +54,24 @@ func (c *clock) Move(d time.Duration) {
 type receivers struct {
 	mu       sync.Mutex
 	requests []domain.Outgoing
-	answer   map[string]func(domain.Outgoing) domain.Answer
+	respond  map[string]func(domain.Outgoing) domain.Response
 }
 
-func (r *receivers) Send(_ context.Context, d domain.Outgoing) domain.Answer {
+func (r *receivers) Send(_ context.Context, d domain.Outgoing) domain.Response {
 	r.mu.Lock()
 	r.requests = append(r.requests, d)
-	answer := r.answer[d.URL]
+	respond := r.respond[d.URL]
 	r.mu.Unlock()
-	if answer == nil {
-		return domain.Answer{Status: 200, Body: []byte("ok")}
+	if respond == nil {
+		return domain.Response{Status: 200, Body: []byte("ok")}
 	}
-	return answer(d)
+	return respond(d)
 }
 
-func (r *receivers) at(url string, answer func(domain.Outgoing) domain.Answer) {
+func (r *receivers) at(url string, respond func(domain.Outgoing) domain.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer[url] = answer
+	r.respond[url] = respond
 }
 
 // got returns the requests to a URL, or all requests when url is empty.
@@ -81,8 +81,8 @@ func (r *receivers) got(url string) []domain.Outgoing {
 	return slices.DeleteFunc(slices.Clone(r.requests), func(d domain.Outgoing) bool { return url != "" && d.URL != url })
 }
 
-func status(code int) func(domain.Outgoing) domain.Answer {
-	return func(domain.Outgoing) domain.Answer { return domain.Answer{Status: code} }
+func status(code int) func(domain.Outgoing) domain.Response {
+	return func(domain.Outgoing) domain.Response { return domain.Response{Status: code} }
 }
 
 // anyURL is a Guard that allows every URL.
@@ -93,16 +93,16 @@ func (anyURL) CheckURL(context.Context, string, bool) error { return nil }
 // world is the service's use cases on a database of its own, with a clock that the test moves.
 type world struct {
 	*clock
-	t          *testing.T
-	db         *pgtest.DB
-	ctx        context.Context // The context carries the caller.
-	receivers  *receivers
-	dispatcher *app.Dispatcher
-	answers    *idemstore.Store
-	endpoints  *app.Endpoints
-	deliveries *app.Deliveries
-	intake     *app.Intake
-	wakes      atomic.Int64 // how often the dispatcher was woken
+	t           *testing.T
+	db          *pgtest.DB
+	ctx         context.Context // The context carries the caller.
+	receivers   *receivers
+	dispatcher  *app.Dispatcher
+	idempotency *idemstore.Store
+	endpoints   *app.Endpoints
+	deliveries  *app.Deliveries
+	intake      *app.Intake
+	wakes       atomic.Int64 // how often the dispatcher was woken
 }
 
 func newWorld(t *testing.T) *world {
@@ -111,7 +111,7 @@ func newWorld(t *testing.T) *world {
 	pgtest.Scoped(t, db)
 	w := &world{
 		t: t, db: db, clock: &clock{at: time.Now().Truncate(time.Microsecond)},
-		receivers: &receivers{answer: map[string]func(domain.Outgoing) domain.Answer{}},
+		receivers: &receivers{respond: map[string]func(domain.Outgoing) domain.Response{}},
 	}
 	w.ctx = w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
@@ -119,7 +119,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.dispatcher = w.newDispatcher(box)
-	w.answers = &idemstore.Store{DB: db.App, Box: box, Now: w.Now}
+	w.idempotency = &idemstore.Store{DB: db.App, Box: box, Now: w.Now}
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
 	w.endpoints = &app.Endpoints{DB: db.App, Box: box, Guard: anyURL{}, Queue: queue, Now: w.Now}
 	w.deliveries = &app.Deliveries{Queue: queue, Now: w.Now}
@@ -128,7 +128,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.intake = &app.Intake{
-		DB: db.App, Worker: db.Worker, Queue: queue, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: w.Now, Contract: spec, Answers: w.answers,
+		DB: db.App, Worker: db.Worker, Queue: queue, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: w.Now, Contract: spec, Idempotency: w.idempotency,
 	}
 	return w
 }

@@ -17,22 +17,22 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get; *idemstore.Store has them.
-type StoredAnswers interface {
+// StoredResponses are the answers that repeated requests get; *idemstore.Store has them.
+type StoredResponses interface {
 	// Erase replaces the answers about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
 // Intake writes the events that come from Kafka, and erases persons.
 type Intake struct {
-	DB         *pg.DB // app role
-	Worker     *pg.DB // worker role, because a batch has events of many tenants
-	Queue      *store.Queue
-	Notifier   *Notifier
-	BatchBytes int // the most bytes of bodies in one transaction of an erasure
-	Now        func() time.Time
-	Contract   *contract.Contract // says which fields are personal data
-	Answers    StoredAnswers      // about deliveries
+	DB          *pg.DB // app role
+	Worker      *pg.DB // worker role, because a batch has events of many tenants
+	Queue       *store.Queue
+	Notifier    *Notifier
+	BatchBytes  int // the most bytes of bodies in one transaction of an erasure
+	Now         func() time.Time
+	Contract    *contract.Contract // says which fields are personal data
+	Idempotency StoredResponses    // about deliveries
 }
 
 // ErrFuture reports that an event's time is so far in the future that no partition exists for it.
@@ -140,7 +140,7 @@ func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 				erased[i] = store.ErasedBody{ID: e.ID, Body: body}
 			}
 			after = list[n-1].ID
-			if err := a.eraseAnswers(ctx, tx, list); err != nil {
+			if err := a.eraseResponses(ctx, tx, list); err != nil {
 				return err
 			}
 			return store.Erase(ctx, tx, erased)
@@ -151,8 +151,8 @@ func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 	}
 }
 
-// eraseAnswers removes what receivers have answered from the stored answers about deliveries of the events.
-func (a *Intake) eraseAnswers(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
+// eraseResponses removes what receivers have answered from the stored answers about deliveries of the events.
+func (a *Intake) eraseResponses(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
 	deliveries, err := store.AttemptedDeliveries(ctx, tx, list)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (a *Intake) eraseAnswers(ctx context.Context, tx pg.Tx, list []domain.Store
 	for i, id := range deliveries {
 		resources[i] = id.String()
 	}
-	return a.Answers.Erase(ctx, tx, resources, a.Contract.Erase)
+	return a.Idempotency.Erase(ctx, tx, resources, a.Contract.Erase)
 }
 
 // partitionsAhead is how far in the future partitions are created.
@@ -174,7 +174,7 @@ const sweepBatch = 10_000
 func (a *Intake) Maintain(ctx context.Context) error {
 	now := a.Now()
 	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		return store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(partitionsAhead))
+		return store.EnsurePartitions(ctx, tx, now.Add(-domain.Retention), now.Add(partitionsAhead))
 	})
 	if err == nil {
 		err = pg.SweepExpired(ctx, a.Worker, "erasures")

@@ -54,7 +54,7 @@ func (m *Metrics) first(c store.Claim, now time.Time) {
 }
 
 // count counts an attempt by its result.
-func (m *Metrics) count(a domain.Answer) {
+func (m *Metrics) count(a domain.Response) {
 	result := "refused"
 	switch {
 	case a.OK():

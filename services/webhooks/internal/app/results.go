@@ -16,12 +16,12 @@ import (
 // result is a claim with the result of its attempt.
 type result struct {
 	claim    store.Claim
-	answer   *domain.Answer // nil when nothing was sent: the event is gone, or the body could not be signed
-	unsigned bool           // the body could not be signed, which is not the receiver's fault: it is tried again
+	response *domain.Response // nil when nothing was sent: the event is gone, or the body could not be signed
+	unsigned bool             // the body could not be signed, which is not the receiver's fault: it is tried again
 }
 
 // failed reports whether no attempt was made, or the attempt was not a success.
-func (r result) failed() bool { return r.answer == nil || !r.answer.OK() }
+func (r result) failed() bool { return r.response == nil || !r.response.OK() }
 
 // unsignedPause is the time until the next attempt of a delivery that could not be signed.
 const unsignedPause = time.Minute
@@ -47,7 +47,7 @@ func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c stor
 	})
 	a.At = now
 	d.Metrics.count(a)
-	return result{claim: c, answer: &a}
+	return result{claim: c, response: &a}
 }
 
 // The sizes and times of writing results.
@@ -124,7 +124,7 @@ func (d *Dispatcher) complete(ctx context.Context, batch []result) error {
 	var failing []domain.EndpointKey
 	for _, r := range batch {
 		claims = append(claims, r.claim)
-		if r.answer != nil && !r.answer.OK() {
+		if r.response != nil && !r.response.OK() {
 			failing = append(failing, r.claim.Key())
 		}
 	}
@@ -175,10 +175,10 @@ func (d *Dispatcher) outcomes(locked store.LockedClaims, results []result) (map[
 			before = locked.Queues[key]
 		}
 		after := before
-		if r.answer != nil {
-			outcomes[key] = append(outcomes[key], r.answer.Outcome())
+		if r.response != nil {
+			outcomes[key] = append(outcomes[key], r.response.Outcome())
 			after.Breaker = d.breaker(before.Breaker, r)
-			after.SlowUntil = domain.SlowUntil(before.SlowUntil, d.Now(), r.answer.Took)
+			after.SlowUntil = domain.SlowUntil(before.SlowUntil, d.Now(), r.response.Took)
 		}
 		if changed || r.failed() || locked.AtLimit[key] || !before.Closed() || before.SlowUntil != after.SlowUntil {
 			queues[key] = after
@@ -192,7 +192,7 @@ func (d *Dispatcher) breaker(b domain.Breaker, r result) domain.Breaker {
 	switch {
 	case !d.Breaker || r.unsigned:
 		return b
-	case r.answer.OK():
+	case r.response.OK():
 		return domain.Breaker{}
 	default:
 		return b.Fail(d.Now(), r.claim.DeliveryID)
@@ -228,13 +228,13 @@ func (d *Dispatcher) completions(results []result, endpoints map[domain.Endpoint
 		if r.unsigned {
 			c.Status, c.Reason, c.Next = domain.Pending, nil, new(d.Now().Add(unsignedPause))
 		}
-		if r.answer != nil {
+		if r.response != nil {
 			n := r.claim.Attempts + 1
-			c.Attempt = new(r.answer.Attempt(n))
+			c.Attempt = new(r.response.Attempt(n))
 			endpoint, found := endpoints[r.claim.Key()]
-			next, again := domain.Next(r.claim.DeliveryID.Time(), d.Now(), n, r.answer.RetryAfter, d.Jitter())
+			next, again := domain.Next(r.claim.DeliveryID.Time(), d.Now(), n, r.response.RetryAfter, d.Jitter())
 			switch {
-			case r.answer.OK():
+			case r.response.OK():
 				c.Status, c.Reason = domain.Succeeded, nil
 			case n >= domain.MaxAttempts:
 				c.Reason = new(domain.AttemptsExhausted)

@@ -63,7 +63,7 @@ func newWorld(t *testing.T) world {
 		db: db, ctx: pgtest.Ctx(t, caller.Test),
 		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
 			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: time.Now,
-			Contract: spec, Answers: &idemstore.Store{DB: db.App, Now: time.Now},
+			Contract: spec, Idempotency: &idemstore.Store{DB: db.App, Now: time.Now},
 		}},
 	}
 }
@@ -83,7 +83,7 @@ func (w world) stored(t *testing.T) []string {
 	return out
 }
 
-func TestEventsComeInOnce(t *testing.T) {
+func TestEventsAreIngestedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := caller.FromContext(w.ctx)

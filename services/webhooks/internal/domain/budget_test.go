@@ -22,8 +22,8 @@ func TestSpeed(t *testing.T) {
 		t.Errorf("an endpoint that answered fast is %v", got)
 	}
 	slow := domain.SlowUntil(quick, noon, domain.SlowAfter)
-	if kept := domain.SlowUntil(slow, noon.Add(time.Second), 0); kept != slow {
-		t.Errorf("a fast answer made the endpoint fast before the minute was over: %v", kept)
+	if until := domain.SlowUntil(slow, noon.Add(time.Second), 0); until != slow {
+		t.Errorf("a fast answer made the endpoint fast before the minute was over: %v", until)
 	}
 	for after, want := range map[time.Duration]domain.Speed{0: domain.Slow, domain.SlowFor - 1: domain.Slow, domain.SlowFor: domain.Fast} {
 		if got := domain.SpeedAt(slow, noon.Add(after)); got != want {

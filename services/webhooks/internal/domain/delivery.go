@@ -49,7 +49,7 @@ type Attempt struct {
 	StatusCode   *int      `json:"status_code"` // nil when there was no answer
 	DurationMS   int64     `json:"duration_ms"`
 	Error        *string   `json:"error"`         // why it failed
-	ResponseBody *string   `json:"response_body"` // the first KeptAnswer bytes
+	ResponseBody *string   `json:"response_body"` // the first MaxResponseLogged bytes
 }
 
 // Outgoing is the request of one attempt, with the mode of its endpoint.
@@ -62,9 +62,9 @@ type Outgoing struct {
 
 // The numbers of bytes of a receiver's answer that are used.
 const (
-	ReadAnswer     = 64 << 10                 // are read, so that the connection can be used again
-	KeptAnswer     = 4 << 10                  // are written into the log
-	BufferedAnswer = KeptAnswer + utf8.UTFMax // are kept in memory until then: Text may cut off the last character
+	MaxResponseRead     = 64 << 10                        // are read, so that the connection can be used again
+	MaxResponseLogged   = 4 << 10                         // are written into the log
+	MaxResponseBuffered = MaxResponseLogged + utf8.UTFMax // are kept in memory until then: Text may cut off the last character
 )
 
 // Bounds of the failing deliveries that the operators' console shows, as in proto/internal/webhooks.yaml.
@@ -74,21 +74,21 @@ const (
 	RecentlyFailed  = 7 * 24 * time.Hour // for which they are shown
 )
 
-// Text returns an answer as valid UTF-8 of at most KeptAnswer bytes without NUL, which the log can store.
+// Text returns an answer as valid UTF-8 of at most MaxResponseLogged bytes without NUL, which the log can store.
 func Text(raw []byte) string {
 	s := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD") // may be longer than raw
-	if len(s) <= KeptAnswer {
+	if len(s) <= MaxResponseLogged {
 		return s
 	}
-	end := KeptAnswer
+	end := MaxResponseLogged
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}
 	return s[:end]
 }
 
-// Answer is the result of an attempt.
-type Answer struct {
+// Response is the result of an attempt.
+type Response struct {
 	Status     int // 0 when there was no answer
 	Body       []byte
 	RetryAfter time.Duration
@@ -98,13 +98,13 @@ type Answer struct {
 }
 
 // OK reports a success, which is any 2xx.
-func (a Answer) OK() bool { return a.Status/100 == 2 }
+func (a Response) OK() bool { return a.Status/100 == 2 }
 
 // Outcome returns the outcome of the attempt for its endpoint.
-func (a Answer) Outcome() Outcome { return Outcome{OK: a.OK(), Gone: a.Status == 410} }
+func (a Response) Outcome() Outcome { return Outcome{OK: a.OK(), Gone: a.Status == 410} }
 
 // Attempt returns the log's record of the n-th attempt.
-func (a Answer) Attempt(n int) Attempt {
+func (a Response) Attempt(n int) Attempt {
 	out := Attempt{Number: n, At: a.At.UTC().Truncate(time.Microsecond), DurationMS: a.Took.Milliseconds()}
 	if a.Status != 0 {
 		out.StatusCode, out.ResponseBody = new(a.Status), new(Text(a.Body))

@@ -55,18 +55,18 @@ func TestTextIsStorable(t *testing.T) {
 			raw = append(raw, chunk.Draw(t, "chunk")...)
 		}
 		got := domain.Text(raw)
-		if len(got) > domain.KeptAnswer || !utf8.ValidString(got) || strings.Contains(got, "\x00") {
+		if len(got) > domain.MaxResponseLogged || !utf8.ValidString(got) || strings.Contains(got, "\x00") {
 			t.Fatalf("%d bytes, valid %v, of %d", len(got), utf8.ValidString(got), len(raw))
 		}
 		if utf8.Valid(raw) && !strings.Contains(string(raw), "\x00") {
-			if !strings.HasPrefix(string(raw), got) || len(got) < min(len(raw), domain.KeptAnswer-3) {
+			if !strings.HasPrefix(string(raw), got) || len(got) < min(len(raw), domain.MaxResponseLogged-3) {
 				t.Fatalf("%d of %d bytes", len(got), len(raw))
 			}
 		}
 	})
 }
 
-func TestAnswer(t *testing.T) {
+func TestResponse(t *testing.T) {
 	t.Parallel()
 	const other, redirect = "the answer is no 2xx", "a redirect, which is not followed"
 	for _, tc := range []struct {
@@ -91,7 +91,7 @@ func TestAnswer(t *testing.T) {
 		{0, "no answer in time", false, false, "no answer in time"},
 		{0, "", false, false, other},
 	} {
-		a := domain.Answer{Status: tc.status, Err: tc.err, Body: []byte("so\x00"), At: noon.Add(1234 * time.Nanosecond).In(time.FixedZone("", 3600)), Took: 1999 * time.Microsecond}
+		a := domain.Response{Status: tc.status, Err: tc.err, Body: []byte("so\x00"), At: noon.Add(1234 * time.Nanosecond).In(time.FixedZone("", 3600)), Took: 1999 * time.Microsecond}
 		if a.OK() != tc.ok || a.Outcome() != (domain.Outcome{OK: tc.ok, Gone: tc.gone}) {
 			t.Errorf("%d: ok %v, %+v", tc.status, a.OK(), a.Outcome())
 		}

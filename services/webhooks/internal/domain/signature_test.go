@@ -178,7 +178,7 @@ func TestVerifyHeaders(t *testing.T) {
 }
 
 // A signature does not verify after a change of the body, the secret, the time or the signature.
-func TestNothingChangedVerifies(t *testing.T) {
+func TestChangedDeliveriesDoNotVerify(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "body")

@@ -178,7 +178,7 @@ func dialled(t *testing.T, raw string) (host, port string) {
 }
 
 // The dialer allows what CheckURL allows. It refuses private addresses in any form.
-func TestTheDiallerAgrees(t *testing.T) {
+func TestDialerMatchesCheckURL(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
 	for want, list := range urls {
@@ -320,7 +320,7 @@ func (slow) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) 
 }
 
 // A name that takes long to resolve is treated as one that does not resolve now.
-func TestCheckURLWaitsNotForLong(t *testing.T) {
+func TestCheckURLTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)

@@ -197,7 +197,7 @@ var hostile = map[string]struct {
 }
 
 // tame fails when an answer contains what it must not.
-func tame(t *testing.T, a domain.Answer) {
+func tame(t *testing.T, a domain.Response) {
 	t.Helper()
 	for _, secret := range []string{"127.0.0.1", "::1", "->", "receiver.test:", "goroutine", "0x"} {
 		if strings.Contains(a.Err, secret) {
@@ -222,7 +222,7 @@ func TestHostileReceivers(t *testing.T) {
 			if a.Status != tc.status || !strings.Contains(a.Err, tc.err) || (a.Err == "") != (tc.err == "") {
 				t.Errorf("%d %q, want %d %q", a.Status, a.Err, tc.status, tc.err)
 			}
-			if a.Took > attempt+attempt/2 || len(a.Body) > domain.BufferedAnswer {
+			if a.Took > attempt+attempt/2 || len(a.Body) > domain.MaxResponseBuffered {
 				t.Errorf("after %v, %d bytes", a.Took, len(a.Body))
 			}
 			tame(t, a)
@@ -231,7 +231,7 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
-// Of an endless answer ReadAnswer bytes are read and BufferedAnswer kept. The system's buffers may take more bytes from the receiver.
+// Of an endless answer MaxResponseRead bytes are read and MaxResponseBuffered kept. The system's buffers may take more bytes from the receiver.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	const buffers = 16 << 20
@@ -256,7 +256,7 @@ func TestEndlessBody(t *testing.T) {
 			})
 			s := testSender(t)
 			a := send(t, s, domain.Outgoing{URL: l.url("http")})
-			if a.Status != 200 || !bytes.Equal(a.Body, bytes.Repeat([]byte("a"), domain.BufferedAnswer)) {
+			if a.Status != 200 || !bytes.Equal(a.Body, bytes.Repeat([]byte("a"), domain.MaxResponseBuffered)) {
 				t.Errorf("%d %q, %d bytes", a.Status, a.Err, len(a.Body))
 			}
 			l.quiet(t, s, soon)

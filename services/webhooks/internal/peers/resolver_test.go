@@ -42,33 +42,33 @@ func (z zone) serve(c net.Conn) {
 		if _, err := io.ReadFull(c, query); err != nil {
 			return
 		}
-		answer, err := z.reply(query)
+		response, err := z.respond(query)
 		if err != nil {
 			return
 		}
-		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(response))), response...)); err != nil {
 			return
 		}
 	}
 }
 
-func (z zone) reply(query []byte) ([]byte, error) {
+func (z zone) respond(query []byte) ([]byte, error) {
 	var q dnsmessage.Message
 	if err := q.Unpack(query); err != nil || len(q.Questions) != 1 {
 		return nil, fmt.Errorf("a strange question: %w", err)
 	}
-	asked := q.Questions[0]
+	question := q.Questions[0]
 	out := dnsmessage.Message{Header: dnsmessage.Header{ID: q.ID, Response: true, RecursionAvailable: true}, Questions: q.Questions}
-	addrs := z(strings.TrimSuffix(strings.ToLower(asked.Name.String()), "."))
+	addrs := z(strings.TrimSuffix(strings.ToLower(question.Name.String()), "."))
 	if len(addrs) == 0 {
 		out.RCode = dnsmessage.RCodeNameError
 	}
 	for _, a := range addrs {
-		head := dnsmessage.ResourceHeader{Name: asked.Name, Type: asked.Type, Class: dnsmessage.ClassINET}
+		head := dnsmessage.ResourceHeader{Name: question.Name, Type: question.Type, Class: dnsmessage.ClassINET}
 		switch {
-		case a.Is4() && asked.Type == dnsmessage.TypeA:
+		case a.Is4() && question.Type == dnsmessage.TypeA:
 			out.Answers = append(out.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AResource{A: a.As4()}})
-		case !a.Is4() && asked.Type == dnsmessage.TypeAAAA:
+		case !a.Is4() && question.Type == dnsmessage.TypeAAAA:
 			out.Answers = append(out.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
 		}
 	}
@@ -76,14 +76,14 @@ func (z zone) reply(query []byte) ([]byte, error) {
 }
 
 var (
-	home    = netip.MustParseAddr("127.0.0.1")
-	outside = netip.MustParseAddr("93.184.215.14")
+	loopback = netip.MustParseAddr("127.0.0.1")
+	outside  = netip.MustParseAddr("93.184.215.14")
 )
 
 // here is a zone in which every name that ends in .test is the loopback address.
 func here(name string) []netip.Addr {
 	if strings.HasSuffix(name, ".test") {
-		return []netip.Addr{home}
+		return []netip.Addr{loopback}
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func TestRebindingIsRefusedAtConnect(t *testing.T) {
 		case name != "rebind.test":
 			return nil
 		case private.Load():
-			return []netip.Addr{home}
+			return []netip.Addr{loopback}
 		default:
 			return []netip.Addr{outside}
 		}
@@ -173,7 +173,7 @@ func TestNamesThatCannotBeReached(t *testing.T) {
 	z := zone(func(name string) []netip.Addr {
 		switch name {
 		case "gone.test":
-			return []netip.Addr{home}
+			return []netip.Addr{loopback}
 		case "cluster.test":
 			return []netip.Addr{netip.MustParseAddr("10.96.0.1"), netip.MustParseAddr("fd00::1")}
 		case "slow.test":

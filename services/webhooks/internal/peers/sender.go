@@ -26,7 +26,7 @@ const (
 	maxErrorText = 300 // characters
 )
 
-// Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.ReadAnswer bytes of an answer,
+// Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.MaxResponseRead bytes of an answer,
 // keeps those that are shown, and closes the connection when the attempt's time is over.
 type Sender struct{ transport *http.Transport }
 
@@ -55,7 +55,7 @@ func http1() *http.Protocols {
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
 // Send implements app.Sender.
-func (s *Sender) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
+func (s *Sender) Send(ctx context.Context, d domain.Outgoing) domain.Response {
 	start := time.Now()
 	a := s.post(ctx, d)
 	a.Took = time.Since(start)
@@ -63,14 +63,14 @@ func (s *Sender) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
 }
 
 // post sends the request and reads the response.
-func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
+func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Response {
 	u, err := url.Parse(d.URL)
 	if err != nil || d.Live && u.Scheme != "https" {
-		return domain.Answer{Err: "the URL is not https"}
+		return domain.Response{Err: "the URL is not https"}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return domain.Answer{Err: "the URL is not valid"}
+		return domain.Response{Err: "the URL is not valid"}
 	}
 	req.Header.Set("User-Agent", domain.UserAgent)
 	for name, value := range d.Headers {
@@ -78,13 +78,13 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	}
 	res, err := s.transport.RoundTrip(req) // an http.Client would read the target of a redirect
 	if err != nil {
-		return domain.Answer{Err: reason(ctx, err)}
+		return domain.Response{Err: reason(ctx, err)}
 	}
 	defer res.Body.Close()
-	a := domain.Answer{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
+	a := domain.Response{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
 	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which does not end with ctx
-		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.BufferedAnswer))        // the status says whether the attempt is a success
-		_, _ = io.CopyN(io.Discard, res.Body, domain.ReadAnswer-domain.BufferedAnswer) // so that the connection can be used again
+		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.MaxResponseBuffered))             // the status says whether the attempt is a success
+		_, _ = io.CopyN(io.Discard, res.Body, domain.MaxResponseRead-domain.MaxResponseBuffered) // so that the connection can be used again
 	}
 	return a
 }

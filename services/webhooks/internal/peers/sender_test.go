@@ -37,18 +37,18 @@ func testSender(t *testing.T) *Sender {
 }
 
 // send makes one attempt, and fails the test when it does not return in time.
-func send(t *testing.T, s *Sender, d domain.Outgoing) domain.Answer {
+func send(t *testing.T, s *Sender, d domain.Outgoing) domain.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), attempt)
 	defer cancel()
-	got := make(chan domain.Answer, 1)
+	got := make(chan domain.Response, 1)
 	go func() { got <- s.Send(ctx, d) }()
 	select {
 	case a := <-got:
 		return a
 	case <-time.After(5 * attempt):
 		t.Fatal("the attempt does not end")
-		return domain.Answer{}
+		return domain.Response{}
 	}
 }
 
@@ -90,20 +90,20 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		status, kept int
+		status, size int
 	}{{200, 0}, {200, 100}, {200, 4100}, {200, 4101}, {201, 64 << 10}, {202, 64<<10 + 1}, {400, 10}, {404, 1 << 20}, {410, 0}, {429, 5}, {500, 64<<10 - 1}, {503, 3}, {999, 1}} {
 		l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(tc.status)
-			_, _ = w.Write(bytes.Repeat([]byte("x"), tc.kept))
+			_, _ = w.Write(bytes.Repeat([]byte("x"), tc.size))
 		}))
 		s := testSender(t)
 		start := time.Now()
 		a := send(t, s, domain.Outgoing{URL: named(l.URL)})
-		if a.Status != tc.status || a.Err != "" || len(a.Body) != min(tc.kept, domain.BufferedAnswer) || a.Took <= 0 || a.Took > time.Since(start) {
-			t.Errorf("%d with %d bytes: %d %q with %d, after %v", tc.status, tc.kept, a.Status, a.Err, len(a.Body), a.Took)
+		if a.Status != tc.status || a.Err != "" || len(a.Body) != min(tc.size, domain.MaxResponseBuffered) || a.Took <= 0 || a.Took > time.Since(start) {
+			t.Errorf("%d with %d bytes: %d %q with %d, after %v", tc.status, tc.size, a.Status, a.Err, len(a.Body), a.Took)
 		}
 		s.Close()
 		l.Close()
@@ -249,7 +249,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 }
 
 // No part of an answer is used for another request.
-func TestNothingIsRemembered(t *testing.T) {
+func TestResponsesAreNotReused(t *testing.T) {
 	t.Parallel()
 	var heads []http.Header
 	l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// KeepPartitions creates the weekly partitions of the log from kept until until. tx has the worker role.
-func KeepPartitions(ctx context.Context, tx pg.Tx, kept, until time.Time) error {
-	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, kept, until); err != nil {
+// EnsurePartitions creates the weekly partitions of the log from kept until until. tx has the worker role.
+func EnsurePartitions(ctx context.Context, tx pg.Tx, from, until time.Time) error {
+	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, from, until); err != nil {
 		return fmt.Errorf("keep partitions: %w", err)
 	}
 	return nil
@@ -29,12 +29,12 @@ type pastWeek struct {
 // owner. It detaches each partition concurrently, so that no reader or writer waits, and drops it when no transaction reads it
 // any more; it retries for at most maxWait. One call works at a time: the next waits until the session of an interrupted call
 // has ended, and finishes what that has not finished.
-func DropPartitions(ctx context.Context, url string, kept time.Time, maxWait time.Duration) (dropped []string, err error) {
+func DropPartitions(ctx context.Context, url string, before time.Time, maxWait time.Duration) (dropped []string, err error) {
 	err = pg.Alter(ctx, url, maxWait, func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtext('drop_partitions'))`); err != nil { // until the session ends
 			return fmt.Errorf("wait for another call: %w", err)
 		}
-		weeks, err := pastWeeks(ctx, conn, kept)
+		weeks, err := pastWeeks(ctx, conn, before)
 		if err != nil {
 			return err
 		}
@@ -54,14 +54,14 @@ func DropPartitions(ctx context.Context, url string, kept time.Time, maxWait tim
 
 // pastWeeks returns the partitions of weeks that ended before kept. One that is being detached comes first; a table has at
 // most one of these.
-func pastWeeks(ctx context.Context, conn *pgx.Conn, kept time.Time) ([]pastWeek, error) {
+func pastWeeks(ctx context.Context, conn *pgx.Conn, before time.Time) ([]pastWeek, error) {
 	rows, err := conn.Query(ctx, `
 		select c.relname::text as name, split_part(c.relname, '_', 1) as parent, i.inhrelid is not null as attached,
 		       coalesce(i.inhdetachpending, false) as pending
 		from pg_class c left join pg_inherits i on i.inhrelid = c.oid
 		where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname ~ '^(events|deliveries)_[0-9]{8}$'
 		  and to_date(right(c.relname, 8), 'YYYYMMDD') < date_trunc('week', $1::timestamptz at time zone 'UTC')
-		order by pending desc, c.relname`, kept)
+		order by pending desc, c.relname`, before)
 	if err != nil {
 		return nil, fmt.Errorf("list past weeks: %w", err)
 	}

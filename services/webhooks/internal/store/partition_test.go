@@ -28,15 +28,15 @@ func TestPartitionsBlockNoStatement(t *testing.T) {
 	t.Parallel()
 	db, now := pgtest.New(t, migrations.FS), time.Now()
 	app, worker := withLockTimeout(t, db.AppURL), withLockTimeout(t, db.WorkerURL)
-	keep := func(kept, until time.Time) {
+	ensure := func(from, until time.Time) {
 		t.Helper()
-		err := worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error { return store.KeepPartitions(ctx, tx, kept, until) })
+		err := worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error { return store.EnsurePartitions(ctx, tx, from, until) })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	const day = 24 * time.Hour
-	keep(now.Add(-60*day), now)
+	ensure(now.Add(-60*day), now)
 	past := names(t, db, `not inhdetachpending and to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD') < date_trunc('week', now() - interval '30 days')`)
 	if len(past) < 6 {
 		t.Fatalf("past weeks: %v", past)
@@ -56,7 +56,7 @@ func TestPartitionsBlockNoStatement(t *testing.T) {
 	cut := drop(first)
 	eventually(t, "a week is being detached", func() bool { return len(names(t, db, `inhdetachpending`)) == 1 })
 	progress(t)
-	keep(now.Add(-30*day), now.Add(28*day))
+	ensure(now.Add(-30*day), now.Add(28*day))
 	progress(t)
 	cancel()
 	if err := <-cut; err == nil {

@@ -16,7 +16,7 @@ import (
 
 // The previous version reads and writes endpoint_queues and wakeups under their old names, in the roles of requests and of the dispatcher,
 // each tenant only its own.
-func TestPreviousVersionBeside(t *testing.T) {
+func TestPreviousVersionConcurrently(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Live)
 	endpoint, _ := fill(t, db, caller.FromContext(ctx))

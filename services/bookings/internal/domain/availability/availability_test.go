@@ -37,7 +37,7 @@ func TestDaysOfZones(t *testing.T) {
 	} {
 		s := tour(&tc.minutes)
 		c := availability.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{boat(nil, s)}, Packages: []domain.Package{pack(s, 100)}}
-		got := answer(t, availability.Query{Range: days(tc.day, tc.day)}, c, nil, availability.Operator{Loc: zone(t, tc.zone)})
+		got := mustDays(t, availability.Query{Range: days(tc.day, tc.day)}, c, nil, availability.Operator{Loc: zone(t, tc.zone)})
 		if len(got) != 1 || got[0].Date != date(tc.day) || got[0].Status != tc.status || got[0].Price == nil {
 			t.Fatalf("%s %s: %+v", tc.zone, tc.day, got)
 		}
@@ -86,7 +86,7 @@ func TestSlotsOfAnOpening(t *testing.T) {
 		"a missing weekday":                {"UTC", `{"mon":[["09:00","12:00"]]}`, "2026-05-12", tour(new(60)), ""},
 	} {
 		c := availability.Catalogue{Services: []domain.Service{tc.service}, Units: []domain.Unit{boat(week(t, tc.hours), tc.service)}}
-		got := answer(t, availability.Query{Range: days(tc.day, tc.day)}, c, nil, availability.Operator{Loc: zone(t, tc.zone)})[0]
+		got := mustDays(t, availability.Query{Range: days(tc.day, tc.day)}, c, nil, availability.Operator{Loc: zone(t, tc.zone)})[0]
 		if starts(got.Units[0].Slots) != tc.want {
 			t.Errorf("%s: %s, want %s", name, starts(got.Units[0].Slots), tc.want)
 		}
@@ -138,7 +138,7 @@ func TestSlotStatus(t *testing.T) {
 			unit.Status = tc.status
 		}
 		c := availability.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{unit}}
-		got := answer(t, availability.Query{Range: days("2026-05-11", "2026-05-11")}, c, tc.claims, availability.Operator{Loc: time.UTC, Policy: tc.policy, Now: now})[0]
+		got := mustDays(t, availability.Query{Range: days("2026-05-11", "2026-05-11")}, c, tc.claims, availability.Operator{Loc: time.UTC, Policy: tc.policy, Now: now})[0]
 		if starts(got.Units[0].Slots) != tc.want || got.Status != tc.day {
 			t.Errorf("%s: %s, %s; want %s, %s", name, starts(got.Units[0].Slots), got.Status, tc.want, tc.day)
 		}
@@ -201,7 +201,7 @@ func TestUnitsShown(t *testing.T) {
 		names := map[domain.UnitID]string{both.ID: "both", single.ID: "single", free.ID: "free", retired.ID: "retired"}
 		tc.query.Range = days("2026-05-11", "2026-05-11")
 		var got []string
-		for _, u := range answer(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Units {
+		for _, u := range mustDays(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Units {
 			got = append(got, fmt.Sprint(names[u.Unit.ID], " ", len(u.Slots)))
 		}
 		if strings.Join(got, " ") != tc.want {
@@ -220,7 +220,7 @@ func TestMostSlots(t *testing.T) {
 	}
 	q := availability.Query{Range: days("2026-05-11", "2026-05-11")}
 	total := 0
-	for _, u := range answer(t, q, c, nil, availability.Operator{Loc: time.UTC})[0].Units {
+	for _, u := range mustDays(t, q, c, nil, availability.Operator{Loc: time.UTC})[0].Units {
 		total += len(u.Slots)
 	}
 	if total != availability.MaxSlots {
@@ -236,16 +236,16 @@ func TestMostSlots(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded checks that the size of a response is checked before anything is computed: by units and days, and by the
+// TestResponsesAreBounded checks that the size of a response is checked before anything is computed: by units and days, and by the
 // length of their names.
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 	closed := availability.Catalogue{}
 	for range availability.MaxUnitDays / 10 {
 		closed.Units = append(closed.Units, boat(domain.OpeningHours{}))
 	}
 	q, op := availability.Query{Range: days("2026-05-01", "2026-05-10")}, availability.Operator{Loc: time.UTC}
-	if got := answer(t, q, closed, nil, op); len(got) != 10 {
+	if got := mustDays(t, q, closed, nil, op); len(got) != 10 {
 		t.Errorf("%d days", len(got))
 	}
 	q.To = q.To.AddDays(1)
@@ -260,7 +260,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		named.Units = append(named.Units, u)
 	}
 	q = availability.Query{Range: days("2026-05-01", "2026-07-01")}
-	if got := answer(t, q, named, nil, op); len(got) != 62 { // 8,184,000 bytes
+	if got := mustDays(t, q, named, nil, op); len(got) != 62 { // 8,184,000 bytes
 		t.Errorf("%d days", len(got))
 	}
 	named.Units = append(named.Units, named.Units[:3]...)

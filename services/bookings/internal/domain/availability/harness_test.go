@@ -112,8 +112,8 @@ func allDays(q availability.Query, c availability.Catalogue, claims []availabili
 	return p.Days(context.Background(), claims)
 }
 
-// answer requests days and fails on an error.
-func answer(t testing.TB, q availability.Query, c availability.Catalogue, claims []availability.Claim, op availability.Operator) []availability.Day {
+// mustDays requests days and fails on an error.
+func mustDays(t testing.TB, q availability.Query, c availability.Catalogue, claims []availability.Claim, op availability.Operator) []availability.Day {
 	t.Helper()
 	got, err := allDays(q, c, claims, op)
 	if err != nil {

@@ -91,7 +91,7 @@ func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package, usual func
 	}
 	s := &c.Services[i]
 	if p != nil {
-		return s, p.Takes(u, *s)
+		return s, p.BookableOn(u, *s)
 	}
 	return s, u.Serves(*s)
 }
@@ -166,7 +166,7 @@ func (q Query) packages(c Catalogue) []domain.Package {
 		case !p.Visible || !p.Active || s == nil || !s.Active:
 		case q.Package != nil && *q.Package != p.ID:
 		case q.Service != nil && *q.Service != p.ServiceID:
-		case unit != nil && !p.Takes(*unit, *s):
+		case unit != nil && !p.BookableOn(*unit, *s):
 		default:
 			list = append(list, p)
 		}

@@ -60,7 +60,7 @@ func TestPriceFrom(t *testing.T) {
 		"an unknown unit":                     {availability.Query{Unit: &domain.UnitID{}}, "2026-05-10", none, 0, 0},
 	} {
 		tc.query.Range = days(tc.day, tc.day)
-		got := answer(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Price
+		got := mustDays(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Price
 		switch {
 		case tc.pack.IsZero() && got == nil:
 		case tc.pack.IsZero() || got == nil || got.Snapshot.PackageID != tc.pack || got.Total.Minor != tc.price:
@@ -69,7 +69,7 @@ func TestPriceFrom(t *testing.T) {
 			t.Errorf("%s: %+v", name, got.Snapshot.Holiday)
 		}
 	}
-	if got := answer(t, availability.Query{Range: days("2026-05-12", "2026-05-12")}, c, nil, availability.Operator{Loc: time.UTC})[0]; got.Price.Snapshot.Holiday.ID == c.Rules[2].ID {
+	if got := mustDays(t, availability.Query{Range: days("2026-05-12", "2026-05-12")}, c, nil, availability.Operator{Loc: time.UTC})[0]; got.Price.Snapshot.Holiday.ID == c.Rules[2].ID {
 		t.Error("stacked rules show the first by priority")
 	}
 }

@@ -23,7 +23,7 @@ type Bookings struct {
 	Before, After func(ctx context.Context, call string) error
 
 	mu        sync.Mutex
-	made      map[string]domain.Booking // by the id of quote or lead
+	created   map[string]domain.Booking // by the id of quote or lead
 	requests  []domain.LinkedBooking
 	catalogue map[string]int64
 	prices    map[domain.PackageID]domain.PackagePrice
@@ -56,15 +56,15 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 			owner = in.Quote.String()
 		}
 		f.requests = append(f.requests, in)
-		if b, ok := f.made[owner]; ok {
+		if b, ok := f.created[owner]; ok {
 			out = f.bookings[b.ID] // in whatever state it is now
 			return nil
 		}
 		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Status: "pending", Total: in.Total, Version: 1}
-		if f.made == nil {
-			f.made = map[string]domain.Booking{}
+		if f.created == nil {
+			f.created = map[string]domain.Booking{}
 		}
-		f.made[owner] = out
+		f.created[owner] = out
 		f.put(out)
 		return nil
 	})
@@ -159,11 +159,11 @@ func (f *Bookings) put(b domain.Booking) {
 	f.bookings[b.ID] = b
 }
 
-// Made returns the bookings that Create has created.
-func (f *Bookings) Made() []domain.Booking {
+// Created returns the bookings that Create has created.
+func (f *Bookings) Created() []domain.Booking {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Collect(maps.Values(f.made))
+	return slices.Collect(maps.Values(f.created))
 }
 
 // Requests returns what Create was called with.

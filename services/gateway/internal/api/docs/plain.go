@@ -60,7 +60,7 @@ type operation struct {
 	*contract.Operation
 	Summary, Description string
 	Parameters, Body     []field
-	Answers              []answer
+	Responses            []response
 	Curl                 string
 	Example              string // the body of the answer
 }
@@ -70,7 +70,7 @@ type field struct {
 	Required                    bool
 }
 
-type answer struct {
+type response struct {
 	Status      int
 	Description string
 	Codes       []proto.ErrorCode
@@ -129,13 +129,13 @@ func (t tree) operation(op *contract.Operation) operation {
 	out.Body = t.fields(t.at(node, "requestBody", "content", "application/json", "schema"))
 	codes, _ := node["x-error-codes"].([]any)
 	for _, status := range op.Statuses {
-		a := answer{Status: status, Description: text(t.at(node, "responses", fmt.Sprint(status)), "description")}
+		a := response{Status: status, Description: text(t.at(node, "responses", fmt.Sprint(status)), "description")}
 		for _, c := range proto.ErrorCodes {
 			if c.Status == status && slices.Contains(codes, any(c.Code)) {
 				a.Codes = append(a.Codes, c)
 			}
 		}
-		out.Answers = append(out.Answers, a)
+		out.Responses = append(out.Responses, a)
 	}
 	if samples, _ := node["x-codeSamples"].([]any); len(samples) > 0 {
 		out.Curl = text(t.at(samples[0]), "source")
@@ -205,30 +205,30 @@ func meanings(schema object) string {
 // kind describes in a few words what a schema allows.
 func (t tree) kind(schema any) string {
 	s := t.at(schema)
-	var words []string
+	var parts []string
 	switch kind := s["type"].(type) {
 	case string:
-		words = append(words, kind)
+		parts = append(parts, kind)
 	case []any:
 		for i, one := range kind {
 			if i > 0 {
-				words = append(words, "or")
+				parts = append(parts, "or")
 			}
-			words = append(words, fmt.Sprint(one))
+			parts = append(parts, fmt.Sprint(one))
 		}
 	}
 	if items := t.at(s, "items"); items != nil {
-		words = append(words, "of "+t.kind(items))
+		parts = append(parts, "of "+t.kind(items))
 	}
 	if format := text(s, "format"); format != "" {
-		words = append(words, "("+format+")")
+		parts = append(parts, "("+format+")")
 	}
 	if values, ok := s["enum"].([]any); ok {
 		var names []string
 		for _, v := range values {
 			names = append(names, fmt.Sprint(v))
 		}
-		words = append(words, "one of "+strings.Join(names, ", "))
+		parts = append(parts, "one of "+strings.Join(names, ", "))
 	}
 	for _, bound := range []struct{ key, says string }{
 		{"minLength", "length ≥ %v"},
@@ -238,8 +238,8 @@ func (t tree) kind(schema any) string {
 		{"default", "default %v"},
 	} {
 		if v, ok := s[bound.key]; ok {
-			words = append(words, fmt.Sprintf(bound.says, v))
+			parts = append(parts, fmt.Sprintf(bound.says, v))
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(parts, " ")
 }

@@ -25,7 +25,7 @@ const maxShownGrants = 200
 const keyFactor = "factor"
 
 // account shows an operator their second factor, grants, and sessions, and changes them.
-func (s *Server) account(v *visit) error {
+func (s *Server) account(v *pageRequest) error {
 	operator, err := v.operator()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *Server) account(v *visit) error {
 }
 
 // change carries out the operator's request for their account. Status 0 means that the response is written.
-func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (status int, err error) {
+func (s *Server) change(v *pageRequest, o *domain.Operator, page *pages.AccountView) (status int, err error) {
 	ctx := v.r.Context()
 	by := originOf(v.r, o.ID.String())
 	switch do := v.form.Get("do"); do {
@@ -96,7 +96,7 @@ func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (
 	return http.StatusOK, nil
 }
 
-func (s *Server) changeFactor(v *visit, by domain.Origin, o *domain.Operator, page *pages.AccountView) (status int, err error) {
+func (s *Server) changeFactor(v *pageRequest, by domain.Origin, o *domain.Operator, page *pages.AccountView) (status int, err error) {
 	ctx := v.r.Context()
 	switch v.form.Get("do") {
 	case "factor_begin":
@@ -121,7 +121,7 @@ func (s *Server) changeFactor(v *visit, by domain.Origin, o *domain.Operator, pa
 }
 
 // agent returns the name of a browser and its system from its User-Agent. A header without either is shown as it is.
-func (v *visit) agent(header string) string {
+func (v *pageRequest) agent(header string) string {
 	if ua := useragent.Parse(header); ua.Name != "" && ua.OS != "" {
 		return v.T("agent", "Browser", ua.Name, "System", ua.OS)
 	}

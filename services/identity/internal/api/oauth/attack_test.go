@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// together runs n calls in parallel and returns their responses.
-func together(n int, call func() tokens) []tokens {
+// inParallel runs n calls in parallel and returns their responses.
+func inParallel(n int, call func() tokens) []tokens {
 	out := make([]tokens, n)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
@@ -65,13 +65,13 @@ func TestACodeWorksOnce(t *testing.T) {
 	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
 }
 
-// TestACodeAtOnce checks that of 20 parallel exchanges of one code, exactly one succeeds and none is a server error. The code
+// TestParallelExchangesOfACode checks that of 20 parallel exchanges of one code, exactly one succeeds and none is a server error. The code
 // then counts as reused.
-func TestACodeAtOnce(t *testing.T) {
+func TestParallelExchangesOfACode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	code := w.browser().allow(w.request(), w.operator.Email).Get("code")
-	won := winners(t, together(20, func() tokens { return w.exchange(code) }))
+	won := winners(t, inParallel(20, func() tokens { return w.exchange(code) }))
 	if len(won) != 1 {
 		t.Fatalf("%d exchanges have won", len(won))
 	}
@@ -111,7 +111,7 @@ func TestRefreshTokensRotate(t *testing.T) {
 	w.refresh(third.Refresh).is(t, 400, "invalid_grant")
 
 	parallel := w.granted()
-	won := winners(t, together(40, func() tokens { return w.refresh(parallel.Refresh) }))
+	won := winners(t, inParallel(40, func() tokens { return w.refresh(parallel.Refresh) }))
 	if len(won) != 1 {
 		t.Errorf("%d of 40 have won", len(won))
 	}
@@ -124,7 +124,7 @@ func TestReuseLeeway(t *testing.T) {
 	w := newWorld(t)
 	w.client = w.newApp(w.tenant, func(p *app.Registration) { p.ReuseLeeway = patch.Value(10) })
 	first := w.granted()
-	won := winners(t, together(40, func() tokens { return w.refresh(first.Refresh) }))
+	won := winners(t, inParallel(40, func() tokens { return w.refresh(first.Refresh) }))
 	if len(won) != 40 {
 		t.Fatalf("%d of 40 got an answer", len(won))
 	}
@@ -147,8 +147,8 @@ func TestReuseLeeway(t *testing.T) {
 	}
 }
 
-// TestSealedSuccessorsGo checks that encrypted tokens are kept no longer than the leeway.
-func TestSealedSuccessorsGo(t *testing.T) {
+// TestSealedSuccessorsExpire checks that encrypted tokens are kept no longer than the leeway.
+func TestSealedSuccessorsExpire(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.client = w.newApp(w.tenant, func(p *app.Registration) { p.ReuseLeeway = patch.Value(1) })
@@ -184,11 +184,11 @@ func TestScopesOfARefresh(t *testing.T) {
 	w := newWorld(t)
 	a := w.granted()
 	w.refresh(a.Refresh, "scope", "read:bookings payments:write").is(t, 400, "invalid_scope")
-	narrow := w.refresh(a.Refresh, "scope", "read:bookings").is(t, 200, "")
-	if scopes, _ := w.alive(narrow.Access); scopes != "read:bookings" || narrow.Scope != scopes {
-		t.Errorf("%q, the answer says %q", scopes, narrow.Scope)
+	restricted := w.refresh(a.Refresh, "scope", "read:bookings").is(t, 200, "")
+	if scopes, _ := w.alive(restricted.Access); scopes != "read:bookings" || restricted.Scope != scopes {
+		t.Errorf("%q, the answer says %q", scopes, restricted.Scope)
 	}
-	if whole := w.refresh(narrow.Refresh).is(t, 200, ""); whole.Scope != "read:bookings write:bookings" {
+	if whole := w.refresh(restricted.Refresh).is(t, 200, ""); whole.Scope != "read:bookings write:bookings" {
 		t.Errorf("%q", whole.Scope)
 	}
 }
@@ -331,7 +331,7 @@ func TestForgedForms(t *testing.T) {
 	victim, attacker := w.browser(), w.browser()
 	consent := victim.signIn(w.request(), w.operator.Email)
 	w.invite(w.tenant, "eve@example.com", "owner")
-	theirs := attacker.signIn(w.request(), "eve@example.com")
+	foreign := attacker.signIn(w.request(), "eve@example.com")
 	refused := func(what string, p *page) {
 		t.Helper()
 		if p.StatusCode < 400 || p.Header.Get("Location") != "" {
@@ -339,7 +339,7 @@ func TestForgedForms(t *testing.T) {
 		}
 	}
 	choice := []string{"tenant", w.tenant.ID.String(), "mode", "test", "decision", "allow"}
-	refused("the form of another browser", victim.submit(theirs, choice...))
+	refused("the form of another browser", victim.submit(foreign, choice...))
 	refused("a form of another request", victim.submit(consent, append(choice, "form", formOf(victim.get("/oauth/authorize?"+w.request("scope", "read:bookings").Encode())))...))
 	refused("no form token", victim.submit(consent, append(choice, "form", "")...))
 	victim.header.Set("Sec-Fetch-Site", "cross-site")

@@ -27,8 +27,8 @@ type authorization struct {
 }
 
 // authorize requests consent from an operator for an app, and sends the result to the app: RFC 6749, section 4.1.1.
-func (s *Server) authorize(v *visit) error {
-	a, err := s.asksFor(v)
+func (s *Server) authorize(v *pageRequest) error {
+	a, err := s.readAuthorization(v)
 	var mistake mistakeError
 	if errors.As(err, &mistake) {
 		return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), mistake.Error()))
@@ -37,7 +37,7 @@ func (s *Server) authorize(v *visit) error {
 		return err
 	}
 	if err := s.check(v.r.Context(), a); err != nil {
-		return s.answerError(v, a, err)
+		return s.respondError(v, a, err)
 	}
 	operator, err := v.operator()
 	if err != nil {
@@ -52,17 +52,17 @@ func (s *Server) authorize(v *visit) error {
 	if err != nil {
 		return err
 	}
-	asked := s.asked(a, *operator, members)
-	if len(asked.Tenants) == 0 {
-		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator cannot grant any of the scopes, or is not a member of a tenant that can use the app."))
+	requested := s.consentRequest(a, *operator, members)
+	if len(requested.Tenants) == 0 {
+		return s.respondError(v, a, fosite.ErrAccessDenied.WithHint("The operator cannot grant any of the scopes, or is not a member of a tenant that can use the app."))
 	}
 	if v.r.Method == http.MethodGet {
-		return v.show(http.StatusOK, pages.Consent(v.frame(), asked))
+		return v.show(http.StatusOK, pages.Consent(v.frame(), requested))
 	}
 	if !v.genuine() {
-		return v.show(http.StatusBadRequest, pages.Consent(v.frame(), asked))
+		return v.show(http.StatusBadRequest, pages.Consent(v.frame(), requested))
 	}
-	return s.decide(v, a, *operator, asked)
+	return s.decide(v, a, *operator, requested)
 }
 
 // mistakeError is an error of the app that makes its redirect URI unusable, so the error must be shown to the person: RFC 6749,
@@ -78,8 +78,8 @@ const (
 	wrongRedirect mistakeError = "invalid_request: redirect_uri is not one of those that the app has registered"
 )
 
-// asksFor reads the authorization request that a browser sends.
-func (s *Server) asksFor(v *visit) (*authorization, error) {
+// readAuthorization reads the authorization request that a browser sends.
+func (s *Server) readAuthorization(v *pageRequest) (*authorization, error) {
 	params, err := s.params(v)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s *Server) asksFor(v *visit) (*authorization, error) {
 }
 
 // params returns the parameters of the query, or those that the app has pushed before.
-func (s *Server) params(v *visit) (url.Values, error) {
+func (s *Server) params(v *pageRequest) (url.Values, error) {
 	params, err := url.ParseQuery(v.r.URL.RawQuery)
 	if err != nil {
 		return nil, wrongQuery
@@ -208,10 +208,10 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 	return s.provider.NewAuthorizeRequest(ctx, r)
 }
 
-// asked returns what the consent page shows: the tenants at which the operator can grant at least one of the scopes.
-func (s *Server) asked(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.Asked {
+// requested returns what the consent page shows: the tenants at which the operator can grant at least one of the scopes.
+func (s *Server) consentRequest(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.ConsentRequest {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
-	out := pages.Asked{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
+	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
 	for _, m := range members {
 		given := m.Role.Scopes(scopes)
 		if !a.app.Serves(m.TenantID) || len(given) == 0 {
@@ -229,41 +229,41 @@ func (s *Server) asked(a *authorization, o domain.Operator, members []domain.Mem
 }
 
 // decide carries out the operator's decision.
-func (s *Server) decide(v *visit, a *authorization, o domain.Operator, asked pages.Asked) error {
+func (s *Server) decide(v *pageRequest, a *authorization, o domain.Operator, requested pages.ConsentRequest) error {
 	s.sessions.Remove(v.r.Context(), keyFresh)
 	if v.form.Get("decision") != "allow" {
-		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator denied access."))
+		return s.respondError(v, a, fosite.ErrAccessDenied.WithHint("The operator denied access."))
 	}
 	tenant, err := ids.Parse[ids.TenantPrefix](v.form.Get("tenant"))
 	mode := caller.Mode(v.form.Get("mode"))
-	offered := slices.ContainsFunc(asked.Tenants, func(c pages.Choice) bool { return c.ID == v.form.Get("tenant") })
+	offered := slices.ContainsFunc(requested.Tenants, func(c pages.Choice) bool { return c.ID == v.form.Get("tenant") })
 	if err != nil || !offered || mode != caller.Live && mode != caller.Test {
-		return v.show(http.StatusUnprocessableEntity, pages.Consent(v.frame(), asked))
+		return v.show(http.StatusUnprocessableEntity, pages.Consent(v.frame(), requested))
 	}
-	chosen := newSession()
-	chosen.operator, chosen.tenant, chosen.mode, chosen.by = o.ID, tenant, mode, originOf(v.r, o.ID.String())
+	selected := newSession()
+	selected.operator, selected.tenant, selected.mode, selected.by = o.ID, tenant, mode, originOf(v.r, o.ID.String())
 	ctx := v.r.Context()
-	answer, err := s.provider.NewAuthorizeResponse(ctx, a.request, chosen)
+	response, err := s.provider.NewAuthorizeResponse(ctx, a.request, selected)
 	if errors.Is(err, app.ErrNothingGranted) {
-		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint(app.ErrNothingGranted.Error()))
+		return s.respondError(v, a, fosite.ErrAccessDenied.WithHint(app.ErrNothingGranted.Error()))
 	}
 	if err != nil {
 		return err
 	}
-	return s.answer(v, a, url.Values{"code": {answer.GetParameters().Get("code")}})
+	return s.respond(v, a, url.Values{"code": {response.GetParameters().Get("code")}})
 }
 
-// answerError sends an error to the app: RFC 6749, section 4.1.2.1.
-func (s *Server) answerError(v *visit, a *authorization, err error) error {
+// respondError sends an error to the app: RFC 6749, section 4.1.2.1.
+func (s *Server) respondError(v *pageRequest, a *authorization, err error) error {
 	rfc := fosite.ErrorToRFC6749Error(err)
 	if rfc.CodeField >= http.StatusInternalServerError {
 		return err
 	}
-	return s.answer(v, a, url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}})
+	return s.respond(v, a, url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}})
 }
 
-// answer redirects the browser to the app, with the issuer (RFC 9207) and the state that the app has sent.
-func (s *Server) answer(v *visit, a *authorization, with url.Values) error {
+// respond redirects the browser to the app, with the issuer (RFC 9207) and the state that the app has sent.
+func (s *Server) respond(v *pageRequest, a *authorization, with url.Values) error {
 	with.Set("iss", s.AuthURL)
 	if state := a.params.Get("state"); state != "" {
 		with.Set("state", state)

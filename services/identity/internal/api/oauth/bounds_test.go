@@ -46,9 +46,9 @@ func TestPlacesOfAccessTokens(t *testing.T) {
 	for range domain.TokenPlaces {
 		all = append(all, w.refresh(all[len(all)-1].Refresh).is(t, 200, ""))
 	}
-	kept := w.rows(`select encode(hash, 'hex') from oauth_access_tokens`)
-	if len(kept) != domain.TokenPlaces {
-		t.Errorf("%d rows", len(kept))
+	stored := w.rows(`select encode(hash, 'hex') from oauth_access_tokens`)
+	if len(stored) != domain.TokenPlaces {
+		t.Errorf("%d rows", len(stored))
 	}
 	for _, a := range all[1:] {
 		if _, ok := w.alive(a.Access); !ok {
@@ -86,9 +86,9 @@ func TestPlacesOfGrants(t *testing.T) {
 	}
 }
 
-// TestWhatIsOverGoes checks that expired data is deleted, and nothing else: codes that were never exchanged, revoked grants,
+// TestExpiredDataIsDeleted checks that expired data is deleted, and nothing else: codes that were never exchanged, revoked grants,
 // sessions, counts of attempts, drafts of forms.
-func TestWhatIsOverGoes(t *testing.T) {
+func TestExpiredDataIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.browser().allow(w.request(), w.operator.Email) // never exchanged
@@ -188,8 +188,8 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogTells checks that the audit log records who consented, who ended what and why, and who signed in.
-func TestTheAuditLogTells(t *testing.T) {
+// TestAuditLogRecordsSignInsAndGrants checks that the audit log records who consented, who ended what and why, and who signed in.
+func TestAuditLogRecordsSignInsAndGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.granted()
@@ -272,9 +272,9 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// TestFactorsAreSealedAnew checks that second factors are encrypted again under a new key, after which the old key is not needed.
+// TestFactorsAreResealed checks that second factors are encrypted again under a new key, after which the old key is not needed.
 // A repetition changes nothing.
-func TestFactorsAreSealedAnew(t *testing.T) {
+func TestFactorsAreResealed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	secret := app.NewFactor()

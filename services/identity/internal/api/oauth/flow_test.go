@@ -124,7 +124,7 @@ func TestNoRedirectElsewhere(t *testing.T) {
 func TestErrorsThatTheAppGets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	narrow := w.newApp(w.tenant, func(p *app.Registration) { p.Scopes = patch.Value("read:bookings") })
+	restricted := w.newApp(w.tenant, func(p *app.Registration) { p.Scopes = patch.Value("read:bookings") })
 	for what, c := range map[string]struct {
 		query url.Values
 		want  string
@@ -140,7 +140,7 @@ func TestErrorsThatTheAppGets(t *testing.T) {
 		"a challenge with padding": {w.request("code_challenge", challenge(verifier)+"="), "invalid_request"},
 		"an unknown scope":         {w.request("scope", "read:bookings openid"), "invalid_scope"},
 		"no scope":                 {w.request("scope", ""), "invalid_scope"},
-		"a scope the app lacks":    {w.request("client_id", narrow.ID.String()), "invalid_scope"},
+		"a scope the app lacks":    {w.request("client_id", restricted.ID.String()), "invalid_scope"},
 		"prompt none":              {w.request("prompt", "none"), "interaction_required"},
 		"an unknown prompt":        {w.request("prompt", "create"), "invalid_request"},
 		"a request object":         {w.request("request", "x"), "request_not_supported"},

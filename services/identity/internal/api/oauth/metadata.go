@@ -22,7 +22,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 		"token_endpoint_auth_methods_supported":          []string{"none"},
 		"revocation_endpoint_auth_methods_supported":     []string{"none"},
 		"authorization_response_iss_parameter_supported": true,
-		"ui_locales_supported":                           s.words.Languages(),
+		"ui_locales_supported":                           s.messages.Languages(),
 		"service_documentation":                          s.Docs,
 	})
 }

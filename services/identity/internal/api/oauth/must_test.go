@@ -322,8 +322,8 @@ var oauth21 = []rule{
 		first := w.granted()
 		changed := []byte(first.Refresh)
 		changed[len(changed)-10] ^= 1
-		for _, made := range []string{string(changed), domain.NewRefreshToken(""), domain.NewRefreshToken(first.Refresh)[:len(first.Refresh)-1] + "0"} {
-			w.token("grant_type", "refresh_token", "refresh_token", made).is(t, 400, "invalid_grant")
+		for _, forged := range []string{string(changed), domain.NewRefreshToken(""), domain.NewRefreshToken(first.Refresh)[:len(first.Refresh)-1] + "0"} {
+			w.token("grant_type", "refresh_token", "refresh_token", forged).is(t, 400, "invalid_grant")
 		}
 	}},
 	{"4.3.1", "the grant is still active", func(t *testing.T, w *world) {
@@ -345,9 +345,9 @@ var oauth21 = []rule{
 	}},
 	{"4.3.3", "a new refresh token has the scope of the old one, whatever the access token was narrowed to", func(t *testing.T, w *world) {
 		first := w.granted()
-		narrow := w.refresh(first.Refresh, "scope", "read:bookings").is(t, 200, "")
-		if wide := w.refresh(narrow.Refresh).is(t, 200, ""); narrow.Scope != "read:bookings" || wide.Scope != first.Scope {
-			t.Errorf("%q, %q, %q", first.Scope, narrow.Scope, wide.Scope)
+		restricted := w.refresh(first.Refresh, "scope", "read:bookings").is(t, 200, "")
+		if wide := w.refresh(restricted.Refresh).is(t, 200, ""); restricted.Scope != "read:bookings" || wide.Scope != first.Scope {
+			t.Errorf("%q, %q, %q", first.Scope, restricted.Scope, wide.Scope)
 		}
 	}},
 	{"5.2", "a token that has expired or was revoked says so to whoever asks", func(t *testing.T, w *world) {

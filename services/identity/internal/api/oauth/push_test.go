@@ -107,7 +107,7 @@ func TestWrongRequestURIs(t *testing.T) {
 func TestErrorsOfPushedRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	narrow := w.newApp(w.tenant, func(p *app.Registration) { p.Scopes = patch.Value("read:bookings") })
+	restricted := w.newApp(w.tenant, func(p *app.Registration) { p.Scopes = patch.Value("read:bookings") })
 	twice := w.request()
 	twice["scope"] = []string{"read:bookings", "read:units"}
 	for what, c := range map[string]struct {
@@ -122,7 +122,7 @@ func TestErrorsOfPushedRequests(t *testing.T) {
 		"no challenge":               {w.request("code_challenge", ""), 400, "invalid_request"},
 		"plain":                      {w.request("code_challenge_method", "plain"), 400, "invalid_request"},
 		"no response type":           {w.request("response_type", ""), 400, "unsupported_response_type"},
-		"a scope that the app lacks": {w.request("client_id", narrow.ID.String()), 400, "invalid_scope"},
+		"a scope that the app lacks": {w.request("client_id", restricted.ID.String()), 400, "invalid_scope"},
 		"a request URI":              {w.request("request_uri", "urn:ietf:params:oauth:request_uri:x"), 400, "invalid_request"},
 		"a request object":           {w.request("request", "x"), 400, "request_not_supported"},
 		"prompt none":                {w.request("prompt", "none"), 400, "interaction_required"},

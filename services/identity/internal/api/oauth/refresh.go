@@ -18,22 +18,22 @@ var _ fosite.TokenEndpointHandler = refresher{}
 
 // HandleTokenEndpointRequest checks the scopes that the request names, which fosite ignores: RFC 6749, section 6.
 func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.AccessRequester) error {
-	asked := r.GetRequestedScopes()
-	if err := h.RefreshTokenGrantHandler.HandleTokenEndpointRequest(ctx, r); err != nil || len(asked) == 0 {
+	requested := r.GetRequestedScopes()
+	if err := h.RefreshTokenGrantHandler.HandleTokenEndpointRequest(ctx, r); err != nil || len(requested) == 0 {
 		return err
 	}
-	return restrictScopes(r, asked)
+	return restrictScopes(r, requested)
 }
 
 // restrictScopes keeps the scopes that the request names. Each must be in the grant.
-func restrictScopes(r fosite.AccessRequester, asked fosite.Arguments) error {
-	if !r.GetGrantedScopes().Has(asked...) {
+func restrictScopes(r fosite.AccessRequester, requested fosite.Arguments) error {
+	if !r.GetGrantedScopes().Has(requested...) {
 		return fosite.ErrInvalidScope.WithHint("A refresh cannot add scopes that the operator has not granted.")
 	}
 	if a, ok := r.(*fosite.AccessRequest); ok {
 		a.GrantedScope = nil
 	}
-	for _, scope := range asked {
+	for _, scope := range requested {
 		r.GrantScope(scope)
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/locale"
 	"holdfast.dev/libs/web"
-	"holdfast.dev/libs/words"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -37,7 +37,7 @@ type Server struct {
 	tokens   *tokenStore
 	provider fosite.OAuth2Provider
 	sessions *scs.SessionManager
-	words    *words.Words
+	messages *locale.Messages
 	site     *web.Site
 }
 
@@ -47,7 +47,7 @@ func New(o Options) (*Server, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("AUTH_URL must be https://host, without a path: %q", o.AuthURL)
 	}
-	words, err := pages.NewWords()
+	messages, err := pages.NewMessages()
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("AUTH_URL: %w", err)
 	}
-	s := &Server{Options: o, words: words, site: site}
+	s := &Server{Options: o, messages: messages, site: site}
 	s.tokens = &tokenStore{App: o.App, Box: o.Box, Now: o.Now}
 	s.provider = newProvider(s.tokens)
 	s.sessions = newSessions(&sessionStore{app: o.App, now: o.Now}, site)
@@ -65,9 +65,9 @@ func New(o Options) (*Server, error) {
 // Mount registers the endpoints and pages. Only the gateway may call them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	api := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, gateway)) }
-	page := func(path string, h func(v *visit) error, methods ...string) {
+	page := func(path string, h func(v *pageRequest) error, methods ...string) {
 		for _, m := range methods {
-			api(m, path, s.visits(h))
+			api(m, path, s.pageHandler(h))
 		}
 	}
 	api(http.MethodPost, "/oauth/token", s.token)

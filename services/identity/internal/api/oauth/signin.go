@@ -14,7 +14,7 @@ import (
 )
 
 // signIn requests address and password. Its query is that of the authorization request from which the operator comes.
-func (s *Server) signIn(v *visit) error {
+func (s *Server) signIn(v *pageRequest) error {
 	name, hint := "", ""
 	if a := s.comesFrom(v); a != nil {
 		name, hint = a.app.Name, a.params.Get("login_hint")
@@ -42,7 +42,7 @@ func (s *Server) signIn(v *visit) error {
 }
 
 // half records that an operator has entered their password, and requests their second factor.
-func (s *Server) half(v *visit, o domain.Operator) error {
+func (s *Server) half(v *pageRequest, o domain.Operator) error {
 	ctx := v.r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Server) half(v *visit, o domain.Operator) error {
 }
 
 // secondFactor requests the code of the second factor.
-func (s *Server) secondFactor(v *visit) error {
+func (s *Server) secondFactor(v *pageRequest) error {
 	ctx := v.r.Context()
 	id, err := ids.Parse[domain.OperatorPrefix](s.sessions.GetString(ctx, keyPending))
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) secondFactor(v *visit) error {
 }
 
 // begin gives the session a new public id, and records the version of the account whose password was entered.
-func (s *Server) begin(v *visit, o domain.Operator) {
+func (s *Server) begin(v *pageRequest, o domain.Operator) {
 	ctx := v.r.Context()
 	s.sessions.Put(ctx, keyID, domain.NewSessionID().String())
 	s.sessions.Put(ctx, keyCreated, s.Now().Unix())
@@ -89,7 +89,7 @@ func (s *Server) begin(v *visit, o domain.Operator) {
 }
 
 // enter signs an operator in. The session gets a new token, so a planted token is useless.
-func (s *Server) enter(v *visit, o domain.Operator) error {
+func (s *Server) enter(v *pageRequest, o domain.Operator) error {
 	ctx := v.r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
 		return err
@@ -112,7 +112,7 @@ const (
 
 // next returns where an operator goes after the sign-in: to the page of the operators' area that requested it, to the
 // authorization request that they come from, or else to the operators' area.
-func (v *visit) next() string {
+func (v *pageRequest) next() string {
 	if v.r.URL.RawQuery == "" {
 		return console
 	}
@@ -123,7 +123,7 @@ func (v *visit) next() string {
 }
 
 // signOut ends the session.
-func (s *Server) signOut(v *visit) error {
+func (s *Server) signOut(v *pageRequest) error {
 	if err := s.sessions.Destroy(v.r.Context()); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *Server) signOut(v *visit) error {
 }
 
 // link sets a password by a one-time link.
-func (s *Server) link(v *visit) error {
+func (s *Server) link(v *pageRequest) error {
 	ctx, token := v.r.Context(), v.c.Param("token")
 	gone := func() error {
 		return v.show(http.StatusNotFound, pages.Message(v.frame(), v.T("set_password"), v.T("link_gone"), ""))
@@ -143,14 +143,14 @@ func (s *Server) link(v *visit) error {
 	if err != nil {
 		return err
 	}
-	ask := func(status int, wrong string) error {
+	showForm := func(status int, wrong string) error {
 		return v.show(status, pages.Password(v.frame(), v.r.URL.Path, o.Email, wrong))
 	}
 	if v.r.Method == http.MethodGet {
-		return ask(http.StatusOK, "")
+		return showForm(http.StatusOK, "")
 	}
 	if !v.genuine() {
-		return ask(http.StatusBadRequest, v.T("stale"))
+		return showForm(http.StatusBadRequest, v.T("stale"))
 	}
 	_, err = s.App.UseLink(ctx, originOf(v.r, o.ID.String()), token, v.form.Get("password"))
 	var broken domain.PasswordError
@@ -160,17 +160,17 @@ func (s *Server) link(v *visit) error {
 	case errors.Is(err, domain.ErrLink):
 		return gone()
 	case errors.As(err, &broken):
-		return ask(http.StatusUnprocessableEntity, v.T(string(broken)))
+		return showForm(http.StatusUnprocessableEntity, v.T(string(broken)))
 	}
 	return err
 }
 
 // comesFrom returns the authorization request from which the operator comes; nil for none.
-func (s *Server) comesFrom(v *visit) *authorization {
+func (s *Server) comesFrom(v *pageRequest) *authorization {
 	if v.r.URL.RawQuery == "" || v.r.URL.Query().Has("to") {
 		return nil
 	}
-	a, err := s.asksFor(v)
+	a, err := s.readAuthorization(v)
 	if err != nil {
 		return nil // authorize reports the error
 	}

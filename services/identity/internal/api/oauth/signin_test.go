@@ -151,8 +151,8 @@ func TestSecondFactor(t *testing.T) {
 		t.Fatalf("%v: %v", codes, err)
 	}
 	b := w.browser()
-	ask := func() *page { return b.follow(b.try(w.operator.Email, password)) }
-	form := ask()
+	codePage := func() *page { return b.follow(b.try(w.operator.Email, password)) }
+	form := codePage()
 	if p := b.get("/oauth/authorize?" + w.request().Encode()); p.StatusCode != http.StatusSeeOther {
 		t.Errorf("the password alone is enough: %d", p.StatusCode)
 	}
@@ -167,13 +167,13 @@ func TestSecondFactor(t *testing.T) {
 	if p := b.get("/oauth/authorize?" + w.request().Encode()); p.StatusCode != 200 {
 		t.Errorf("signed in: %d", p.StatusCode)
 	}
-	if p := b.submit(ask(), "code", strings.ToUpper(codes[0])); p.StatusCode != http.StatusSeeOther {
+	if p := b.submit(codePage(), "code", strings.ToUpper(codes[0])); p.StatusCode != http.StatusSeeOther {
 		t.Errorf("a recovery code: %d", p.StatusCode)
 	}
-	if p := b.submit(ask(), "code", codes[0]); p.StatusCode != 422 {
+	if p := b.submit(codePage(), "code", codes[0]); p.StatusCode != 422 {
 		t.Errorf("a used recovery code: %d", p.StatusCode)
 	}
-	wrong := ask()
+	wrong := codePage()
 	for range domain.BrowserThrottle.Free {
 		b.submit(wrong, "code", "111111")
 	}

@@ -236,9 +236,9 @@ var rfc9700 = []rule{
 			t.Error("the thief's access token works")
 		}
 		owner := w.granted()
-		kept := w.refresh(owner.Refresh).is(t, 200, "")
+		refreshed := w.refresh(owner.Refresh).is(t, 200, "")
 		w.refresh(owner.Refresh).is(t, 400, "invalid_grant") // the thief
-		w.refresh(kept.Refresh).is(t, 400, "invalid_grant")
+		w.refresh(refreshed.Refresh).is(t, 400, "invalid_grant")
 	}},
 	{"4.14", "a refresh token ends when it is not used, and is bound to its app", func(t *testing.T, w *world) {
 		evil := w.newApp(w.tenant, func(*app.Registration) {})
@@ -252,11 +252,11 @@ var rfc9700 = []rule{
 			t.Errorf("%s", w.client.ID)
 		}
 		w.token("grant_type", "client_credentials", "scope", "read:bookings").is(t, 400, "unsupported_grant_type")
-		made, err := w.app.CreateApp(t.Context(), by, w.tenant.ID, app.Registration{
+		created, err := w.app.CreateApp(t.Context(), by, w.tenant.ID, app.Registration{
 			Name: patch.Value(w.operator.ID.String()), Scopes: patch.Value("all"), RedirectURIs: patch.Value([]string{redirect}),
 		})
-		if err != nil || made.ID.String() == w.operator.ID.String() || !strings.HasPrefix(made.ID.String(), "app_") {
-			t.Errorf("%s %v", made.ID, err)
+		if err != nil || created.ID.String() == w.operator.ID.String() || !strings.HasPrefix(created.ID.String(), "app_") {
+			t.Errorf("%s %v", created.ID, err)
 		}
 	}},
 	{"4.16", "pages for people are in no frame", func(t *testing.T, w *world) {

@@ -41,14 +41,14 @@ func (s *Server) token(c *gin.Context) error {
 	if err != nil {
 		return s.refuse(ctx, c.Writer, err)
 	}
-	answer, err := s.provider.NewAccessResponse(ctx, request)
+	response, err := s.provider.NewAccessResponse(ctx, request)
 	if err != nil {
 		return s.refuse(ctx, c.Writer, s.revokeReused(ctx, r, err))
 	}
-	if made, ok := request.GetSession().(*session); ok && made.replay == nil {
-		answer.SetExpiresIn(accessLifetime) // fosite subtracts the time that the exchange took
+	if sess, ok := request.GetSession().(*session); ok && sess.replay == nil {
+		response.SetExpiresIn(accessLifetime) // fosite subtracts the time that the exchange took
 	}
-	s.provider.WriteAccessResponse(ctx, c.Writer, request, answer)
+	s.provider.WriteAccessResponse(ctx, c.Writer, request, response)
 	return nil
 }
 

@@ -131,20 +131,20 @@ func (u *inUse) give(name string) {
 }
 
 // replay is the kept answer, or the refusal of other parameters.
-func (q *request) replay(kept *store.Answer, path string) answer {
+func (q *request) replay(stored *store.Response, path string) response {
 	refused := &domain.Error{Type: domain.TypeIdempotency, Status: http.StatusBadRequest, DocURL: "https://stripe.com/docs/idempotency"}
 	switch {
-	case kept.Path != path:
-		refused.Message = "Keys for idempotent requests can only be used for the same endpoint they were first used for ('" + path + "' vs '" + kept.Path + "'). Try using a key other than '" + q.token + "' if you meant to execute a different request."
+	case stored.Path != path:
+		refused.Message = "Keys for idempotent requests can only be used for the same endpoint they were first used for ('" + path + "' vs '" + stored.Path + "'). Try using a key other than '" + q.token + "' if you meant to execute a different request."
 		return q.refusal(refused)
-	case kept.Params != q.form.Digest():
+	case stored.Params != q.form.Digest():
 		refused.Message = "Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '" + q.token + "' if you meant to execute a different request."
 		return q.refusal(refused)
 	}
-	return answer{Answer: *kept, replayed: kept.Request}
+	return response{Response: *stored, replayed: stored.Request}
 }
 
-func (q *request) write(w http.ResponseWriter, a answer) {
+func (q *request) write(w http.ResponseWriter, a response) {
 	h := w.Header()
 	if a.replayed != "" {
 		h.Set("Idempotent-Replayed", "true")
@@ -204,7 +204,7 @@ func (s *Server) spoilBefore(w http.ResponseWriter, q *request) bool {
 		hangUp(w)
 		return true
 	case faults.RateLimit:
-		s.Counts.Answered(q.op.pattern, http.StatusTooManyRequests)
+		s.Counts.Add(q.op.pattern, http.StatusTooManyRequests)
 		q.write(w, q.refusal(&domain.Error{
 			Type: domain.TypeInvalid, Code: "rate_limit", Status: http.StatusTooManyRequests, DocURL: "https://stripe.com/docs/error-codes/rate-limit",
 			Message: "Request rate limit exceeded. Learn more about rate limits here https://stripe.com/docs/rate-limits.",
@@ -261,8 +261,8 @@ type Counts struct {
 	calls map[string]map[int]int
 }
 
-// Answered counts one answer.
-func (c *Counts) Answered(pattern string, status int) {
+// Add counts one answer.
+func (c *Counts) Add(pattern string, status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls == nil {

@@ -101,7 +101,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 		h.Set("Idempotency-Key", q.token)
 	}
 	if err := s.read(w, q); err != nil {
-		s.Counts.Answered(pattern(op, r), err.Status)
+		s.Counts.Add(pattern(op, r), err.Status)
 		q.write(w, q.refusal(err))
 		return
 	}
@@ -112,7 +112,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 		return
 	}
 	a := s.execute(q)
-	s.Counts.Answered(pattern(op, r), a.Status)
+	s.Counts.Add(pattern(op, r), a.Status)
 	if !pause(r, half) || s.spoilAfter(w, q) {
 		return
 	}
@@ -159,14 +159,14 @@ func (s *Server) read(w http.ResponseWriter, q *request) *domain.Error {
 }
 
 // answer is a status and a body.
-type answer struct {
-	store.Answer
+type response struct {
+	store.Response
 	replayed string // the request that was answered first
 }
 
 // execute runs the operation in its transaction.
-func (s *Server) execute(q *request) answer {
-	var a answer
+func (s *Server) execute(q *request) response {
+	var a response
 	work := func(tx *store.Tx) error {
 		var err error
 		a, err = s.once(q, tx)
@@ -211,29 +211,29 @@ func internalError() *domain.Error {
 }
 
 // once returns the stored response of the idempotency key, or performs the operation and stores its response.
-func (s *Server) once(q *request, tx *store.Tx) (answer, error) {
+func (s *Server) once(q *request, tx *store.Tx) (response, error) {
 	if q.token == "" || !q.op.writes() {
 		a, _, err := s.perform(q, tx)
 		return a, err
 	}
-	kept, err := tx.Kept(q.key.Scope, q.token, s.Lifetime)
+	stored, err := tx.LoadResponse(q.key.Scope, q.token, s.Lifetime)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	path := q.http.Method + " " + q.http.URL.Path
-	if kept != nil {
-		return q.replay(kept, path), nil
+	if stored != nil {
+		return q.replay(stored, path), nil
 	}
-	a, keep, err := s.perform(q, tx)
-	if err != nil || !keep {
+	a, save, err := s.perform(q, tx)
+	if err != nil || !save {
 		return a, err
 	}
 	a.Path, a.Params, a.Request = path, q.form.Digest(), q.id
-	return a, tx.Keep(q.key.Scope, q.token, a.Answer)
+	return a, tx.SaveResponse(q.key.Scope, q.token, a.Response)
 }
 
 // perform runs the operation. keep is false when no execution began.
-func (s *Server) perform(q *request, tx *store.Tx) (a answer, keep bool, err error) {
+func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err error) {
 	switch q.fault.Action {
 	case faults.Error:
 		return q.refusal(internalError()), true, nil
@@ -250,23 +250,23 @@ func (s *Server) perform(q *request, tx *store.Tx) (a answer, keep bool, err err
 	var refusal *domain.Error
 	switch {
 	case errors.As(err, &refusal):
-		a, keep = q.refusal(refusal), !refusal.Validation
+		a, save = q.refusal(refusal), !refusal.Validation
 	case err != nil:
 		return a, false, err
 	default:
 		if a.Body, err = c.render(result); err != nil {
 			return a, false, err
 		}
-		a.Status, keep = http.StatusOK, true
+		a.Status, save = http.StatusOK, true
 	}
 	if q.fault.Action == faults.ErrorAfter {
 		return q.refusal(internalError()), true, nil
 	}
-	return a, keep, nil
+	return a, save, nil
 }
 
 // refusal is the answer of an error.
-func (q *request) refusal(e *domain.Error) answer {
+func (q *request) refusal(e *domain.Error) response {
 	shown := *e
 	if pi, ok := shown.PaymentIntent.(*domain.Intent); ok && q.key.Publishable {
 		shown.PaymentIntent = pi.Public()
@@ -277,5 +277,5 @@ func (q *request) refusal(e *domain.Error) answer {
 	}
 	shown.RequestLogURL = "https://dashboard.stripe.com" + mode + "/logs/" + q.id
 	body, _ := json.Marshal(map[string]any{"error": shown}) // our own types
-	return answer{Answer: store.Answer{Status: e.Status, Body: body}}
+	return response{Response: store.Response{Status: e.Status, Body: body}}
 }

@@ -83,9 +83,9 @@ func (u *Unit) declined(pi *domain.Intent, c *domain.Charge, m *domain.StoredMet
 	if err != nil {
 		return err
 	}
-	answer := *failure
-	answer.PaymentIntent = pi
-	return &answer
+	result := *failure
+	result.PaymentIntent = pi
+	return &result
 }
 
 func (u *Unit) authorized(pi *domain.Intent, c *domain.Charge) error {

@@ -45,7 +45,7 @@ func (u *Unit) ConfirmIntent(id string, in ConfirmInput) (*domain.Intent, error)
 	if err := u.checkConfirm(pi, m, in); err != nil {
 		return nil, err
 	}
-	if err := u.keep(m); err != nil {
+	if err := u.putMethod(m); err != nil {
 		return nil, err
 	}
 	return pi, u.pay(pi, m, in)
@@ -150,7 +150,7 @@ func (u *Unit) authenticated(pi *domain.Intent, m *domain.StoredMethod, ok bool)
 	if err != nil {
 		return err
 	}
-	answer := *failure
-	answer.PaymentIntent = pi
-	return &answer
+	result := *failure
+	result.PaymentIntent = pi
+	return &result
 }

@@ -47,7 +47,7 @@ func (m *EventModes) Set(account string, mode EventMode) {
 
 // emit stores an event with the object as it is now, and a delivery to each endpoint that wants it. The lane is the
 // intent's id: events of one intent are sent one after the other.
-func (u *Unit) emit(kind, lane string, object any, before map[string]any) error {
+func (u *Unit) emit(kind, queue string, object any, before map[string]any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (u *Unit) emit(kind, lane string, object any, before map[string]any) error 
 		if !endpoint.Wants(kind) {
 			continue
 		}
-		d := domain.Delivery{Scope: u.Scope, Event: e.ID, Endpoint: id, Lane: lane}
+		d := domain.Delivery{Scope: u.Scope, Event: e.ID, Endpoint: id, Queue: queue}
 		if err := u.Tx.PutDelivery(d); err != nil {
 			return err
 		}

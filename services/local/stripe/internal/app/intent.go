@@ -63,7 +63,7 @@ func (u *Unit) CreateIntent(in IntentInput) (*domain.Intent, error) {
 	}
 	if m != nil {
 		pi.PaymentMethod, pi.Status = &m.ID, domain.RequiresConfirmation
-		if err := u.keep(m); err != nil {
+		if err := u.putMethod(m); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +148,7 @@ func (u *Unit) UpdateIntent(id string, in IntentInput) (*domain.Intent, error) {
 	}
 	if m != nil {
 		pi.PaymentMethod = &m.ID
-		if err := u.keep(m); err != nil {
+		if err := u.putMethod(m); err != nil {
 			return nil, err
 		}
 	}

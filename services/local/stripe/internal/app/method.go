@@ -49,7 +49,7 @@ func (u *Unit) newMethod(c *domain.TestCase, in MethodInput) *domain.StoredMetho
 	return &m
 }
 
-func (u *Unit) keep(m *domain.StoredMethod) error {
+func (u *Unit) putMethod(m *domain.StoredMethod) error {
 	_, err := u.Tx.Put(u.Scope, store.Methods, m.ID, m)
 	return err
 }
@@ -60,7 +60,7 @@ func (u *Unit) CreateMethod(in MethodInput) (*domain.PaymentMethod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &m.PaymentMethod, u.keep(m)
+	return &m.PaymentMethod, u.putMethod(m)
 }
 
 // Method returns a payment method.

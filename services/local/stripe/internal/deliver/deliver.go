@@ -26,8 +26,8 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// lanes is the number of deliveries that are sent to one endpoint at the same time. Events of one intent are in one lane.
-const lanes = 8
+// queuesPerEndpoint is the number of deliveries that are sent to one endpoint at the same time. Events of one intent are in one lane.
+const queuesPerEndpoint = 8
 
 // Sender sends.
 type Sender struct {
@@ -43,13 +43,13 @@ type Sender struct {
 	mu      sync.Mutex
 	ctx     context.Context // of Start; lanes start in it
 	running sync.WaitGroup
-	queues  map[string][]*lane
+	queues  map[string][]*queue
 }
 
 // Start queues what an earlier process has left, and sends it and what Add brings, until ctx ends.
 func (s *Sender) Start(ctx context.Context) error {
 	s.mu.Lock()
-	s.ctx, s.queues = ctx, map[string][]*lane{}
+	s.ctx, s.queues = ctx, map[string][]*queue{}
 	s.mu.Unlock()
 	return s.DB.View(func(t *store.Tx) error {
 		left, err := t.Deliveries()
@@ -84,16 +84,16 @@ func (s *Sender) queue(i item) {
 	}
 	some := s.queues[i.Endpoint]
 	if some == nil {
-		for range lanes {
-			l := newLane()
+		for range queuesPerEndpoint {
+			l := newQueue()
 			some = append(some, l)
 			s.running.Go(func() { l.run(s.ctx, s) })
 		}
 		s.queues[i.Endpoint] = some
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(i.Lane)) // never fails
-	some[h.Sum32()%lanes].add(i)
+	_, _ = h.Write([]byte(i.Queue)) // never fails
+	some[h.Sum32()%queuesPerEndpoint].add(i)
 }
 
 // Wake has every lane look again, after a change of the modes.

@@ -72,6 +72,6 @@ type Delivery struct {
 	Scope    Scope  `json:"scope"`
 	Event    string `json:"event"`
 	Endpoint string `json:"endpoint"`
-	Lane     string `json:"lane"` // deliveries of one lane go one after the other
+	Queue    string `json:"lane"` // deliveries of one lane go one after the other
 	Attempts int    `json:"attempts"`
 }

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/services/local/stripe/internal/domain"
 )
 
-// Answer is the kept answer of an idempotency key.
-type Answer struct {
+// Response is the kept answer of an idempotency key.
+type Response struct {
 	Path    string          `json:"path"`
 	Params  string          `json:"params"` // digest
 	Request string          `json:"request"`
@@ -17,13 +17,13 @@ type Answer struct {
 	At      int64           `json:"at"` // Unix seconds
 }
 
-// Kept returns the answer of a key, nil when there is none or it is older than the lifetime.
-func (t *Tx) Kept(s domain.Scope, name string, lifetime time.Duration) (*Answer, error) {
+// LoadResponse returns the answer of a key, nil when there is none or it is older than the lifetime.
+func (t *Tx) LoadResponse(s domain.Scope, name string, lifetime time.Duration) (*Response, error) {
 	text := t.bucket(idempotent).Get(key(s, name))
 	if text == nil {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	a := new(Answer)
+	a := new(Response)
 	if err := json.Unmarshal(text, a); err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func (t *Tx) Kept(s domain.Scope, name string, lifetime time.Duration) (*Answer,
 	return a, nil
 }
 
-// Keep stores the answer of a key.
-func (t *Tx) Keep(s domain.Scope, name string, a Answer) error {
+// SaveResponse stores the answer of a key.
+func (t *Tx) SaveResponse(s domain.Scope, name string, a Response) error {
 	a.At = t.now.Unix()
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *DB) Forget(lifetime time.Duration, limit int) (int, error) {
 	err := d.View(func(t *Tx) error {
 		c := t.bucket(idempotent).Cursor()
 		for k, text := c.First(); k != nil && len(old) < limit; k, text = c.Next() {
-			var a Answer
+			var a Response
 			if err := json.Unmarshal(text, &a); err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ type Gateway struct {
 	Disputed map[string]bool
 
 	mu      sync.Mutex
-	made    int
+	created int
 	keys    map[string]domain.GatewayID // by idempotency key
 	intents map[domain.GatewayID]*domain.Snapshot
 	times   map[domain.GatewayID]time.Time
@@ -66,8 +66,8 @@ func (g *Gateway) Create(ctx context.Context, a domain.Account, p domain.Intent)
 			e.Param = "amount"
 			return domain.Snapshot{}, e
 		}
-		g.made++
-		id := domain.GatewayID(fmt.Sprintf("pi_%s_%d", p.ID, g.made))
+		g.created++
+		id := domain.GatewayID(fmt.Sprintf("pi_%s_%d", p.ID, g.created))
 		g.keys[key], g.times[id] = id, time.Now()
 		g.intents[id] = &domain.Snapshot{
 			ID: id, Status: domain.RequiresPaymentMethod, Amount: p.Amount.Minor, ClientSecret: domain.Secret(id) + "_secret_1", Row: p.ID.String(),
@@ -133,11 +133,11 @@ func (g *Gateway) Change(id string, change func(s *domain.Snapshot)) {
 	change(g.intents[domain.GatewayID(id)])
 }
 
-// Made is how many intents exist.
-func (g *Gateway) Made() int {
+// Created is how many intents exist.
+func (g *Gateway) Created() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.made
+	return g.created
 }
 
 // Forget makes the gateway forget all idempotency keys, as it does after a day.

@@ -19,11 +19,11 @@ type Refund struct {
 
 // CreateRefund implements app.Gateway. It creates a refund once for each key, and never for more than is left.
 func (g *Gateway) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
-	var made domain.GatewayRefund
+	var created domain.GatewayRefund
 	_, err := g.call(ctx, "refund", func() (domain.Snapshot, error) {
 		key := a.Account + part.CallKey()
 		if id, ok := g.keys[key]; ok {
-			made = g.refund(string(id)).GatewayRefund
+			created = g.refund(string(id)).GatewayRefund
 			return domain.Snapshot{}, nil
 		}
 		s, err := g.found(part.Intent)
@@ -37,32 +37,32 @@ func (g *Gateway) CreateRefund(ctx context.Context, a domain.Account, r domain.R
 			return s, refused("charge_already_refunded", "More than is left.")
 		}
 		s.Refunded += part.Minor
-		made = domain.GatewayRefund{ID: fmt.Sprintf("re_%s_%d", part.ID, len(g.refunds)+1), Status: domain.RefundSucceeded, Row: part.ID.String()}
+		created = domain.GatewayRefund{ID: fmt.Sprintf("re_%s_%d", part.ID, len(g.refunds)+1), Status: domain.RefundSucceeded, Row: part.ID.String()}
 		if g.RefundStatus != "" {
-			made.Status = g.RefundStatus
+			created.Status = g.RefundStatus
 		}
-		g.keys[key] = domain.GatewayID(made.ID)
-		g.refunds = append(g.refunds, &Refund{GatewayRefund: made, Intent: part.Intent, Minor: part.Minor, Reason: r.Reason})
+		g.keys[key] = domain.GatewayID(created.ID)
+		g.refunds = append(g.refunds, &Refund{GatewayRefund: created, Intent: part.Intent, Minor: part.Minor, Reason: r.Reason})
 		return s, g.put(s)
 	})
 	if err != nil {
 		return domain.GatewayRefund{}, err
 	}
-	return made, nil
+	return created, nil
 }
 
 // ReadRefund implements app.Gateway.
 func (g *Gateway) ReadRefund(ctx context.Context, _ domain.Account, id string) (domain.GatewayRefund, error) {
-	var told domain.GatewayRefund
+	var got domain.GatewayRefund
 	_, err := g.call(ctx, "readRefund", func() (domain.Snapshot, error) {
 		r := g.refund(id)
 		if r == nil {
 			return domain.Snapshot{}, refused("resource_missing", "No such refund.")
 		}
-		told = r.GatewayRefund
+		got = r.GatewayRefund
 		return domain.Snapshot{}, nil
 	})
-	return told, err
+	return got, err
 }
 
 // FindRefund implements app.Gateway.

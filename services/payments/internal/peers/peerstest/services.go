@@ -16,10 +16,10 @@ type Bookings struct {
 	// Fail returns the error that the caller sees; nil: none.
 	Fail func() error
 
-	mu      sync.Mutex
-	rows    map[domain.BookingID]owned[domain.Booking]
-	settled map[domain.BookingID]owned[domain.Settlement]
-	asked   int
+	mu       sync.Mutex
+	rows     map[domain.BookingID]owned[domain.Booking]
+	settled  map[domain.BookingID]owned[domain.Settlement]
+	requests int
 }
 
 // Invoices stands for the customers service.
@@ -87,8 +87,8 @@ func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 	return b.value, nil
 }
 
-// Settle sets what decides about the payments of a booking of the caller.
-func (f *Bookings) Settle(ctx context.Context, id domain.BookingID, s domain.Settlement) {
+// SetSettlement sets what decides about the payments of a booking of the caller.
+func (f *Bookings) SetSettlement(ctx context.Context, id domain.BookingID, s domain.Settlement) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.settled == nil {
@@ -97,11 +97,11 @@ func (f *Bookings) Settle(ctx context.Context, id domain.BookingID, s domain.Set
 	f.settled[id] = own(ctx, s)
 }
 
-// Asked returns how often a settlement was requested.
-func (f *Bookings) Asked() int {
+// SettlementRequests returns how often a settlement was requested.
+func (f *Bookings) SettlementRequests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.asked
+	return f.requests
 }
 
 // Settlement implements app.SettlementService.
@@ -113,7 +113,7 @@ func (f *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked++
+	f.requests++
 	s, ok := f.settled[id]
 	if !ok || !s.of(ctx) {
 		return domain.Settlement{}, domain.ErrBookingNotFound

@@ -19,7 +19,7 @@ import (
 
 // The limits of a request.
 const (
-	maxAnswer    = 8 << 20 // a page has up to 2 MiB, or one larger row
+	maxResponse  = 8 << 20 // a page has up to 2 MiB, or one larger row
 	callTimeout  = 30 * time.Second
 	firstByteMax = 30 * time.Second // until the header of an answer
 )
@@ -86,7 +86,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(out); err != nil {
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponse)).Decode(out); err != nil {
 		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
 	return nil

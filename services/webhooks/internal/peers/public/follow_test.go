@@ -17,13 +17,13 @@ import (
 // follower is a Follower that runs, with its events, notices and waits.
 type follower struct {
 	*public.Follower
-	t      *testing.T
-	mu     sync.Mutex
-	events []public.Event
-	waits  []time.Duration
-	words  []string
-	end    chan error
-	stop   func()
+	t       *testing.T
+	mu      sync.Mutex
+	events  []public.Event
+	waits   []time.Duration
+	notices []string
+	end     chan error
+	stop    func()
 }
 
 // follow starts a Follower that does not sleep, and waits until it reads or has returned.
@@ -42,7 +42,7 @@ func followAs(t *testing.T, p *publictest.Platform, key string, bare *public.Fol
 	f := &follower{Follower: bare, t: t, end: make(chan error, 1), stop: stop}
 	started := make(chan struct{})
 	f.Client, f.Start = client, func() { close(started) }
-	f.Notice = func(err error, _ time.Duration) { f.note(func() { f.words = append(f.words, err.Error()) }) }
+	f.Notice = func(err error, _ time.Duration) { f.note(func() { f.notices = append(f.notices, err.Error()) }) }
 	f.Sleep = func(_ context.Context, d time.Duration) { f.note(func() { f.waits = append(f.waits, d) }) }
 	go func() {
 		f.end <- f.Follow(ctx, func(e public.Event) { f.note(func() { f.events = append(f.events, e) }) })
@@ -101,7 +101,7 @@ func (f *follower) want(ids ...string) {
 	}
 }
 
-func TestFollowTakesEventsAsTheyHappen(t *testing.T) {
+func TestFollowReceivesEventsAsTheyHappen(t *testing.T) {
 	t.Parallel()
 	p := publictest.New(t)
 	p.Add("booking.created") // before the client listened
@@ -113,12 +113,12 @@ func TestFollowTakesEventsAsTheyHappen(t *testing.T) {
 			t.Errorf("%s with %s, want %s with %s", e.Type, e.Body, kind, bodies[i+1])
 		}
 	}
-	if len(f.words) > 0 {
-		t.Errorf("notices %q", f.words)
+	if len(f.notices) > 0 {
+		t.Errorf("notices %q", f.notices)
 	}
 }
 
-func TestFollowNarrowsByType(t *testing.T) {
+func TestFollowFiltersByType(t *testing.T) {
 	t.Parallel()
 	p := publictest.New(t)
 	f := follow(t, p, "booking.created", "customer.updated")
@@ -128,7 +128,7 @@ func TestFollowNarrowsByType(t *testing.T) {
 }
 
 // The stream breaks off at each byte of the second of three events. Each event is taken once.
-func TestFollowGoesOnBehindACut(t *testing.T) {
+func TestFollowResumesAfterACut(t *testing.T) {
 	t.Parallel()
 	one := len("id: evt_0002\nevent: booking.created\ndata: \n\n")
 	p := publictest.New(t)
@@ -145,13 +145,13 @@ func TestFollowGoesOnBehindACut(t *testing.T) {
 				t.Errorf("cut at %d: stream %d was asked for behind %q", at, i+1, last)
 			}
 		}
-		if len(f.words) == 0 || !strings.Contains(f.words[0], "the stream was cut off") {
-			t.Errorf("cut at %d: notices %q", at, f.words)
+		if len(f.notices) == 0 || !strings.Contains(f.notices[0], "the stream was cut off") {
+			t.Errorf("cut at %d: notices %q", at, f.notices)
 		}
 	}
 }
 
-func TestFollowTakesNothingTwice(t *testing.T) {
+func TestFollowReceivesEachEventOnce(t *testing.T) {
 	t.Parallel()
 	p := publictest.New(t, publictest.Stream{End: true, All: true}, publictest.Stream{Cut: 300, All: true}, publictest.Stream{End: true, All: true}, publictest.Stream{All: true})
 	f := follow(t, p)
@@ -182,8 +182,8 @@ func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 		if heard := strings.Join(p.LastEventIDs(), ""); heard != "" {
 			t.Errorf("%s: a stream was asked for behind %s, which only the list has named", name, heard)
 		}
-		if len(f.words) > 0 {
-			t.Errorf("%s: a stream that ends is worth a word: %q", name, f.words)
+		if len(f.notices) > 0 {
+			t.Errorf("%s: a stream that ends is worth a word: %q", name, f.notices)
 		}
 	}
 }
@@ -217,8 +217,8 @@ func TestFollowStopsWhereItIsRefused(t *testing.T) {
 func TestFollowBacksOff(t *testing.T) {
 	t.Parallel()
 	away := publictest.Stream{Status: 503, Body: `{"error":{"code":"unavailable","message":"Not now."}}`}
-	asked := publictest.Stream{Status: 429, RetryAfter: "45"}
-	p := publictest.New(t, away, away, away, away, away, away, away, asked, publictest.Stream{End: true}, away)
+	limited := publictest.Stream{Status: 429, RetryAfter: "45"}
+	p := publictest.New(t, away, away, away, away, away, away, away, limited, publictest.Stream{End: true}, away)
 	p.Add("booking.created")
 	f := follow(t, p)
 	for len(p.LastEventIDs()) < 11 {
@@ -229,8 +229,8 @@ func TestFollowBacksOff(t *testing.T) {
 	for i := range want {
 		want[i] *= time.Second
 	}
-	if !slices.Equal(f.waits, want) || len(f.words) != 9 || f.words[0] != "Not now." {
-		t.Errorf("waits %v, notices %q", f.waits, f.words)
+	if !slices.Equal(f.waits, want) || len(f.notices) != 9 || f.notices[0] != "Not now." {
+		t.Errorf("waits %v, notices %q", f.waits, f.notices)
 	}
 }
 
@@ -239,8 +239,8 @@ func TestFollowLeavesASilentStream(t *testing.T) {
 	p := publictest.New(t, publictest.Stream{Silent: true})
 	f := followAs(t, p, publictest.Key, &public.Follower{Idle: 50 * time.Millisecond})
 	f.want(p.Add("booking.created"))
-	if !slices.Contains(f.words, "the stream sent nothing for too long") {
-		t.Errorf("notices %q", f.words)
+	if !slices.Contains(f.notices, "the stream sent nothing for too long") {
+		t.Errorf("notices %q", f.notices)
 	}
 }
 
@@ -278,8 +278,8 @@ func TestNewRefusesWhatIsNoURL(t *testing.T) {
 // The base URL may end with the version of the API, or not.
 func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
 	t.Parallel()
-	var asked string
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.URL.Path }))
+	var requested string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requested = r.URL.Path }))
 	defer server.Close()
 	for base, want := range map[string]string{
 		"": "/api/v1/me", "/": "/api/v1/me", "/api/v1": "/api/v1/me", "/api/v1/": "/api/v1/me", "/v1": "/v1/me", "/behind": "/behind/api/v1/me",
@@ -288,8 +288,8 @@ func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := client.Call(t.Context(), http.MethodGet, "/me", nil, nil); err != nil || asked != want {
-			t.Errorf("%q: asked %s, want %s: %v", base, asked, want, err)
+		if err := client.Call(t.Context(), http.MethodGet, "/me", nil, nil); err != nil || requested != want {
+			t.Errorf("%q: asked %s, want %s: %v", base, requested, want, err)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestReaderIsBounded(t *testing.T) {
 	}
 }
 
-func TestReaderKeepsTheErrorOfTheNetwork(t *testing.T) {
+func TestReaderReturnsTheErrorOfTheNetwork(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
 	got, err := read(io.MultiReader(strings.NewReader("data: x\n\ndata: y\n"), iotest.ErrReader(broken)))

@@ -113,7 +113,7 @@ func refuse(w http.ResponseWriter, status int, body string) {
 func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
-	answer := struct {
+	response := struct {
 		Data       []json.RawMessage `json:"data"`
 		HasMore    bool              `json:"has_more"`
 		NextCursor *string           `json:"next_cursor"`
@@ -123,14 +123,14 @@ func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	all = all[from:]
 	if limit = min(limit, 2); len(all) > limit { // small pages, so that there are several
 		next := strconv.Itoa(from + limit)
-		all, answer.HasMore, answer.NextCursor = all[:limit], true, &next
+		all, response.HasMore, response.NextCursor = all[:limit], true, &next
 	}
 	for _, e := range all {
-		answer.Data = append(answer.Data, json.RawMessage(e.body))
+		response.Data = append(response.Data, json.RawMessage(e.body))
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false) // the events' own bytes
-	_ = enc.Encode(answer)
+	_ = enc.Encode(response)
 }
 
 // since returns the events of some types from a position on, the position after them, and a channel that is closed when there

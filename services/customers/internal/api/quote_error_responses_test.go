@@ -10,7 +10,7 @@ import (
 )
 
 // What is wrong with a request about quotes whatever it says is answered alike by each operation.
-func TestAnswersOfQuotes(t *testing.T) {
+func TestErrorResponsesOfQuotes(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	q := w.newQuote(ctx, "")

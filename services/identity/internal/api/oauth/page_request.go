@@ -33,8 +33,8 @@ const (
 	maxAgent      = 200
 )
 
-// visit is one request of a person's browser.
-type visit struct {
+// pageRequest is one request of a person's browser.
+type pageRequest struct {
 	s *Server
 	c *gin.Context
 	w http.ResponseWriter
@@ -46,14 +46,14 @@ type visit struct {
 	back    string     // where a form of this page may lead to, besides this site: the origin of an app's redirect URI
 }
 
-// visits runs h with the browser's session, which is written before the response begins.
-func (s *Server) visits(h func(v *visit) error) httpx.Handler {
+// pageHandler runs h with the browser's session, which is written before the response begins.
+func (s *Server) pageHandler(h func(v *pageRequest) error) httpx.Handler {
 	return func(c *gin.Context) (err error) {
 		r := c.Request
 		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]*store.StoredSession{}}
 		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), browserKey{}, known), exchangeKey{}, &exchange{}))
 		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			v := &visit{s: s, c: c, w: w, r: r, Text: web.Text(r, s.words)}
+			v := &pageRequest{s: s, c: c, w: w, r: r, Text: web.Text(r, s.messages)}
 			if err := v.serve(h); err != nil { //nolint:contextcheck // a visit has its request, and that the context
 				v.broken(err) //nolint:contextcheck // as above
 			}
@@ -63,7 +63,7 @@ func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 }
 
 // serve reads the browser's cookie and the form, and runs h.
-func (v *visit) serve(h func(v *visit) error) error {
+func (v *pageRequest) serve(h func(v *pageRequest) error) error {
 	name := v.s.site.CookieName("browser")
 	if v.browser = web.Cookie(v.r, name); len(v.browser) != browserDigits {
 		v.browser = apikey.Random(browserDigits)
@@ -83,7 +83,7 @@ func (v *visit) serve(h func(v *visit) error) error {
 }
 
 // query is the query of the request, with "?" before it.
-func (v *visit) query() string {
+func (v *pageRequest) query() string {
 	if v.r.URL.RawQuery == "" {
 		return ""
 	}
@@ -91,44 +91,44 @@ func (v *visit) query() string {
 }
 
 // frame returns the surrounding parts of every page, with a form token.
-func (v *visit) frame() pages.Frame {
+func (v *pageRequest) frame() pages.Frame {
 	return pages.Frame{Text: v.Text, Form: v.formKey().Token(v.s.Now().Add(formLifetime)), Query: v.query()}
 }
 
 // formKey binds a form to the browser, its session, and its request.
-func (v *visit) formKey() web.FormKey {
+func (v *pageRequest) formKey() web.FormKey {
 	return web.FormKey{Secret: v.browser + " " + v.s.sessions.Token(v.r.Context()), About: v.r.URL.Path + "\x00" + v.r.URL.RawQuery}
 }
 
 // genuine reports whether the form that was sent was shown to this browser for this request.
-func (v *visit) genuine() bool { return v.formKey().Genuine(v.form.Get("form"), v.s.Now()) }
+func (v *pageRequest) genuine() bool { return v.formKey().Genuine(v.form.Get("form"), v.s.Now()) }
 
 // show responds with a page.
-func (v *visit) show(status int, page templ.Component) error {
+func (v *pageRequest) show(status int, page templ.Component) error {
 	return v.s.site.Show(v.w, v.r, web.Page{Status: status, Lang: v.Lang, Policy: web.Policy{Form: v.back}, Body: page})
 }
 
 // redirect redirects the browser.
-func (v *visit) redirect(to string) error {
+func (v *pageRequest) redirect(to string) error {
 	v.s.site.Redirect(v.w, to)
 	return nil
 }
 
 // broken responds with an error that is not a verdict on the request.
-func (v *visit) broken(err error) {
+func (v *pageRequest) broken(err error) {
 	obs.Add(v.r.Context(), slog.String("error", err.Error()))
 	v.w.Header().Set("Retry-After", "1")
 	_ = v.show(http.StatusServiceUnavailable, pages.Message(v.frame(), v.T("error"), v.T("error_ours"), ""))
 }
 
 // requestHash is the authorization request in a form of fixed length.
-func (v *visit) requestHash() string {
+func (v *pageRequest) requestHash() string {
 	sum := sha256.Sum256([]byte(v.r.URL.RawQuery))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // operator returns who has signed in; nil without a sign-in.
-func (v *visit) operator() (*domain.Operator, error) {
+func (v *pageRequest) operator() (*domain.Operator, error) {
 	ctx := v.r.Context()
 	id, err := ids.Parse[domain.OperatorPrefix](v.s.sessions.GetString(ctx, keyOperator))
 	if err != nil {
@@ -145,7 +145,7 @@ func (v *visit) operator() (*domain.Operator, error) {
 }
 
 // wrong returns the text and the status for an error of a sign-in. It returns "" for any other error.
-func (v *visit) wrong(err error, otherwise string) (int, string) {
+func (v *pageRequest) wrong(err error, otherwise string) (int, string) {
 	var wait *app.WaitError
 	switch {
 	case errors.As(err, &wait):
@@ -159,7 +159,7 @@ func (v *visit) wrong(err error, otherwise string) (int, string) {
 }
 
 // network returns the client's network, by which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
-func (v *visit) network() string {
+func (v *pageRequest) network() string {
 	address := v.r.Header.Get("X-Forwarded-For")
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {

@@ -1,6 +1,6 @@
-// Package words holds the texts of pages in several languages: JSON files that translators edit, one for each language, in the form of
+// Package locale holds the texts of pages in several languages: JSON files that translators edit, one for each language, in the form of
 // go-i18n.
-package words
+package locale
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Words has the texts of all languages. It is immutable and safe for concurrent use.
-type Words struct {
+// Messages has the texts of all languages. It is immutable and safe for concurrent use.
+type Messages struct {
 	languages []language.Tag
 	plain     map[string]map[string]string // by language and id, the texts without placeholders, which go-i18n finds more slowly
 	bundle    *i18n.Bundle
@@ -23,9 +23,9 @@ type Words struct {
 
 // New reads all locales/<language>.json from files, such as locales/de.json: another file is another language. first is the default, and the
 // first of the languages; the others follow by the names of their files.
-func New(files fs.FS, first language.Tag) (*Words, error) {
-	w := &Words{languages: []language.Tag{first}, plain: map[string]map[string]string{}, bundle: i18n.NewBundle(first)}
-	w.bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
+func New(files fs.FS, first language.Tag) (*Messages, error) {
+	m := &Messages{languages: []language.Tag{first}, plain: map[string]map[string]string{}, bundle: i18n.NewBundle(first)}
+	m.bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	names, err := fs.Glob(files, "locales/*.json")
 	if err != nil {
 		return nil, err
@@ -35,69 +35,69 @@ func New(files fs.FS, first language.Tag) (*Words, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: the name is no language: %w", name, err)
 		}
-		loaded, err := w.bundle.LoadMessageFileFS(files, name)
+		loaded, err := m.bundle.LoadMessageFileFS(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		own := map[string]string{}
-		for _, m := range loaded.Messages {
-			if m.One == "" && !strings.Contains(m.Other, "{{") {
-				own[m.ID] = m.Other
+		for _, message := range loaded.Messages {
+			if message.One == "" && !strings.Contains(message.Other, "{{") {
+				own[message.ID] = message.Other
 			}
 		}
-		w.plain[l.String()] = own
+		m.plain[l.String()] = own
 		if l != first {
-			w.languages = append(w.languages, l)
+			m.languages = append(m.languages, l)
 		}
 	}
-	if len(w.languages) > len(names) {
+	if len(m.languages) > len(names) {
 		return nil, fmt.Errorf("there is no locales/%s.json", first)
 	}
-	w.matcher = language.NewMatcher(w.languages)
-	return w, nil
+	m.matcher = language.NewMatcher(m.languages)
+	return m, nil
 }
 
 // Languages returns the BCP 47 tags of the languages, the default first.
-func (w *Words) Languages() []string {
-	out := make([]string, len(w.languages))
-	for i, l := range w.languages {
+func (m *Messages) Languages() []string {
+	out := make([]string, len(m.languages))
+	for i, l := range m.languages {
 		out[i] = l.String()
 	}
 	return out
 }
 
 // For chooses the language: that of wanted, a BCP 47 tag, when it is one of the languages, else by the value of Accept-Language.
-func (w *Words) For(wanted, accept string) Text {
-	for _, l := range w.languages {
-		if l.String() == wanted {
-			return w.in(l)
+func (m *Messages) For(requested, accept string) Text {
+	for _, l := range m.languages {
+		if l.String() == requested {
+			return m.in(l)
 		}
 	}
 	tags, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil {
 		tags = nil
 	}
-	_, i, _ := w.matcher.Match(tags...)
-	return w.in(w.languages[i])
+	_, i, _ := m.matcher.Match(tags...)
+	return m.in(m.languages[i])
 }
 
-func (w *Words) in(l language.Tag) Text {
-	return Text{Lang: l.String(), words: w, plain: w.plain[l.String()], localizer: i18n.NewLocalizer(w.bundle, l.String())}
+func (m *Messages) in(l language.Tag) Text {
+	return Text{Lang: l.String(), messages: m, plain: m.plain[l.String()], localizer: i18n.NewLocalizer(m.bundle, l.String())}
 }
 
 // Text writes texts in one language.
 type Text struct {
 	Lang      string // BCP 47
-	words     *Words
+	messages  *Messages
 	plain     map[string]string
 	localizer *i18n.Localizer
 }
 
 // Languages returns the texts of each language, the default first: for a choice of the language.
 func (t Text) Languages() []Text {
-	out := make([]Text, len(t.words.languages))
-	for i, l := range t.words.languages {
-		out[i] = t.words.in(l)
+	out := make([]Text, len(t.messages.languages))
+	for i, l := range t.messages.languages {
+		out[i] = t.messages.in(l)
 	}
 	return out
 }

@@ -17,16 +17,16 @@ import (
 
 const docURL = "contract://answers"
 
-// answers holds what a document declares of its answers. Its schemas are those that the services validate by, but
+// responses holds what a document declares of its answers. Its schemas are those that the services validate by, but
 // closed: an object that names its properties may have no others.
-type answers struct {
+type responses struct {
 	document *yaml.Node // with the order of the properties
 	tree     map[string]any
 	compiler *jsonschema.Compiler
 	schemas  map[string]*jsonschema.Schema
 }
 
-func readAnswers(doc []byte) (*answers, error) {
+func readResponses(doc []byte) (*responses, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(doc, &document); err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
@@ -47,7 +47,7 @@ func readAnswers(doc []byte) (*answers, error) {
 	if !ok {
 		return nil, fmt.Errorf("read contract: it is a %T", value)
 	}
-	a := &answers{document: document.Content[0], tree: top, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	a := &responses{document: document.Content[0], tree: top, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	a.compiler.AssertFormat()
 	if err := a.compiler.AddResource(docURL, value); err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
@@ -73,7 +73,7 @@ func seal(v any) any {
 }
 
 // wrong lists the differences between an answer and its declaration for the operation at a path template.
-func (a *answers) wrong(method, template string, res *http.Response, body []byte) []string {
+func (a *responses) wrong(method, template string, res *http.Response, body []byte) []string {
 	pointer := "/paths/" + escape(template) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(res.StatusCode)
 	declared, pointer := a.at(pointer)
 	out := a.headers(declared, pointer, res.Header)
@@ -118,7 +118,7 @@ func table(body []byte) (out []string) {
 }
 
 // headers checks the declared headers, and that no undeclared ones are sent except those of HTTP itself.
-func (a *answers) headers(declared map[string]any, pointer string, got http.Header) (out []string) {
+func (a *responses) headers(declared map[string]any, pointer string, got http.Header) (out []string) {
 	names, _ := declared["headers"].(map[string]any)
 	for name := range names {
 		header, at := a.at(pointer + "/headers/" + escape(name))
@@ -158,7 +158,7 @@ func typed(schema any, value string) any {
 	return value
 }
 
-func (a *answers) validate(pointer, what string, value any) []string {
+func (a *responses) validate(pointer, what string, value any) []string {
 	schema := a.schemas[pointer]
 	if schema == nil {
 		var err error
@@ -174,7 +174,7 @@ func (a *answers) validate(pointer, what string, value any) []string {
 }
 
 // at returns the object at a JSON pointer and its place, after following references.
-func (a *answers) at(pointer string) (map[string]any, string) {
+func (a *responses) at(pointer string) (map[string]any, string) {
 	var v any = a.tree
 	for seg := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		m, _ := v.(map[string]any)

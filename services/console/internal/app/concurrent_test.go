@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/console/internal/app"
 )
 
-func TestTogether(t *testing.T) {
+func TestRunConcurrently(t *testing.T) {
 	t.Parallel()
 	first, second := errors.New("first"), errors.New("second")
 	done := make(chan struct{})
@@ -23,7 +23,7 @@ func TestTogether(t *testing.T) {
 		}, "first"},
 		"a panic is an error": {[]func() error{func() error { return nil }, func() error { panic("a part breaks") }}, "panic: a part breaks"},
 	} {
-		err := app.Together(tc.all...)
+		err := app.RunConcurrently(tc.all...)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
 			t.Errorf("%s: %v", name, err)
 		}

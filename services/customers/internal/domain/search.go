@@ -86,19 +86,19 @@ func decimal(r rune) rune {
 
 // The bounds of what is kept of a resource for the search.
 const (
-	maxWords = 400 // words of names, e-mail address and company; the first ones are kept
-	maxWord  = 255 // characters of a word; the first ones are kept, and compared
+	maxSearchTerms = 400 // words of names, e-mail address and company; the first ones are kept
+	maxTermLength  = 255 // characters of a word; the first ones are kept, and compared
 )
 
-// Words returns the entries by which a search finds the customer.
-func (c Customer) Words() []string {
-	return append(words(&c.FirstName, c.LastName, &c.Email, c.Company), phoneEntries(c.Phone)...)
+// SearchTerms returns the entries by which a search finds the customer.
+func (c Customer) SearchTerms() []string {
+	return append(searchTerms(&c.FirstName, c.LastName, &c.Email, c.Company), phoneEntries(c.Phone)...)
 }
 
 // words returns the words of texts: each part between spaces, folded, and its rest from the start of each further run of
 // letters and digits. So "anna.smith@example.com" is found by the prefixes of itself, of "smith@example.com", of "example.com"
 // and of "com".
-func words(texts ...*string) []string {
+func searchTerms(texts ...*string) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, text := range texts {
@@ -108,12 +108,12 @@ func words(texts ...*string) []string {
 		for token := range strings.FieldsSeq(SearchFold(*text)) {
 			inside := true // the whole token is a word, whatever its first character is
 			for i, r := range token {
-				begins := i == 0 || !inside && isWordRune(r)
-				inside = isWordRune(r)
+				begins := i == 0 || !inside && isTermRune(r)
+				inside = isTermRune(r)
 				if !begins {
 					continue
 				}
-				if w := first(token[i:], maxWord); !seen[w] && len(out) < maxWords {
+				if w := first(token[i:], maxTermLength); !seen[w] && len(out) < maxSearchTerms {
 					seen[w] = true
 					out = append(out, w)
 				}
@@ -134,7 +134,7 @@ func first(s string, n int) string {
 	return s
 }
 
-func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+func isTermRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
 // Prefix is the half-open range of words, in byte order, that begin with one text.
 type Prefix struct{ From, Before string }
@@ -154,7 +154,7 @@ func Terms(q string) []Term {
 	seen := map[string]bool{}
 	tokens := strings.Fields(SearchFold(q))
 	for i, w := range tokens {
-		if w = first(w, maxWord); seen[w] {
+		if w = first(w, maxTermLength); seen[w] {
 			continue
 		}
 		seen[w] = true
@@ -167,12 +167,12 @@ func Terms(q string) []Term {
 		}
 		out = append(out, term)
 	}
-	return withOldWords(q, out)
+	return withOldTerms(q, out)
 }
 
-// withOldWords lets the terms find words that the version before has written, whose folding keeps accents, as long as they are
+// withOldTerms lets the terms find words that the version before has written, whose folding keeps accents, as long as they are
 // not rewritten. It can go with the next release.
-func withOldWords(q string, terms []Term) []Term {
+func withOldTerms(q string, terms []Term) []Term {
 	old := strings.Fields(Fold(q))
 	if isASCII(q) || len(old) != len(terms) { // words that are equal now, or that are split now, were not equal or one word before
 		return terms
@@ -185,8 +185,8 @@ func withOldWords(q string, terms []Term) []Term {
 	return terms
 }
 
-// longerThanAnyWord bounds a prefix without a next text.
-const longerThanAnyWord = maxWord + 1
+// longerThanAnyTerm bounds a prefix without a next text.
+const longerThanAnyTerm = maxTermLength + 1
 
 // after returns the smallest text that is larger than every text that begins with w: UTF-8 sorts by bytes as by code
 // points.
@@ -201,7 +201,7 @@ func after(w string) string {
 			return w + string(r+1)
 		}
 	}
-	return strings.Repeat(string(unicode.MaxRune), longerThanAnyWord)
+	return strings.Repeat(string(unicode.MaxRune), longerThanAnyTerm)
 }
 
 // maxPhoneDigits is the most digits of a telephone number by which it is found: its longest text has as many characters.
@@ -333,13 +333,13 @@ func isPhoneText(word string) bool {
 }
 
 // phoneAround joins the words before and after word i that are parts of a telephone number too.
-func phoneAround(words []string, i int) string {
+func phoneAround(tokens []string, i int) string {
 	from, to := i, i+1
-	for from > 0 && isPhoneText(words[from-1]) {
+	for from > 0 && isPhoneText(tokens[from-1]) {
 		from--
 	}
-	for to < len(words) && isPhoneText(words[to]) {
+	for to < len(tokens) && isPhoneText(tokens[to]) {
 		to++
 	}
-	return strings.Join(words[from:to], "")
+	return strings.Join(tokens[from:to], "")
 }

@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// TestAnswersOfFeeds checks that every operation on feeds refuses an unknown caller, an invalid body, and an unknown query
+// TestErrorResponsesOfFeeds checks that every operation on feeds refuses an unknown caller, an invalid body, and an unknown query
 // parameter. A database fault is an internal error.
-func TestAnswersOfFeeds(t *testing.T) {
+func TestErrorResponsesOfFeeds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	f := w.feed(ctx, `{"name":"Season"}`)

@@ -16,17 +16,17 @@ type item struct {
 	seq int // of the lane; orders what is due at the same time
 }
 
-// lane sends one delivery after the other, the one that is due first before the others.
-type lane struct {
+// queue sends one delivery after the other, the one that is due first before the others.
+type queue struct {
 	mu    sync.Mutex
 	items items
 	last  int
 	wake  chan struct{}
 }
 
-func newLane() *lane { return &lane{wake: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-func (l *lane) add(i item) {
+func (l *queue) add(i item) {
 	l.mu.Lock()
 	l.last++
 	i.seq = l.last
@@ -35,14 +35,14 @@ func (l *lane) add(i item) {
 	l.notify()
 }
 
-func (l *lane) notify() {
+func (l *queue) notify() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (l *lane) run(ctx context.Context, s *Sender) {
+func (l *queue) run(ctx context.Context, s *Sender) {
 	for ctx.Err() == nil {
 		next, wait := l.next(s)
 		if next != nil {
@@ -58,7 +58,7 @@ func (l *lane) run(ctx context.Context, s *Sender) {
 }
 
 // next takes the item that is due, or says how long to wait. All items of a lane are one account's.
-func (l *lane) next(s *Sender) (*item, time.Duration) {
+func (l *queue) next(s *Sender) (*item, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.items) == 0 || s.Modes.Of(l.items[0].Scope.Account).Stopped {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Together runs all functions in parallel and returns the first error in their order. A panic counts as an error of its function,
+// RunConcurrently runs all functions in parallel and returns the first error in their order. A panic counts as an error of its function,
 // because it must not end the process.
-func Together(all ...func() error) error {
+func RunConcurrently(all ...func() error) error {
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, f := range all {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Answer is the part of a service's answer that clients see.
-type Answer struct {
+// Response is the part of a service's answer that clients see.
+type Response struct {
 	Status          int
 	ContentType     string
 	Location        string
@@ -23,7 +23,7 @@ type Answer struct {
 	IgnoredFields   string // like Applied, the preference that was applied, absent from a replay
 	Applied         string
 	Body            []byte
-	KeepUntil       time.Time           // end of the idempotency record; zero: no record
+	RecordExpiresAt time.Time           // end of the idempotency record; zero: no record
 	Passed          map[string][]string // further headers for a browser; nil for every other response
 	Private         bool                // the service says that the answer must not be cached
 }
@@ -50,7 +50,7 @@ func Placeholder(service string) ([]byte, error) {
 var ErrStored = errors.New("malformed cached answer")
 
 // Encode returns the cached form of an answer: fingerprint, length of the head, head, body.
-func (a *Answer) Encode(fingerprint [32]byte) ([]byte, error) {
+func (a *Response) Encode(fingerprint [32]byte) ([]byte, error) {
 	return encode(fingerprint, stored{
 		Status: a.Status, ContentType: a.ContentType, Location: a.Location, ETag: a.ETag, CacheControl: a.CacheControl,
 	}, a.Body)
@@ -67,29 +67,29 @@ func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
 	return append(append(out, head...), body...), nil
 }
 
-// CachedAnswer is the cached entry of a key.
-type CachedAnswer struct {
-	Same    bool   // the entry belongs to the same request
-	Service string // of a placeholder: the service that has the answer
-	Answer  Answer
+// CachedResponse is the cached entry of a key.
+type CachedResponse struct {
+	Same     bool   // the entry belongs to the same request
+	Service  string // of a placeholder: the service that has the answer
+	Response Response
 }
 
 // Decode decodes the result of Encode or Placeholder, for a request with that fingerprint.
-func Decode(raw []byte, fingerprint [32]byte) (CachedAnswer, error) {
+func Decode(raw []byte, fingerprint [32]byte) (CachedResponse, error) {
 	rest, found := cutLen(raw, len(fingerprint))
 	size, ok := cutLen(rest, lengthSize)
 	if !found || !ok {
-		return CachedAnswer{}, ErrStored
+		return CachedResponse{}, ErrStored
 	}
 	n := int(binary.BigEndian.Uint32(rest))
 	body, ok := cutLen(size, n)
 	var head stored
 	if !ok || json.Unmarshal(size[:n], &head) != nil {
-		return CachedAnswer{}, ErrStored
+		return CachedResponse{}, ErrStored
 	}
-	return CachedAnswer{
+	return CachedResponse{
 		Same: bytes.Equal(raw[:len(fingerprint)], fingerprint[:]), Service: head.Service,
-		Answer: Answer{
+		Response: Response{
 			Status: head.Status, ContentType: head.ContentType, Location: head.Location, ETag: head.ETag,
 			CacheControl: head.CacheControl, Replayed: true, Body: body,
 		},

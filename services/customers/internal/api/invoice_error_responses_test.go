@@ -11,7 +11,7 @@ import (
 
 // Every operation refuses an unknown caller, a body that is none, a malformed header and a query that it does not have, and
 // answers a broken database with a fixed text.
-func TestInvoiceRequestsThatAreNone(t *testing.T) {
+func TestErrorResponsesOfInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	v := w.pay(ctx, w.open(ctx, 2), 1).is(200).invoice()

@@ -18,8 +18,8 @@ import (
 // Headers from a service to the gateway, which removes them: the end of the idempotency record (Unix seconds), and "no"
 // for an answer that must not be cached, because it holds a secret or personal data.
 const (
-	HeaderIdemExpires = "X-Internal-Idem-Expires"
-	HeaderIdemCache   = "X-Internal-Idem-Cache"
+	HeaderIdempotencyExpires = "X-Internal-Idem-Expires"
+	HeaderIdempotencyCache   = "X-Internal-Idem-Cache"
 )
 
 // Headers that name unknown fields of the body: the ignored ones, and the preference that was applied. A replay has
@@ -30,7 +30,7 @@ const (
 )
 
 // Send answers a write with the stored bytes of its reply.
-func Send(c *gin.Context, r idem.Reply) error {
+func Send(c *gin.Context, r idem.Response) error {
 	h := c.Writer.Header()
 	if r.Location != "" {
 		h.Set("Location", r.Location)
@@ -41,22 +41,22 @@ func Send(c *gin.Context, r idem.Reply) error {
 		h.Set("Idempotent-Replayed", "true")
 	}
 	if !r.ExpiresAt.IsZero() {
-		h.Set(HeaderIdemExpires, strconv.FormatInt(r.ExpiresAt.Unix(), 10))
+		h.Set(HeaderIdempotencyExpires, strconv.FormatInt(r.ExpiresAt.Unix(), 10))
 	}
 	if op := of(c).op; r.Secret || op != nil && !op.Cacheable() {
-		h.Set(HeaderIdemCache, "no")
+		h.Set(HeaderIdempotencyCache, "no")
 	}
 	return JSON(c, r.Status, r.ETag, r.Body)
 }
 
 // JSON responds with body as it is. etag, when not empty, is the header's value with its quotes. A 204 has no body.
 func JSON(c *gin.Context, status int, etag string, body []byte) error {
-	return answer(c, status, etag, "application/json", body)
+	return respond(c, status, etag, "application/json", body)
 }
 
 // PDF responds with a document.
 func PDF(c *gin.Context, body []byte) error {
-	return answer(c, http.StatusOK, "", "application/pdf", body)
+	return respond(c, http.StatusOK, "", "application/pdf", body)
 }
 
 // Text responds with a document of a media type with the entity tag of its content. It responds with 304 when the client already
@@ -67,7 +67,7 @@ func Text(c *gin.Context, contentType, etag string, body []byte) error {
 		status, body = http.StatusNotModified, nil
 	}
 	c.Writer.Header().Set("Cache-Control", "private, no-cache")
-	return answer(c, status, etag, contentType, body)
+	return respond(c, status, etag, contentType, body)
 }
 
 // noneMatch reports whether an If-None-Match names the entity tag, by the weak comparison of RFC 9110.
@@ -81,7 +81,7 @@ func noneMatch(values []string, etag string) bool {
 	return false
 }
 
-func answer(c *gin.Context, status int, etag, contentType string, body []byte) error {
+func respond(c *gin.Context, status int, etag, contentType string, body []byte) error {
 	h := c.Writer.Header()
 	if etag != "" {
 		h.Set("ETag", etag)

@@ -28,7 +28,7 @@ func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 }
 
 // write sends a service's response. It does not change Location, which is under /api/v1 for every base.
-func write(w http.ResponseWriter, a *domain.Answer) {
+func write(w http.ResponseWriter, a *domain.Response) {
 	h := w.Header()
 	set := func(name, value string) {
 		if value != "" {

@@ -39,7 +39,7 @@ type envelope struct {
 // refused decodes the envelope of an answer outside 2xx. A refused signature is a fault of this service, so it becomes
 // an internal error, like an answer without an envelope. A 5xx without an envelope is ErrUnavailable, because a proxy in
 // between has answered.
-func (c *Client) refused(a answer) error {
+func (c *Client) refused(a response) error {
 	var e envelope
 	kind, known := kinds[a.status]
 	cause := fmt.Errorf("%s answered %d", c.Target, a.status)

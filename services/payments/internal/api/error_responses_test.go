@@ -24,7 +24,7 @@ func (w *world) held(ctx context.Context) intent {
 }
 
 // What is wrong with a request whatever it says is answered alike by each operation.
-func TestAnswers(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -93,7 +93,7 @@ func TestOverload(t *testing.T) {
 }
 
 // While bookings or invoices cannot be reached, the service does not call the payment gateway. Afterwards the same request works.
-func TestBookingsAway(t *testing.T) {
+func TestBookingsUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -101,7 +101,7 @@ func TestBookingsAway(t *testing.T) {
 	down := errors.New("connection refused")
 	w.bookings.Fail = func() error { return down }
 	w.post(ctx, body, key("k")).is(500, "internal_error")
-	if n := w.gateway.Made(); n != 0 {
+	if n := w.gateway.Created(); n != 0 {
 		t.Errorf("%d made", n)
 	}
 	w.bookings.Fail = nil
@@ -110,7 +110,7 @@ func TestBookingsAway(t *testing.T) {
 	body = fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, w.invoices.Add(ctx, b.ID, "open", 100, "USD").ID)
 	w.invoices.Fail = func() error { return down }
 	w.post(ctx, body, key("l")).is(500, "internal_error")
-	if n := w.gateway.Made(); n != 1 {
+	if n := w.gateway.Created(); n != 1 {
 		t.Errorf("%d made", n)
 	}
 	w.invoices.Fail = nil

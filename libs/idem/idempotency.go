@@ -11,8 +11,8 @@ import (
 // Lifetime is how long a key is remembered, from its first use.
 const Lifetime = 24 * time.Hour
 
-// Reply is the answer of a write, as stored in the write's transaction and sent unchanged.
-type Reply struct {
+// Response is the answer of a write, as stored in the write's transaction and sent unchanged.
+type Response struct {
 	Status    int
 	Location  string
 	ETag      string

@@ -58,14 +58,14 @@ func (b *bench) serveWith(ctx context.Context, s *served, conns int) func(round 
 			return err
 		}
 		before := b.processors()
-		turn, err := load.Closed(ctx, t, conns, b.slice())
+		sample, err := load.Closed(ctx, t, conns, b.slice())
 		if err != nil {
 			return err
 		}
 		s.used = s.used.plus(b.processors().since(before))
 		done()
-		b.say("%s: %.0f/s, p50 %s, p99 %s", s.name, turn.Rate(), report.Millis(turn.Percentile(50)), report.Millis(turn.Percentile(99)))
-		s.Sample = load.Join(s.Sample, turn)
+		b.say("%s: %.0f/s, p50 %s, p99 %s", s.name, sample.Rate(), report.Millis(sample.Percentile(50)), report.Millis(sample.Percentile(99)))
+		s.Sample = load.Join(s.Sample, sample)
 		return nil
 	}
 }

@@ -57,7 +57,7 @@ func message(ctx context.Context, t *testing.T, topic, kind, object string, vers
 }
 
 // An intent shows the newest state of its booking, in whatever order and batches its events come.
-func TestBookingStatusIsLearned(t *testing.T) {
+func TestBookingStatusFollowsEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -76,22 +76,22 @@ func TestBookingStatusIsLearned(t *testing.T) {
 	}
 	batch := []kafkax.Message{event(ctx, 18, "pending"), event(ctx, 20, "completed"), event(live, 30, "cancelled"), event(ctx, 20, "completed"), event(ctx, 19, "confirmed")}
 	broken := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 99, `{`)
-	if err := w.learned.HandleBatch(ctx, append(batch[:len(batch):len(batch)], broken)); err == nil || status() != "pending" {
+	if err := w.topicHandlers.HandleBatch(ctx, append(batch[:len(batch):len(batch)], broken)); err == nil || status() != "pending" {
 		t.Errorf("half of a batch: %v, %s", err, status())
 	}
 	for range 2 {
-		if err := w.learned.HandleBatch(ctx, batch); err != nil || status() != "completed" {
+		if err := w.topicHandlers.HandleBatch(ctx, batch); err != nil || status() != "completed" {
 			t.Errorf("%v, %s", err, status())
 		}
 	}
-	if err := w.learned.Handle(ctx, event(ctx, 21, "no_show")); err != nil || status() != "no_show" {
+	if err := w.topicHandlers.Handle(ctx, event(ctx, 21, "no_show")); err != nil || status() != "no_show" {
 		t.Errorf("%v, %s", err, status())
 	}
 	for name, m := range map[string]kafkax.Message{
 		"no JSON": broken, "another topic": {Topic: "others", Value: broken.Value}, "no event": {Topic: "bookings", Value: []byte("x")},
 		"no id": message(ctx, t, "customers", "customer.erased", "cu_x", 1, `{}`),
 	} {
-		if err := w.learned.Handle(ctx, m); !errors.Is(err, kafkax.ErrPoison) {
+		if err := w.topicHandlers.Handle(ctx, m); !errors.Is(err, kafkax.ErrPoison) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -109,22 +109,22 @@ func TestErasure(t *testing.T) {
 		return fmt.Sprintf(`{"booking_id":%q,"description":"For Ann","receipt_email":"ann@example.com","metadata":{"who":"Ann"}}`, b.ID)
 	}
 	p := w.post(ctx, body(b), key("k")).is(201).intent()
-	kept := w.post(other, body(foreign)).is(201).intent()
+	untouched := w.post(other, body(foreign)).is(201).intent()
 	for _, one := range []struct {
 		ctx context.Context
 		intent
-	}{{ctx, p}, {other, kept}} {
+	}{{ctx, p}, {other, untouched}} {
 		w.gateway.Change(one.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 100 })
 		w.refresh(one.ctx, one.ID)
 		w.refund(one.ctx, refundOf(one.intent, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201)
 	}
 	refund := w.refund(ctx, refundOf(p, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201).refund()
 	erased := message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)
-	if err := w.learned.HandleBatch(ctx, []kafkax.Message{erased, erased}); !errors.Is(err, kafkax.ErrSeparate) {
+	if err := w.topicHandlers.HandleBatch(ctx, []kafkax.Message{erased, erased}); !errors.Is(err, kafkax.ErrSeparate) {
 		t.Errorf("a batch: %v", err)
 	}
 	for range 2 {
-		if err := w.learned.Handle(ctx, erased); err != nil {
+		if err := w.topicHandlers.Handle(ctx, erased); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,38 +145,38 @@ func TestErasure(t *testing.T) {
 	if n := w.Count(`select count(*) from refund_metadata where value = 'Ann'`); n != 1 {
 		t.Errorf("%d pairs of refunds are left, want the other tenant's", n)
 	}
-	if got := string(w.do(other, "GET", "/payment-intents/"+kept.ID, "").is(200).Body); !strings.Contains(got, "ann@example.com") {
+	if got := string(w.do(other, "GET", "/payment-intents/"+untouched.ID, "").is(200).Body); !strings.Contains(got, "ann@example.com") {
 		t.Errorf("another tenant's: %s", got)
 	}
-	told := 0
-	for _, e := range w.told() {
+	erasures := 0
+	for _, e := range w.emitted() {
 		if e.GetObjectId() != p.ID && e.GetObjectId() != refund.ID {
 			continue
 		}
 		if e.GetType() == "payment_intent.erased" && e.GetInternal() {
-			told++
+			erasures++
 		}
 		if strings.Contains(string(e.GetObject()), "Ann") {
 			t.Errorf("an event holds it: %s", e.GetObject())
 		}
 	}
-	if told != 1 {
-		t.Errorf("%d events", told)
+	if erasures != 1 {
+		t.Errorf("%d events", erasures)
 	}
 }
 
 // An intent whose outcome is unknown does not hold up the erasure: it is made once all the same, and shows nothing of the customer.
-func TestErasureOfAnIntentThatIsBeingMade(t *testing.T) {
+func TestErasureOfAnIntentThatIsBeingCreated(t *testing.T) {
 	t.Parallel()
 	w, ctx, account, gateway := withForgetful(t)
 	b, begun := w.bookings.Add(ctx, "pending", 100, 100, "USD"), w.now()
 	body := fmt.Sprintf(`{"booking_id":%q,"description":"For Ann","receipt_email":"ann@example.com"}`, b.ID)
 	gateway.lose = true
 	w.post(ctx, body, key("k")).is(502, "payment_intent_failed")
-	if err := w.learned.Handle(ctx, message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)); err != nil {
+	if err := w.topicHandlers.Handle(ctx, message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range w.told() {
+	for _, e := range w.emitted() {
 		t.Errorf("an event of an intent that nobody knows: %v", e)
 	}
 	w.ahead.Add(int64(time.Minute))
@@ -251,7 +251,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			b, other := w.bookings.Add(ctx, "pending", 100, 100, "USD"), w.bookings.Add(ctx, "pending", 100, 100, "USD")
 			body := fmt.Sprintf(`{"booking_id":%q}`, b.ID)
 			open, paid, late := w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent()
-			kept := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, other.ID)).is(201).intent()
+			untouched := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, other.ID)).is(201).intent()
 			w.gateway.After = func(context.Context, string) error { return errLost }
 			w.post(ctx, body, key("k")).is(502, "payment_intent_failed") // it exists, and its answer was lost
 			w.gateway.After = nil
@@ -259,7 +259,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.Processing })
 			gone := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 50, fmt.Sprintf(`{"status":%q,"customer_id":null}`, end))
 			for range 2 {
-				if err := w.learned.Handle(ctx, gone); err != nil {
+				if err := w.topicHandlers.Handle(ctx, gone); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -270,7 +270,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 				}
 				return nil
 			}
-			turn := func() {
+			runWorkers := func() {
 				t.Helper()
 				if err := w.completer.Run(t.Context()); err != nil {
 					t.Fatal(err)
@@ -279,11 +279,11 @@ func TestIntentsOfLostBookings(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			turn()
+			runWorkers()
 			w.gateway.Before = nil
 			for n := range 3 {
 				w.ahead.Store(int64(time.Duration(n+1) * 10 * time.Minute))
-				turn()
+				runWorkers()
 			}
 			states := map[string]int{}
 			list := string(w.do(ctx, "GET", "/payment-intents?booking_id="+b.ID.String(), "").is(200).Body)
@@ -293,7 +293,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			if want := map[string]int{"canceled": 2, "succeeded": 1, "processing": 1}; !maps.Equal(states, want) {
 				t.Errorf("%v, want %v", states, want)
 			}
-			for id, want := range map[string]string{open.ID: "canceled", kept.ID: "requires_payment_method"} {
+			for id, want := range map[string]string{open.ID: "canceled", untouched.ID: "requires_payment_method"} {
 				if got := w.do(ctx, "GET", "/payment-intents/"+id, "").is(200).intent().Status; got != want {
 					t.Errorf("%s is %s, want %s", id, got, want)
 				}
@@ -303,7 +303,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			}
 			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.RequiresPaymentMethod }) // the debit has failed: another card would do
 			w.refresh(ctx, late.ID)
-			turn()
+			runWorkers()
 			if got := w.do(ctx, "GET", "/payment-intents/"+late.ID, "").is(200).intent().Status; got != "canceled" {
 				t.Errorf("the intent that was open again is %s", got)
 			}

@@ -1,4 +1,4 @@
-package words
+package locale
 
 import (
 	"slices"
@@ -13,13 +13,13 @@ var files = fstest.MapFS{
 	"locales/de.json": {Data: []byte(`{"hello": "Hallo {{.Name}}", "days": {"one": "{{.Count}} Tag", "other": "{{.Count}} Tage"}, "yes": "Ja"}`)},
 }
 
-func TestWords(t *testing.T) {
+func TestMessages(t *testing.T) {
 	t.Parallel()
-	w, err := New(files, language.English)
+	m, err := New(files, language.English)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ wanted, accept, want string }{
+	for _, c := range []struct{ requested, accept, want string }{
 		{"", "", "Hello A"},
 		{"", "de-AT,de;q=0.9", "Hallo A"},
 		{"en", "de", "Hello A"},
@@ -27,17 +27,17 @@ func TestWords(t *testing.T) {
 		{"../de", "", "Hello A"},
 		{"", "nonsense;;;", "Hello A"},
 	} {
-		if got := w.For(c.wanted, c.accept).T("hello", "Name", "A"); got != c.want {
-			t.Errorf("%q %q: %q, want %q", c.wanted, c.accept, got, c.want)
+		if got := m.For(c.requested, c.accept).T("hello", "Name", "A"); got != c.want {
+			t.Errorf("%q %q: %q, want %q", c.requested, c.accept, got, c.want)
 		}
 	}
-	de := w.For("de", "")
+	de := m.For("de", "")
 	for n, want := range map[int]string{1: "1 Tag", 2: "2 Tage", 0: "0 Tage"} {
 		if got := de.T("days", "Count", n); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 	}
-	if got, en := de.T("yes", "Count", 1), w.For("en", "").T("gulls", "Count", 1); got != "Ja" || en != "a gull" {
+	if got, en := de.T("yes", "Count", 1), m.For("en", "").T("gulls", "Count", 1); got != "Ja" || en != "a gull" {
 		t.Errorf("%q, %q", got, en)
 	}
 	if got, ok := de.Find("nothing"); ok || de.T("nothing") != "nothing" {
@@ -48,15 +48,15 @@ func TestWords(t *testing.T) {
 // Each file is a language, the default the first of them.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
-	w, err := New(files, language.German)
+	m, err := New(files, language.German)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.Languages(); !slices.Equal(got, []string{"de", "en"}) || w.For("", "").Lang != "de" {
-		t.Errorf("%v, %s without a wish", got, w.For("", "").Lang)
+	if got := m.Languages(); !slices.Equal(got, []string{"de", "en"}) || m.For("", "").Lang != "de" {
+		t.Errorf("%v, %s without a wish", got, m.For("", "").Lang)
 	}
 	var hello []string
-	for _, l := range w.For("en", "").Languages() {
+	for _, l := range m.For("en", "").Languages() {
 		hello = append(hello, l.Lang+" "+l.T("hello", "Name", "A"))
 	}
 	if !slices.Equal(hello, []string{"de Hallo A", "en Hello A"}) {
