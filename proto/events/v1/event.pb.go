@@ -7,12 +7,13 @@
 package eventsv1
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 )
 
 const (
@@ -23,32 +24,32 @@ const (
 )
 
 // Event is the envelope of every message on the event topics. The message key is object_id, so the
-// messages of one object keep their order. Delivery is at least once: consumers drop what they have by id.
+// messages of one object keep their order. Delivery is at least once: consumers ignore an id that they have already processed.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// evt_…, stable over every redelivery.
+	// evt_…, the same in every redelivery.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// A dotted name of the catalogue in type.proto, such as "customer.created".
+	// A type of the list in type.proto, such as "customer.created".
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// tn_…
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
 	Livemode bool   `protobuf:"varint,4,opt,name=livemode,proto3" json:"livemode,omitempty"`
 	// Public id of the object that changed.
 	ObjectId string `protobuf:"bytes,5,opt,name=object_id,json=objectId,proto3" json:"object_id,omitempty"`
-	// Rises strictly per object.
+	// Increases with each event of an object.
 	ResourceVersion int64                  `protobuf:"varint,6,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	CreatedAt       *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// The request that caused the change; empty when the platform acted by itself.
+	// The request that caused the change; empty when no request caused it.
 	RequestId      string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// The GET body of the object as rendered in the transaction of the change; JSON.
+	// The body of a GET of the object, rendered in the transaction of the change, as JSON.
 	Object []byte `protobuf:"bytes,10,opt,name=object,proto3" json:"object,omitempty"`
-	// The public fields that changed, with their values before; JSON object.
+	// The public fields that changed, with their previous values, as a JSON object.
 	PreviousAttributes []byte `protobuf:"bytes,11,opt,name=previous_attributes,json=previousAttributes,proto3" json:"previous_attributes,omitempty"`
-	// True for changes that have no public type: never shown to receivers.
+	// True for changes without a public type, which receivers never get.
 	Internal bool `protobuf:"varint,12,opt,name=internal,proto3" json:"internal,omitempty"`
-	// Who caused the change: the id of the credential, also when a service acted on its behalf, or svc:<service> when
-	// the platform acted by itself. Empty in messages of releases before the field.
+	// Who caused the change: the id of the credential, also when a service acted on its behalf, or svc:<service> when no
+	// request caused it. Empty in messages of releases that did not have the field.
 	Actor         string `protobuf:"bytes,13,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -210,11 +211,14 @@ func file_v1_event_proto_rawDescGZIP() []byte {
 	return file_v1_event_proto_rawDescData
 }
 
-var file_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
-var file_v1_event_proto_goTypes = []any{
-	(*Event)(nil),                 // 0: holdfast.events.v1.Event
-	(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
-}
+var (
+	file_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+	file_v1_event_proto_goTypes  = []any{
+		(*Event)(nil),                 // 0: holdfast.events.v1.Event
+		(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
+	}
+)
+
 var file_v1_event_proto_depIdxs = []int32{
 	1, // 0: holdfast.events.v1.Event.created_at:type_name -> google.protobuf.Timestamp
 	1, // [1:1] is the sub-list for method output_type

@@ -7,11 +7,12 @@
 package eventsv1
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -21,85 +22,85 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Type catalogues the event types; on the wire Event.type carries the dotted lower-case name.
+// Type lists the event types. In messages, Event.type has the dotted lower-case name.
 type Type int32
 
 const (
 	Type_TYPE_UNSPECIFIED Type = 0
-	// booking.created: a booking exists.
+	// booking.created: a booking was created.
 	Type_TYPE_BOOKING_CREATED Type = 1
-	// booking.updated: any visible change but a cancellation.
+	// booking.updated: any visible change except a cancellation.
 	Type_TYPE_BOOKING_UPDATED Type = 2
 	// booking.cancelled: the booking was cancelled and its unit is free.
 	Type_TYPE_BOOKING_CANCELLED Type = 3
-	// customer.created: a customer exists.
+	// customer.created: a customer was created.
 	Type_TYPE_CUSTOMER_CREATED Type = 4
 	// customer.updated: any visible change.
 	Type_TYPE_CUSTOMER_UPDATED Type = 5
-	// customer.erased (internal): personal data is erased; projections erase their copies.
+	// customer.erased (internal): personal data was erased; projections erase their copies.
 	Type_TYPE_CUSTOMER_ERASED Type = 6
-	// tenant.updated (internal): settings or policy changed.
+	// tenant.updated (internal): settings or the policy changed.
 	Type_TYPE_TENANT_UPDATED Type = 7
-	// lead.created: a lead came in.
+	// lead.created: a lead was created.
 	Type_TYPE_LEAD_CREATED Type = 8
 	// lead.updated: any visible change.
 	Type_TYPE_LEAD_UPDATED Type = 9
-	// quote.created: a quote was drafted.
+	// quote.created: a quote was created.
 	Type_TYPE_QUOTE_CREATED Type = 10
-	// quote.accepted: accepted, its booking made and its invoice opened.
+	// quote.accepted: a quote was accepted; its booking is created and its invoice is open.
 	Type_TYPE_QUOTE_ACCEPTED Type = 11
-	// invoice.created: an invoice was drafted.
+	// invoice.created: an invoice was created.
 	Type_TYPE_INVOICE_CREATED Type = 12
-	// invoice.paid: nothing is due any more.
+	// invoice.paid: an invoice was paid in full.
 	Type_TYPE_INVOICE_PAID Type = 13
-	// payment.succeeded: the money is ours.
+	// payment.succeeded: a payment succeeded.
 	Type_TYPE_PAYMENT_SUCCEEDED Type = 14
-	// payment.failed: the payer's bank refused.
+	// payment.failed: the payer's bank declined a payment.
 	Type_TYPE_PAYMENT_FAILED Type = 15
-	// webhook_endpoint.failing (internal): ten attempts in a row have failed; the object is
+	// webhook_endpoint.failing (internal): ten consecutive attempts failed; the object is
 	// internalapi.EndpointHealth. For the audit log and the operator area.
 	Type_TYPE_WEBHOOK_ENDPOINT_FAILING Type = 16
-	// webhook_endpoint.disabled (internal): the platform has disabled an endpoint; the same object.
+	// webhook_endpoint.disabled (internal): the platform disabled an endpoint; the object is the same.
 	Type_TYPE_WEBHOOK_ENDPOINT_DISABLED Type = 17
-	// quote.updated (internal): any visible change but acceptance.
+	// quote.updated (internal): any visible change except acceptance.
 	Type_TYPE_QUOTE_UPDATED Type = 18
-	// invoice.updated (internal): any visible change but payment in full.
+	// invoice.updated (internal): any visible change except payment in full.
 	Type_TYPE_INVOICE_UPDATED Type = 19
-	// service.updated (internal): a service exists or has changed; the object is its GET body.
+	// service.updated (internal): a service was created or changed; the object is its GET body.
 	Type_TYPE_SERVICE_UPDATED Type = 20
-	// unit.updated (internal): a unit exists or has changed; the object is its GET body.
+	// unit.updated (internal): a unit was created or changed; the object is its GET body.
 	Type_TYPE_UNIT_UPDATED Type = 21
-	// package.updated (internal): a package exists or has changed; the object is its GET body.
+	// package.updated (internal): a package was created or changed; the object is its GET body.
 	Type_TYPE_PACKAGE_UPDATED Type = 22
-	// lead.erased (internal): the personal data of a lead is erased with its customer's.
+	// lead.erased (internal): the personal data of a lead was erased with that of its customer.
 	Type_TYPE_LEAD_ERASED Type = 23
-	// quote.erased (internal): the personal data of a quote is erased with its customer's.
+	// quote.erased (internal): the personal data of a quote was erased with that of its customer.
 	Type_TYPE_QUOTE_ERASED Type = 24
-	// invoice.erased (internal): the personal data of an invoice is erased with its customer's, except whom it was made out to.
+	// invoice.erased (internal): the personal data of an invoice was erased with that of its customer, except the name and address of the recipient.
 	Type_TYPE_INVOICE_ERASED Type = 25
-	// holiday_rule.updated (internal): a holiday rule exists or has changed; the object is its GET body.
+	// holiday_rule.updated (internal): a holiday rule was created or changed; the object is its GET body.
 	Type_TYPE_HOLIDAY_RULE_UPDATED Type = 26
-	// calendar_feed.created (internal): a calendar feed exists; the object is its GET body, without its address.
+	// calendar_feed.created (internal): a calendar feed was created; the object is its GET body, without its address.
 	Type_TYPE_CALENDAR_FEED_CREATED Type = 27
-	// calendar_feed.deleted (internal): a calendar feed is gone; the object is its last GET body, without its address.
+	// calendar_feed.deleted (internal): a calendar feed was deleted; the object is its last GET body, without its address.
 	Type_TYPE_CALENDAR_FEED_DELETED Type = 28
-	// payment_intent.updated (internal): a payment intent exists, or has changed in another way than by success or failure.
+	// payment_intent.updated (internal): a payment intent was created, or changed other than by success or failure.
 	Type_TYPE_PAYMENT_INTENT_UPDATED Type = 29
-	// refund.updated (internal): a refund exists or has changed; the object is its GET body.
+	// refund.updated (internal): a refund was created or changed; the object is its GET body.
 	Type_TYPE_REFUND_UPDATED Type = 30
 	// gateway_account.updated (internal): an account at a payment gateway is connected, has new keys, or is disconnected; the object
 	// has no secret.
 	Type_TYPE_GATEWAY_ACCOUNT_UPDATED Type = 31
-	// payment_intent.erased (internal): the personal data of a payment intent is erased with its customer's.
+	// payment_intent.erased (internal): the personal data of a payment intent was erased with that of its customer.
 	Type_TYPE_PAYMENT_INTENT_ERASED Type = 32
-	// dispute.opened (internal): a payer disputes a charge; the object is internalapi.Dispute. For the audit log.
+	// dispute.opened (internal): a payer disputed a charge; the object is internalapi.Dispute. For the audit log.
 	Type_TYPE_DISPUTE_OPENED Type = 33
-	// dispute.closed (internal): a dispute has ended; the same object.
+	// dispute.closed (internal): a dispute was closed; the object is the same.
 	Type_TYPE_DISPUTE_CLOSED Type = 34
-	// owed_refund.closed (internal): a person has ended what a booking policy owes a payer; the object is internalapi.OwedRefund without its
+	// owed_refund.closed (internal): an operator closed a refund that a booking policy owes; the object is internalapi.OwedRefund without its
 	// note. For the audit log.
 	Type_TYPE_OWED_REFUND_CLOSED Type = 35
-	// owed_refund.retried (internal): a person has tried again what a booking policy owes; the same object.
+	// owed_refund.retried (internal): an operator retried a refund that a booking policy owes; the object is the same.
 	Type_TYPE_OWED_REFUND_RETRIED Type = 36
 )
 
@@ -269,10 +270,13 @@ func file_v1_type_proto_rawDescGZIP() []byte {
 	return file_v1_type_proto_rawDescData
 }
 
-var file_v1_type_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_v1_type_proto_goTypes = []any{
-	(Type)(0), // 0: holdfast.events.v1.Type
-}
+var (
+	file_v1_type_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+	file_v1_type_proto_goTypes   = []any{
+		Type(0), // 0: holdfast.events.v1.Type
+	}
+)
+
 var file_v1_type_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
 	0, // [0:0] is the sub-list for method input_type
