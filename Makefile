@@ -155,8 +155,11 @@ load: $(K6) ## run a k6 load test, such as make load SCENARIO=steady (loadtest/k
 fuzz: build ## run each fuzz target for FUZZTIME (30s)
 	@bin/local with --kafka none -- .ci/fuzz $(FUZZTIME) $(MODULES)
 
+hooks: ## check each commit of this checkout before git creates it; undo with git config --unset core.hooksPath
+	@git config core.hooksPath .ci/hooks
+
 clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: FORCE failpoints help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz clean
+.PHONY: FORCE failpoints help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz hooks clean
