@@ -1,15 +1,15 @@
-// Package lease contains the right of one process at a time to work on an operation that calls another service. It does no I/O, so
-// that a domain may use it.
+// Package lease gives one process at a time the right to run an operation that calls another service. It does no I/O, so domain
+// packages can use it.
 package lease
 
 import "time"
 
-// Lease is the right of one process to work on an operation for a time. It is stored in columns of the operation's row; a field
-// without a column stays zero. Its times are real ones.
+// Lease is the right of one process to run an operation for a limited time. It is stored in columns of the operation's row; a field
+// without a column stays zero. Its times are real times, not those of a test clock.
 type Lease struct {
-	Attempt int        // rises by 1 each time that the lease is taken; only the last attempt may end the operation
-	Since   *time.Time // when the lease was taken first; nil: no operation is under way
-	Until   *time.Time // until when a process holds it, and another one may take it afterwards; nil: no operation is under way
+	Attempt int        // increases by 1 each time the lease is taken; only the last attempt can end the operation
+	Since   *time.Time // when the lease was first taken; nil: no operation is running
+	Until   *time.Time // when the lease expires, so that another process can take it; nil: no operation is running
 }
 
 // UnderWay reports whether an operation has begun and has not ended.
@@ -18,10 +18,10 @@ func (l Lease) UnderWay() bool { return l.Until != nil }
 // Held reports whether a process holds the lease.
 func (l Lease) Held(real time.Time) bool { return l.Until != nil && real.Before(*l.Until) }
 
-// Is reports whether the operation is under way and no other attempt has followed the given one.
+// Is reports whether the operation is running and the given attempt is the last one.
 func (l Lease) Is(attempt Lease) bool { return l.UnderWay() && l.Attempt == attempt.Attempt }
 
-// Take is the lease of the next attempt, for a duration from now on.
+// Take returns the lease of the next attempt, which expires after a duration.
 func (l Lease) Take(real time.Time, length time.Duration) Lease {
 	if l.Since == nil {
 		l.Since = &real
@@ -30,20 +30,20 @@ func (l Lease) Take(real time.Time, length time.Duration) Lease {
 	return l.Renew(real, length)
 }
 
-// Renew is the lease of the same attempt, for a duration from now on.
+// Renew returns the lease of the same attempt, which expires after a duration.
 func (l Lease) Renew(real time.Time, length time.Duration) Lease {
 	until := real.Add(length)
 	l.Until = &until
 	return l
 }
 
-// End is the lease without an operation under way. The number stays, so that no later attempt has it again.
+// End returns the lease without a running operation. The number of the attempt stays, so that later attempts have higher ones.
 func (l Lease) End() Lease { return Lease{Attempt: l.Attempt} }
 
-// maxDoublings keeps durations of up to an hour from an overflow.
+// maxDoublings prevents an overflow for durations of up to an hour.
 const maxDoublings = 20
 
-// Doubled is a duration after a number of doublings, at most longest.
+// Doubled returns a duration after a number of doublings, at most longest.
 func Doubled(d time.Duration, times int, longest time.Duration) time.Duration {
 	return min(d<<min(times, maxDoublings), longest)
 }

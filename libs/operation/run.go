@@ -9,24 +9,24 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Operation is a write that calls another service, or the payment gateway, between two transactions. It keeps what one step
-// hands to the next. A process may die anywhere: what is begun is resumed by the same request, or by a worker.
+// Operation is a write that calls another service or the payment gateway between two transactions. It holds the values that one step
+// passes to the next. If the process crashes, a repeated request or a worker resumes the operation.
 type Operation[T any] interface {
-	// Name is the operation in the record of its key. It is known after Begin, to a worker before; "" for one that cannot be
-	// resumed.
+	// Name identifies the operation in the record of its key. A request knows it after Begin, a worker before. It is "" if the operation
+	// cannot be resumed.
 	Name() string
-	// Begin notes what is to be called. begun is the operation that the same request has begun before, "" for none. done says
-	// that nothing is to be called.
+	// Begin stores what Call will do. begun is the name of the operation that an earlier attempt of the request began, or "". If done is
+	// true, Call is skipped.
 	Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error)
-	// Call makes the call. A *RefusedError says that it had no effect; after any other error it may have had one.
+	// Call calls the service. A *RefusedError means that the call had no effect; after any other error, it may have had one.
 	Call(ctx context.Context) error
-	// Finish writes what has come of it. A *RefusedError ends the operation as one of Call does.
+	// Finish writes the result of the call. A *RefusedError ends the operation, as it does for Call.
 	Finish(ctx context.Context, tx pg.Tx) (T, error)
-	// Release takes back what Begin has noted.
+	// Release removes what Begin stored.
 	Release(ctx context.Context, tx pg.Tx) error
 }
 
-// RefusedError reports that an operation has had no effect.
+// RefusedError reports that an operation had no effect.
 type RefusedError struct{ Err error }
 
 // Error implements error.
@@ -35,8 +35,8 @@ func (r *RefusedError) Error() string { return r.Err.Error() }
 // Unwrap implements the interface of package errors.
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// Refused reports whether a service that was called has decided to do nothing. Where it says that such a request is still running,
-// or came before with another body, it may have done something.
+// Refused reports whether the error of a service means that the call had no effect. An error that reports a running request with the
+// same key, or an earlier one with another body, does not: that request may have had an effect.
 func Refused(err error) bool {
 	var e *apperr.Error
 	if !errors.As(err, &e) || errors.Is(err, apperr.ErrInProgress) || errors.Is(err, apperr.ErrMismatch) {
@@ -45,21 +45,20 @@ func Refused(err error) bool {
 	return e.Kind == apperr.Conflict || e.Kind == apperr.Invalid || e.Kind == apperr.NotFound || e.Kind == apperr.Forbidden
 }
 
-// Keys keeps the Idempotency-Keys of requests, and the operation that each has begun. *idemstore.Store implements it.
+// Keys stores the Idempotency-Keys of requests and the operation that each request began. *idemstore.Store implements it.
 type Keys interface {
-	// Claim keeps the request's key from being used by any other request, and says what the request has begun before, and
-	// whether it was answered. Begin notes what it begins. Both do nothing without a key.
+	// Claim reserves the key for the request. It returns the operation that an earlier attempt began, and whether that attempt has a
+	// response. Begin stores the operation that the request begins. Both do nothing if the request has no key.
 	Claim(ctx context.Context, tx pg.Tx) (operation string, responded bool, err error)
 	Begin(ctx context.Context, tx pg.Tx, operation string)
-	// Release takes the claim of a request back.
+	// Release removes the claim of a request.
 	Release(ctx context.Context, tx pg.Tx) error
-	// Hold locks the key with which an operation was begun and keeps it from expiring; Free releases it.
+	// Hold locks the key of an operation and prevents its expiry. Free ends that.
 	Hold(ctx context.Context, tx pg.Tx, operation string) error
 	Free(ctx context.Context, tx pg.Tx, operation string) error
 }
 
-// Write runs a step in a transaction: that of a request stores the response too, and runs no step when the request was
-// answered before.
+// Write runs a step in a transaction. For a request, it also stores the response, and it skips the step if a response is already stored.
 type Write[T any] func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) error
 
 // Runner runs operations.
@@ -68,14 +67,14 @@ type Runner struct {
 	Keys Keys
 }
 
-// Run runs an operation of a request. It waits for another attempt for at most patience. The key is locked before any row, so
-// that another request with the key is a mismatch before it has an effect.
+// Run runs an operation of a request. If another attempt is running, Run waits for it for at most patience. Run locks the key before
+// any row, so a different request with the same key fails before it has an effect.
 func Run[T any](ctx context.Context, r Runner, patience time.Duration, op Operation[T], write Write[T]) error {
 	return Retry(ctx, patience, func(ctx context.Context) error { return run(ctx, r, op, write) })
 }
 
-// Resume runs an operation that a process has left, as a worker does. That it is refused is an end too. One that another attempt
-// has is left to it: the error is an UnderWay.
+// Resume completes an operation that was interrupted, as a worker does. It returns nil if the operation is refused, and an UnderWay if
+// another attempt is running.
 func Resume[T any](ctx context.Context, r Runner, op Operation[T]) error {
 	err := run(ctx, r, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) error {
 		return r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
