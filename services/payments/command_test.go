@@ -151,7 +151,7 @@ func TestLostEncryptionKeys(t *testing.T) {
 	}
 }
 
-// A disconnected account keeps its key: what was begun with it is still followed.
+// A disconnected account retains its key: what was begun with it is still followed.
 func TestDisconnectRetainsTheKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

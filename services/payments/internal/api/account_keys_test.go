@@ -47,7 +47,7 @@ func withOwners(t *testing.T) (*world, *owners) {
 	return w, gateway
 }
 
-// An account that is connected again, whether or not it was disconnected, keeps its id, its webhooks and its payments, which are read with
+// An account that is connected again, whether or not it was disconnected, retains its id, its webhooks and its payments, which are read with
 // the new keys. While it is connected, the keys of another account are refused.
 func TestConnectAgain(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestGatewayAccountForTheConsole(t *testing.T) {
 	w.console(live, "console", "POST", testKeys).is(422, "invalid_request", "secret_key")
 }
 
-// Without the scope, and for another service, nothing is answered or done.
+// Without the scope, and for another service, nothing is returned or done.
 func TestGatewayAccountWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -102,7 +102,7 @@ func (r refusing) Account(context.Context, domain.Secret) (id, country string, e
 	return "", "", r.err
 }
 
-// A key that the payment gateway refuses is a 422, and no answer of it a 502.
+// A key that the payment gateway refuses is a 422, and no response of it a 502.
 func TestConnectWithARefusedKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,6 +113,6 @@ func TestConnectWithARefusedKey(t *testing.T) {
 		return w.console(ctx, "console", "POST", testKeys)
 	}
 	connectWith(&domain.RefusedError{}).is(422, "invalid_request", "secret_key")
-	connectWith(errors.New("no answer")).is(502, "payment_intent_failed")
+	connectWith(errors.New("no response")).is(502, "payment_intent_failed")
 	w.console(ctx, "console", "GET", "").is(404, "gateway_account_not_found")
 }

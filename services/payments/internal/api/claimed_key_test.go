@@ -87,7 +87,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 				t.Fatalf("round %d: %s left %d rows", round, name, n)
 			}
 			if again := requests[name](k); string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-				t.Fatalf("round %d: %s answers %s", round, name, again.Body)
+				t.Fatalf("round %d: %s returns %s", round, name, again.Body)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestKeyOfACallUnderWay(t *testing.T) {
 }
 
 // A definite refusal frees the key for any request. After an unknown outcome it stays the first request's, also when a completer
-// has ended the call; then the same request is answered, and its answer is repeated.
+// has ended the call; then the same request succeeds, and its response is repeated.
 func TestKeyAfterACallWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {

@@ -56,7 +56,7 @@ func message(ctx context.Context, t *testing.T, topic, kind, object string, vers
 	return kafkax.Message{Topic: topic, Key: object, Value: raw}
 }
 
-// An intent shows the newest state of its booking, in whatever order and batches its events come.
+// An intent shows the newest state of its booking, in any order and batches of its events.
 func TestBookingStatusFollowsEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,11 +129,11 @@ func TestErasure(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"the intent":                 string(w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).Body),
-		"the stored answer":          string(w.post(ctx, body(b), key("k")).is(201).Body),
-		"the refund":                 string(w.do(ctx, "GET", "/refunds/"+refund.ID, "").is(200).Body),
-		"the refund's stored answer": string(w.refund(ctx, refundOf(p, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201).Body),
-		"the refunds of Ann":         string(w.do(ctx, "GET", "/refunds?metadata[who]=Ann", "").is(200).Body),
+		"the intent":                   string(w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).Body),
+		"the stored response":          string(w.post(ctx, body(b), key("k")).is(201).Body),
+		"the refund":                   string(w.do(ctx, "GET", "/refunds/"+refund.ID, "").is(200).Body),
+		"the refund's stored response": string(w.refund(ctx, refundOf(p, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201).Body),
+		"the refunds of Ann":           string(w.do(ctx, "GET", "/refunds?metadata[who]=Ann", "").is(200).Body),
 	} {
 		if strings.Contains(text, "Ann") || strings.Contains(text, "ann@") {
 			t.Errorf("%s: %s", name, text)
@@ -165,7 +165,8 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// An intent whose outcome is unknown does not hold up the erasure: it is made once all the same, and shows nothing of the customer.
+// An intent whose outcome is unknown does not hold up the erasure: it is created once all the same, and shows nothing of the
+// customer.
 func TestErasureOfAnIntentThatIsBeingCreated(t *testing.T) {
 	t.Parallel()
 	w, ctx, account, gateway := withForgetful(t)
@@ -177,7 +178,7 @@ func TestErasureOfAnIntentThatIsBeingCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range w.emitted() {
-		t.Errorf("an event of an intent that nobody knows: %v", e)
+		t.Errorf("an event of an unknown intent: %v", e)
 	}
 	w.ahead.Add(int64(time.Minute))
 	w.complete()
@@ -253,7 +254,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			open, paid, late := w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent()
 			untouched := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, other.ID)).is(201).intent()
 			w.gateway.After = func(context.Context, string) error { return errLost }
-			w.post(ctx, body, key("k")).is(502, "payment_intent_failed") // it exists, and its answer was lost
+			w.post(ctx, body, key("k")).is(502, "payment_intent_failed") // it exists, and its response was lost
 			w.gateway.After = nil
 			w.gateway.Change(paid.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 100 })
 			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.Processing })
@@ -315,8 +316,8 @@ func TestIntentsOfLostBookings(t *testing.T) {
 	}
 }
 
-// Many open intents of a lost booking are canceled turn by turn, each by one call, also one whose creation has no known outcome at first. That
-// they take more than one turn is no failure.
+// Many open intents of a lost booking are canceled in several steps, each by one call, also one whose creation has no known outcome
+// at first. More than one step is no failure.
 func TestManyIntentsOfALostBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,7 +23,7 @@ func (w *world) held(ctx context.Context) intent {
 	return p
 }
 
-// What is wrong with a request whatever it says is answered alike by each operation.
+// Each operation returns the same errors for what is wrong with any request.
 func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -102,7 +102,7 @@ func TestBookingsUnreachable(t *testing.T) {
 	w.bookings.Fail = func() error { return down }
 	w.post(ctx, body, key("k")).is(500, "internal_error")
 	if n := w.gateway.Created(); n != 0 {
-		t.Errorf("%d made", n)
+		t.Errorf("%d created", n)
 	}
 	w.bookings.Fail = nil
 	w.post(ctx, body, key("k")).is(201)
@@ -111,7 +111,7 @@ func TestBookingsUnreachable(t *testing.T) {
 	w.invoices.Fail = func() error { return down }
 	w.post(ctx, body, key("l")).is(500, "internal_error")
 	if n := w.gateway.Created(); n != 1 {
-		t.Errorf("%d made", n)
+		t.Errorf("%d created", n)
 	}
 	w.invoices.Fail = nil
 	w.post(ctx, body, key("l")).is(201)

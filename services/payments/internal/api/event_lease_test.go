@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// A process takes an event and dies before it has read the intent: another process reads it half a minute later, and not before.
+// A process takes an event and crashes before it has read the intent: another process reads it half a minute later, and not before.
 func TestEventOfAKilledProcess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -75,7 +75,7 @@ func TestEventsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Processed events are kept for 30 days, however many there are. Due events stay.
+// Processed events are retained for 30 days, however many there are. Due events stay.
 func TestOldEventsAreDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

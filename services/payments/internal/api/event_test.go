@@ -74,15 +74,15 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%s", types)
 	}
 	if n := w.Count(`select count(*) from gateway_events`); n != 3 { // those of charge.succeeded and of a customer say nothing new
-		t.Errorf("%d events are kept", n)
+		t.Errorf("%d events are stored", n)
 	}
 	if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 0 {
 		t.Errorf("%d events are left", n)
 	}
 }
 
-// Events about one intent that are due together lead to one read of it, up to a bound; one that comes during the read leads to another.
-// What says nothing new leads to none, and is not kept.
+// Events about one intent that are due at the same time lead to one read of it, up to a bound; one that comes during the read
+// leads to another. What says nothing new leads to none, and is not stored.
 func TestEventsOfAnIntentShareOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -131,7 +131,7 @@ func TestEventsOfAnIntentShareOneRead(t *testing.T) {
 	}
 	const silent = 6
 	if stored, due := w.Count(`select count(*) from gateway_events`), w.Count(`select count(*) from gateway_events where due_at is not null`); stored != n-silent || due != 0 {
-		t.Errorf("%d of %d events are kept, %d are due", stored, n-silent, due)
+		t.Errorf("%d of %d events are stored, %d are due", stored, n-silent, due)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestForgedEvents(t *testing.T) {
 		apitest.Header("Stripe-Signature: "+signed.Header))}
 	forged.is(400, "malformed_request")
 	if n := w.Count(`select count(*) from gateway_events`); n != 0 {
-		t.Errorf("%d events are kept", n)
+		t.Errorf("%d events are stored", n)
 	}
 	w.event(otherAccount, "whsec_2", now, body).is(200)
 }
@@ -219,7 +219,7 @@ func TestEventBeforeTheResponse(t *testing.T) {
 	if got := w.do(ctx, "GET", "/payment-intents/"+id, "").is(200).intent(); got.Status != "succeeded" {
 		t.Errorf("%+v", got)
 	}
-	if n := w.Count(`select count(*) from gateway_events`); n != 1 { // that of another program is not kept
+	if n := w.Count(`select count(*) from gateway_events`); n != 1 { // that of another program is not stored
 		t.Errorf("%d events are left", n)
 	}
 }

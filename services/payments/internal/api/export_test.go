@@ -136,7 +136,7 @@ func TestRefundsOfACustomer(t *testing.T) {
 	}
 }
 
-// Pages have a bounded number of rows. An intent that is made between two pages repeats and skips none.
+// Pages have a bounded number of rows. An intent that is created between two pages repeats and skips none.
 func TestPagesOfIntentsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

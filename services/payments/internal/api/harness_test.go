@@ -42,7 +42,7 @@ var elsewhere = map[string][]int{
 
 func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "payments", elsewhere)) }
 
-// world is the real router, app and database of one test; the payment gateway and the other services are fakes that keep state.
+// world is the real router, app and database of one test; the payment gateway and the other services are fakes that store state.
 type world struct {
 	*apitest.Env
 	engine        http.Handler

@@ -24,7 +24,7 @@ func (a *API) intents() rest.Collection[domain.GatewayID, domain.Intent] {
 	return a.shown(view.Intent)
 }
 
-// newIntents is intents with the client secret, for the answer to a creation.
+// newIntents is intents with the client secret, for the response to a creation.
 func (a *API) newIntents() rest.Collection[domain.GatewayID, domain.Intent] {
 	return a.shown(view.NewIntent)
 }

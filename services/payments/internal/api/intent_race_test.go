@@ -50,7 +50,7 @@ func TestLateRefusalOfAnIntent(t *testing.T) {
 	})
 	p := w.post(ctx, w.booked(ctx, 100), key("k")).is(201).intent()
 	if got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).intent(); got.Status != "requires_payment_method" || w.gateway.Created() != 1 {
-		t.Errorf("%+v, %d made", got, w.gateway.Created())
+		t.Errorf("%+v, %d created", got, w.gateway.Created())
 	}
 }
 
@@ -106,7 +106,7 @@ func TestResponseToARepetitionIsLostToo(t *testing.T) {
 		w.complete()
 	}
 	if seen["create"] != 3 || seen["find"] != 0 || w.gateway.Created() != 1 {
-		t.Errorf("calls %v, %d made", seen, w.gateway.Created())
+		t.Errorf("calls %v, %d created", seen, w.gateway.Created())
 	}
 	if n := w.Count(`select attempt from payment_intents`); n != 1 {
 		t.Errorf("attempt %d", n)
@@ -152,13 +152,14 @@ func TestIntentEndsDuringTheSearch(t *testing.T) {
 				want = 1
 			}
 			if n := w.Count(`select count(*) from payment_intents where status = $1`, status); n != 1 || w.gateway.Created() != want {
-				t.Errorf("%d intents are %s, %d made", n, status, w.gateway.Created())
+				t.Errorf("%d intents are %s, %d created", n, status, w.gateway.Created())
 			}
 		})
 	}
 }
 
-// A call without an answer stays open however long the gateway does not answer, and ends when the gateway refuses the intent at last.
+// A call without a response stays open however long the gateway does not respond, and ends when the gateway refuses the intent at
+// last.
 func TestUnansweredCallIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -179,7 +180,8 @@ func TestUnansweredCallIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// The answer to a read that began before another one comes after it, and changes nothing, whatever the other one has found.
+// The response to a read that began before another one comes after it, and changes nothing, regardless of what the other one has
+// found.
 func TestReadsAreAppliedInTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, newer := range []domain.Status{domain.RequiresPaymentMethod, domain.RequiresAction} { // the first is known already

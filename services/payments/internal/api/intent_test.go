@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-var errLost = errors.New("the answer was lost")
+var errLost = errors.New("the response was lost")
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestCreate(t *testing.T) {
 	}
 	again := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID), key("k")).is(201)
 	if string(again.Body) != string(created.Body) || w.gateway.Created() != 1 {
-		t.Errorf("%s, %d made", again.Body, w.gateway.Created())
+		t.Errorf("%s, %d created", again.Body, w.gateway.Created())
 	}
 	got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200)
 	if got.intent().ClientSecret != nil || strings.Contains(string(got.Body), "_secret_") {
@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Nothing that is stored, but the sealed answer, has the client secret, and the account's keys are nowhere in the clear.
+// Nothing that is stored, but the sealed response, has the client secret, and the account's keys are nowhere in the clear.
 func TestSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -63,7 +63,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// Each rule of the specification and the decisions has its answer.
+// Each rule of the specification and the decisions has its response.
 func TestCreateRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,7 +106,7 @@ func TestCreateRefusals(t *testing.T) {
 		})
 	}
 	if n := w.gateway.Created(); n != 0 {
-		t.Errorf("%d intents were made", n)
+		t.Errorf("%d intents were created", n)
 	}
 	for body, amount := range map[string]int64{
 		id(open, `,"currency":"usd","amount_minor":50`): 50, id(unpriced, `,"amount_minor":99`): 99,
@@ -156,7 +156,7 @@ func TestCreatesAtOnce(t *testing.T) {
 		mu.Unlock()
 	})
 	if len(seen) != 1 || w.gateway.Created() != 1 {
-		t.Errorf("%d made, answers %v", w.gateway.Created(), seen)
+		t.Errorf("%d created, responses %v", w.gateway.Created(), seen)
 	}
 	if n := w.Count(`select count(*) from payment_intents`); n != 1 {
 		t.Errorf("%d rows", n)
@@ -207,7 +207,7 @@ func TestLostResponses(t *testing.T) {
 					t.Errorf("no client secret: %+v", p)
 				}
 				if n := w.gateway.Created(); n != 1 {
-					t.Errorf("%d made", n)
+					t.Errorf("%d created", n)
 				}
 				if n := len(w.emitted()); n != 1 {
 					t.Errorf("%d events", n)
@@ -217,7 +217,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// The gateway keeps an answer that says nothing: only when the intent is not found there, another attempt is made.
+// The gateway stores a response that says nothing. Another attempt is made only when the intent is not found there.
 func TestBrokenResponses(t *testing.T) {
 	t.Parallel()
 	for _, had := range []bool{false, true} {
@@ -242,7 +242,7 @@ func TestBrokenResponses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := w.gateway.Created(); n != 1 {
-			t.Errorf("effect %t: %d made", had, n)
+			t.Errorf("effect %t: %d created", had, n)
 		}
 		want := 2
 		if had {
@@ -263,7 +263,7 @@ func TestRefusedThenAccepted(t *testing.T) {
 	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":1}`, b.ID), key("k")).is(422, "invalid_request", "amount_minor")
 	p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":500}`, b.ID), key("k")).is(201).intent()
 	if p.Amount != 500 || w.gateway.Created() != 1 {
-		t.Errorf("%+v, %d made", p, w.gateway.Created())
+		t.Errorf("%+v, %d created", p, w.gateway.Created())
 	}
 	w.gateway.Before = func(context.Context, string) error { return &domain.BusyError{RetryAfter: 7 * time.Second} }
 	if a := w.post(ctx, w.booked(ctx, 100), key("busy")).is(502, "payment_intent_failed"); a.Header.Get("Retry-After") != "7" {
@@ -385,7 +385,7 @@ func TestIsolation(t *testing.T) {
 	w.do(ctx, "GET", "/payment-intents/pi_1%00", "").is(404, "payment_intent_not_found")
 }
 
-// byMetadata checks that a list is filtered by the pairs of the rows that are made, and by each row's own only.
+// byMetadata checks that a list is filtered by the pairs of the created rows, and by each row's own only.
 func (w *world) byMetadata(ctx context.Context, path string, add func(metadata string) string) {
 	w.T.Helper()
 	both, one, array := add(`{"order":"17","kind":"vip"}`), add(`{"order":"17"}`), add(`["order","17"]`)
@@ -443,7 +443,8 @@ func TestList(t *testing.T) {
 	w.do(ctx, "GET", "/payment-intents?cursor=x", "").is(400, "invalid_cursor")
 }
 
-// After a lost answer, a gateway that takes no request or refuses the keys has said nothing about the intent: it is not made twice.
+// After a lost response, a gateway that takes no request or refuses the keys has said nothing about the intent: it is not created
+// twice.
 func TestUncheckedRefusalAfterALostResponse(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
@@ -475,7 +476,7 @@ func TestUncheckedRefusalAfterALostResponse(t *testing.T) {
 				w.ahead.Store(int64(2 * time.Minute))
 				w.post(ctx, body, key("k")).is(201)
 				if n := w.gateway.Created(); n != 1 {
-					t.Errorf("%d intents were made", n)
+					t.Errorf("%d intents were created", n)
 				}
 			})
 		}

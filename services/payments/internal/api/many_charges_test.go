@@ -24,7 +24,7 @@ func manyObjects() int {
 	return 1030
 }
 
-// interrupted is a gateway that counts reads. Every fifth fails, as where a process dies.
+// interrupted is a gateway that counts reads. Every fifth fails, as where a process crashes.
 type interrupted struct {
 	app.Gateway
 
@@ -33,7 +33,7 @@ type interrupted struct {
 
 func (g *interrupted) Read(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
 	if g.reads.Add(1)%5 == 0 {
-		return domain.Snapshot{}, errors.New("the process has died")
+		return domain.Snapshot{}, errors.New("the process has crashed")
 	}
 	return g.Gateway.Read(ctx, a, p)
 }
@@ -125,9 +125,9 @@ func TestThousandsOfFailedCharges(t *testing.T) {
 	}
 }
 
-// An intent has thousands of refunds that another program has made. The ledger gets all of them, each page is read once though reads are
-// interrupted, and a further refund costs no more than usual, as does the failure of one that was read long ago. A refund of this platform
-// is looked for among those that were made since.
+// An intent has thousands of refunds that another program has created. The ledger gets all of them, each page is read once though
+// reads are interrupted, and a further refund costs no more than usual, as does the failure of one that was read long ago. A
+// refund of this platform is looked for among those that were created since.
 func TestThousandsOfRefunds(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// A call whose outcome is unknown keeps its key for as long as it takes, also past the 24 hours of a key: the same request gets what
-// came of it, and makes nothing a second time.
+// A call whose outcome is unknown holds its key for as long as it takes, also past the 24 hours of a key: the same request gets
+// what came of it, and makes nothing a second time.
 func TestKeyOfACallThatTakesDays(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {
@@ -38,7 +38,7 @@ func TestKeyOfACallThatTakesDays(t *testing.T) {
 		w.completeRefunds()
 		created := requests[name](key("k")).is(201)
 		if n := gateway() - before; n != 1 {
-			t.Errorf("%s: the gateway has made %d", name, n)
+			t.Errorf("%s: the gateway has created %d", name, n)
 		}
 		if again := requests[name](key("k")).is(201); string(again.Body) != string(created.Body) {
 			t.Errorf("%s: %s, then %s", name, created.Body, again.Body)
@@ -49,7 +49,7 @@ func TestKeyOfACallThatTakesDays(t *testing.T) {
 	}
 }
 
-// A completer that learns of a refusal frees the key, for any request.
+// A completer that finds a refusal frees the key, for any request.
 func TestKeyOfACallThatIsRefusedLater(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {
@@ -101,6 +101,6 @@ func TestSecondRequestFindsTheFirst(t *testing.T) {
 	bodies := make([]string, 2)
 	atOnce(2, func(i int) { bodies[i] = string(w.post(ctx, body, key("k")).is(201).Body) })
 	if n := w.Count(`select count(*) from payment_intents`); bodies[0] != bodies[1] || w.gateway.Created() != 1 || n != 1 {
-		t.Errorf("%d made, %d rows, answers %v", w.gateway.Created(), n, bodies)
+		t.Errorf("%d created, %d rows, responses %v", w.gateway.Created(), n, bodies)
 	}
 }

@@ -112,7 +112,7 @@ func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A refund that fails later, while it is pending or after it has succeeded, is owed again, and made again a day later.
+// A refund that fails later, while it is pending or after it has succeeded, is owed again, and created again a day later.
 func TestOwedRefundThatFailsLater(t *testing.T) {
 	t.Parallel()
 	for _, first := range []domain.RefundStatus{domain.RefundPending, domain.RefundSucceeded, domain.RefundRequiresAction} {
@@ -173,7 +173,7 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
-	const many = 125 // more than the refunds of one turn go over
+	const many = 125 // more than the refunds of one step go over
 	b := w.bookings.Add(ctx, "confirmed", many*1000, many*1000, "USD")
 	late, all := map[string]bool{}, []intent{}
 	for range many {
@@ -295,7 +295,7 @@ func uuidOf(id domain.BookingID) string {
 	return fmt.Sprintf("%x", u[:])
 }
 
-// The process dies before or after the call, or its response is lost: the refund is created once.
+// The process crashes before or after the call, or its response is lost: the refund is created once.
 func TestOwedRefundIsCreatedOnce(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -305,7 +305,7 @@ func TestOwedRefundIsCreatedOnce(t *testing.T) {
 		p := w.paidOf(ctx, b, 1000)
 		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
 		w.lose(ctx, b, "cancelled", 2)
-		crash := onCall("refund", 1, func() error { panic("the process dies") })
+		crash := onCall("refund", 1, func() error { panic("the process crashes") })
 		if after {
 			w.gateway.After = crash
 		} else {
@@ -367,7 +367,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	w.owedCall(ctx, o.ID, "close", `{"note":"x","version":1}`, "Prefer: handling=strict").is(422, "invalid_request", "version")
 	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"note":%q}`, strings.Repeat("é", 501))).is(422, "invalid_request", "note")
 	before := len(w.emitted())
-	for range 2 { // the answer to the first one may have been lost
+	for range 2 { // the response to the first one may have been lost
 		closed := apitest.Decode[internalapi.OwedRefund](w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version), "Idempotency-Key: close-1").is(200).Response)
 		if closed.Status != "closed" || *closed.ClosedBy != "op_1" || closed.Note != nil || closed.NextTryAt != nil {
 			t.Errorf("%+v", closed)
@@ -411,7 +411,7 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	end()
 	o := w.owedList(ctx).Data[0]
 	before := len(w.emitted())
-	for range 2 { // the answer to the first one may have been lost
+	for range 2 { // the response to the first one may have been lost
 		w.owedCall(ctx, o.ID, "retry", "", ifMatch(o.Version), "Idempotency-Key: retry-1").is(200)
 	}
 	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`, "Idempotency-Key: retry-1").is(422, "idempotency_mismatch")

@@ -27,7 +27,7 @@ import (
 	"holdfast.dev/services/payments/migrations"
 )
 
-// listing answers Stripe's list of the intents pi_0, pi_1, … as fast as it can.
+// listing returns Stripe's list of the intents pi_0, pi_1, … as fast as it can.
 func listing(rows []domain.IntentID, tenant ids.Tenant) http.Handler {
 	const pageSize = 100
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

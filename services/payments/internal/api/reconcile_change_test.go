@@ -152,7 +152,7 @@ func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 		w.ahead.Add(int64(5 * time.Second))
 	}
 	if n := w.Count(`select count(*) from payment_intents where status = 'succeeded'`); n != 104 {
-		t.Errorf("%d of 104 are mended", n)
+		t.Errorf("%d of 104 are repaired", n)
 	}
 }
 
@@ -261,8 +261,8 @@ func TestReconcilerAdoptsNoNewAttempt(t *testing.T) {
 	}
 }
 
-// At most the allowed number of events of an account wait. Of the processed events, the newest are kept. Each account has its own
-// limits.
+// At most the allowed number of events of an account wait. Of the processed events, the newest are retained. Each account has its
+// own limits.
 func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -295,7 +295,7 @@ func TestEventsOfAnAccountAreBounded(t *testing.T) {
 		}
 	}
 	if n := w.Count(`select count(*) from gateway_events where due_at is null`); n != domain.EventsRetained {
-		t.Errorf("%d are kept", n)
+		t.Errorf("%d are stored", n)
 	}
 	if n := w.Count(`select count(*) from gateway_events where id = 'evt_null_1'`); n != 1 {
 		t.Error("the newest is gone")

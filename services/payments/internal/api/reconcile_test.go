@@ -22,7 +22,7 @@ import (
 )
 
 // lister is the gateway's lists, which a test may meddle with. It has no events unless the test says so, as if they were older than what
-// the gateway keeps.
+// the gateway stores.
 type lister struct {
 	app.Lister
 
@@ -223,8 +223,8 @@ func TestReconcilerFindsAnInquiry(t *testing.T) {
 	}
 }
 
-// What is on its way is no difference: an event that is due, an intent that is being made, a change that arrives within the grace,
-// and one that happens while the reconciler looks.
+// What is on its way is no difference: an event that is due, an intent that is being created, a change that arrives within the
+// grace, and one that happens while the reconciler looks.
 func TestReconcilerWaitsForEventsInTransit(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -273,7 +273,7 @@ func TestReconcilerWaitsForEventsInTransit(t *testing.T) {
 }
 
 // Objects of other programs and of other tenants on the same account are passed over; what has this tenant's metadata and no row
-// is counted. A row that is being made is the completer's.
+// is counted. A row that is being created is the completer's.
 func TestReconcilerKnowsItsOwn(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -321,7 +321,7 @@ func TestReconcilerKnowsItsOwn(t *testing.T) {
 	}
 }
 
-// If the process of a run dies, exactly one process continues the run with its page when the lease has ended.
+// If the process of a run crashes, exactly one process continues the run with its page when the lease has ended.
 func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -442,8 +442,8 @@ func TestReconcilerOfAccounts(t *testing.T) {
 	}
 }
 
-// An object that cannot be mended is counted and holds up no other. When the gateway takes no requests, the page is compared again, and
-// each difference counts once.
+// An object that cannot be repaired is counted and delays no other. When the gateway takes no requests, the page is compared
+// again, and each difference counts once.
 func TestReconcilerWhenRepairFails(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -468,11 +468,11 @@ func TestReconcilerWhenRepairFails(t *testing.T) {
 	if err := w.reconciler(nil).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.differences()["intent"] - before; n < 2 || n > 3 { // the bad one may have been mended before
+	if n := w.differences()["intent"] - before; n < 2 || n > 3 { // the bad one may have been repaired before
 		t.Errorf("%d differences", n)
 	}
 	if n := w.Count(`select count(*) from payment_intents where status = 'succeeded'`); n != 4 {
-		t.Errorf("%d are mended", n)
+		t.Errorf("%d are repaired", n)
 	}
 	if n := w.Count(`select count(*) from gateway_reconciliations where started_at is null`); n != 1 {
 		t.Error("the run has not ended")

@@ -166,7 +166,7 @@ func (a *API) changeOwed(
 	response, err := idemstore.Run(c.Request.Context(), a.Idempotency, func(ctx context.Context, tx pg.Tx) (domain.OwedRefund, error) {
 		return verb(ctx, tx, id, match)
 	}, func(_ context.Context, o domain.OwedRefund) (idem.Response, error) {
-		o.Note = "" // the answer is stored, and an erasure would not find it
+		o.Note = "" // the response is stored, and an erasure would not find it
 		body, err := contract.Encode(view.OwedRefund(o))
 		return idem.Response{Status: http.StatusOK, Body: body}, err
 	})

@@ -35,8 +35,8 @@ func onCall(kind string, n int64, fail func() error) func(context.Context, strin
 	}
 }
 
-// A response of the gateway is lost, or the process dies, before or after the effect, at the first or the second part. The client's
-// repetition, or the completer, finds the refund, and no refund is created twice.
+// A response of the gateway is lost, or the process crashes, before or after the effect, at the first or the second part. The
+// client's repetition, or the completer, finds the refund, and no refund is created twice.
 func TestLostRefunds(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after", "crash before", "crash after"} {
@@ -107,7 +107,7 @@ func lostRefund(t *testing.T, when, who string, nth int64) {
 	}
 }
 
-// The gateway keeps an answer that says nothing: only when the refund is not found there, another attempt is made.
+// The gateway stores a response that says nothing. Another attempt is made only when the refund is not found there.
 func TestBrokenRefunds(t *testing.T) {
 	t.Parallel()
 	for _, had := range []bool{false, true} {
@@ -132,7 +132,7 @@ func TestBrokenRefunds(t *testing.T) {
 		w.ahead.Add(int64(2 * time.Second))
 		w.completeRefunds()
 		if n := len(w.gateway.Refunds()); n != 1 {
-			t.Errorf("effect %t: %d made", had, n)
+			t.Errorf("effect %t: %d created", had, n)
 		}
 		if n := w.Count(`select attempt from refund_allocations where status = 'succeeded'`); n != want {
 			t.Errorf("effect %t: attempt %d", had, n)
@@ -195,7 +195,7 @@ func TestBrokenRefundIsRepeatedFirst(t *testing.T) {
 		w.completeRefunds()
 		w.refund(ctx, body, key("k")).is(201)
 		if got := strings.Join(seen.list, " "); got != tc.want || len(w.gateway.Refunds()) != 1 {
-			t.Errorf("%+v: %s, %d made", tc, got, len(w.gateway.Refunds()))
+			t.Errorf("%+v: %s, %d created", tc, got, len(w.gateway.Refunds()))
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (w *world) refundEvents() (n int) {
 	return n
 }
 
-// A definite refusal frees what was reserved, and the key; when only some parts are refused, the answer says which.
+// A definite refusal frees what was reserved, and the key; when only some parts are refused, the response says which.
 func TestRefusedRefunds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -290,13 +290,13 @@ func TestBusyAfterALostResponse(t *testing.T) {
 		w.completeRefunds()
 		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(201)
 		if n := len(w.gateway.Refunds()); n != 1 {
-			t.Errorf("%d made", n)
+			t.Errorf("%d created", n)
 		}
 	}
 }
 
-// Events lead to reading the intent and its refunds again: one that ends, one that fails after its end, one whose answer was lost, and
-// one that was made in the gateway's dashboard.
+// Events lead to reading the intent and its refunds again: one that ends, one that fails after its end, one whose response was
+// lost, and one that was created in the gateway's dashboard.
 func TestRefundEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

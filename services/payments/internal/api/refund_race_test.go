@@ -45,14 +45,15 @@ func TestLateRefusalOfARefundThatWasCreated(t *testing.T) {
 	})
 	r := w.refund(ctx, refundOf(p, `,"amount_minor":400`), key("k")).is(201).refund()
 	if r.Status != "succeeded" || len(w.gateway.Refunds()) != 1 {
-		t.Errorf("%+v, %d made", r, len(w.gateway.Refunds()))
+		t.Errorf("%+v, %d created", r, len(w.gateway.Refunds()))
 	}
 	if n := w.Count(`select refund_reserved from payment_intents`); n != 400 {
 		t.Errorf("%d are reserved", n)
 	}
 }
 
-// A refusal of an attempt says nothing of the next one, which another process has begun and whose answer is lost: its amount stays reserved.
+// A refusal of an attempt says nothing of the next one, which another process has begun and whose response is lost: its amount
+// stays reserved.
 func TestLateRefusalOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,7 +74,7 @@ func TestLateRefusalOfAnEarlierAttempt(t *testing.T) {
 	w.ahead.Add(int64(24 * time.Hour))
 	w.completeRefunds()
 	if r := w.refund(ctx, body, key("k")).is(201).refund(); r.Status != "succeeded" || len(w.gateway.Refunds()) != 1 {
-		t.Errorf("%+v, %d made", r, len(w.gateway.Refunds()))
+		t.Errorf("%+v, %d created", r, len(w.gateway.Refunds()))
 	}
 }
 
@@ -97,12 +98,12 @@ func TestRepeatedRefundLeavesTheCallToOthers(t *testing.T) {
 	w.gateway.Forget()
 	w.refund(ctx, body, key("k")).is(409, "idempotency_in_progress")
 	if calls.Load() != 1 || len(w.gateway.Refunds()) != 1 {
-		t.Errorf("%d calls, %d made", calls.Load(), len(w.gateway.Refunds()))
+		t.Errorf("%d calls, %d created", calls.Load(), len(w.gateway.Refunds()))
 	}
 	w.completeRefunds()
 	w.refund(ctx, body, key("k")).is(201)
 	if n := len(w.gateway.Refunds()); n != 1 {
-		t.Errorf("%d made", n)
+		t.Errorf("%d created", n)
 	}
 }
 
@@ -185,12 +186,13 @@ func TestRefundIsNotAttemptedConcurrently(t *testing.T) {
 		w.gateway.Forget()
 		w.completeRefunds()
 		if got := strings.Join(seen.list, " "); got != c.want || len(w.gateway.Refunds()) != 1 {
-			t.Errorf("%s: %s, %d made", name, got, len(w.gateway.Refunds()))
+			t.Errorf("%s: %s, %d created", name, got, len(w.gateway.Refunds()))
 		}
 	}
 }
 
-// An event brings a refund before its call ends without an answer: the refund is complete, for workers and for the client that repeats.
+// An event brings a refund before its call ends without a response: the refund is complete, for workers and for the client that
+// repeats.
 func TestRefundThatAnEventCompletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -212,7 +212,7 @@ func TestRefundsAtOnce(t *testing.T) {
 		}
 	})
 	if created.Load() != 6 || refused.Load() != 14 || len(w.gateway.Refunds()) != 6 {
-		t.Errorf("%d made, %d refused, %d at the gateway", created.Load(), refused.Load(), len(w.gateway.Refunds()))
+		t.Errorf("%d created, %d refused, %d at the gateway", created.Load(), refused.Load(), len(w.gateway.Refunds()))
 	}
 	if a := w.refund(ctx, refundOf(p, `,"amount_minor":150`)).is(422, "invalid_request", "amount_minor"); !strings.Contains(string(a.Body), "refund, 100.") {
 		t.Errorf("%s", a.Body)
@@ -256,7 +256,7 @@ func TestRefundOfOneKeyBehindALock(t *testing.T) {
 	release()
 	<-done
 	if n := len(w.gateway.Refunds()); n != 1 {
-		t.Errorf("%d made", n)
+		t.Errorf("%d created", n)
 	}
 }
 

@@ -108,7 +108,7 @@ func (w *world) lateCount() float64 {
 	return 0
 }
 
-// A cancelled booking is refunded what its policy says, once, over the payments that were made before, whatever comes again.
+// A cancelled booking is refunded what its policy says, once, over the payments that were made before, whichever events repeat.
 func TestRefundOfACancelledBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -133,15 +133,15 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 		t.Errorf("refunded %d and %d", one, two)
 	}
 	if w.waiting() != 0 || w.bookings.SettlementRequests() != 2 || w.lateCount() != 0 || failures.Len() != 0 {
-		t.Errorf("%d wait, asked %d times, %v late, log: %s", w.waiting(), w.bookings.SettlementRequests(), w.lateCount(), failures)
+		t.Errorf("%d wait, called %d times, %v late, log: %s", w.waiting(), w.bookings.SettlementRequests(), w.lateCount(), failures)
 	}
 	if body := string(w.do(ctx, "GET", "/refunds/"+list[0].ID, "").is(200).Body); !strings.Contains(body, `"reason":"requested_by_customer"`) {
 		t.Errorf("%s", body)
 	}
 }
 
-// A refund in the gateway's dashboard counts when it was made after the booking was lost, also before anything is settled; one from
-// before does not.
+// A refund in the gateway's dashboard counts when it was created after the booking was lost, also before anything is settled; one
+// from before does not.
 func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,7 +162,8 @@ func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	}
 }
 
-// A refund in the gateway's dashboard whose event does not arrive counts before the policy's refund is made, the first time and a day later.
+// A refund in the gateway's dashboard whose event does not arrive counts before the policy's refund is created, the first time
+// and a day later.
 func TestDashboardRefundWithoutAnEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -229,7 +230,7 @@ func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
 	}
 }
 
-// A payment is refunded when its booking was lost before it was counted, whether this service learns of the one or of the other first.
+// A payment is refunded when its booking was lost before it was counted, whether this service receives the one or the other first.
 func TestLatePaymentIsRefunded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -323,7 +324,7 @@ func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// Simultaneous workers, a gateway that is busy or does not answer, and unreachable bookings lead to one refund in the end.
+// Simultaneous workers, a gateway that is busy or does not respond, and unreachable bookings lead to one refund in the end.
 func TestAutomaticRefundUnderFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -354,7 +355,7 @@ func TestAutomaticRefundUnderFaults(t *testing.T) {
 	}
 	w.gateway.After = func(_ context.Context, call string) error {
 		if call == "refund" && calls.Load() == 2 {
-			return errors.New("no answer")
+			return errors.New("no response")
 		}
 		return nil
 	}
@@ -445,7 +446,7 @@ func TestSettlementWaitsForBookings(t *testing.T) {
 	w.lose(ctx, b, "cancelled", 2)
 	w.run(w.settler.Run)
 	if w.waiting() != 1 || w.bookings.SettlementRequests() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
-		t.Errorf("%d wait, asked %d times", w.waiting(), w.bookings.SettlementRequests())
+		t.Errorf("%d wait, called %d times", w.waiting(), w.bookings.SettlementRequests())
 	}
 	s.Lost = true
 	w.bookings.SetSettlement(ctx, b.ID, s)

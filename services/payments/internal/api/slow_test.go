@@ -72,7 +72,7 @@ func (w *world) leftOf(tenant ids.Tenant, b backlog) int {
 	return w.Count(b.left + fmt.Sprintf(` and tenant_id = '%x'`, tenant.UUID()))
 }
 
-// A tenant whose account at the gateway never answers, with more work left than it has workers, keeps no other tenant's work waiting:
+// A tenant whose account at the gateway never responds, with more work left than it has workers, delays no other tenant's work:
 // neither what is left already, nor what comes while its calls hang.
 func TestHangingAccountDelaysNoOtherTenant(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestHangingAccountDelaysNoOtherTenant(t *testing.T) {
 			w.ahead.Add(int64(2 * time.Minute))
 			await(t, "what has come meanwhile is done", func() bool { return w.leftOf(caller.FromContext(well).Tenant, b) == 0 })
 			if n := w.leftOf(caller.FromContext(dead).Tenant, b); n != 40 {
-				t.Errorf("%d rows of the dead account are left, want 40", n)
+				t.Errorf("%d rows of the hanging account are left, want 40", n)
 			}
 			select {
 			case err := <-done:
@@ -304,7 +304,7 @@ func TestWorkersSkipWorkOfOthers(t *testing.T) {
 			}
 			w.overtaken(c.taken, func(ctx context.Context) error { return c.run(w, ctx) })
 			if failures.Len() != 0 || w.bookings.SettlementRequests() != requests {
-				t.Errorf("asked %d times, log: %s", w.bookings.SettlementRequests()-requests, failures)
+				t.Errorf("called %d times, log: %s", w.bookings.SettlementRequests()-requests, failures)
 			}
 		})
 	}

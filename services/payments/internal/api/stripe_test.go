@@ -43,7 +43,7 @@ func withStripe(t *testing.T, around func(app.Gateway) app.Gateway) (*world, con
 	return w, ctx, a
 }
 
-// forgetful is a gateway whose next answer to a creation is lost.
+// forgetful is a gateway whose next response to a creation is lost.
 type forgetful struct {
 	app.Gateway
 
@@ -71,7 +71,7 @@ func (f *forgetful) CreateRefund(ctx context.Context, a domain.Account, r domain
 	return got, err
 }
 
-// withForgetful returns a world whose gateway is a stand-in that loses chosen responses.
+// withForgetful returns a world whose gateway is a stand-in that loses selected responses.
 func withForgetful(t *testing.T) (*world, context.Context, domain.Account, *forgetful) {
 	t.Helper()
 	gateway := &forgetful{}
@@ -173,7 +173,7 @@ func TestStripe(t *testing.T) {
 	}
 	w.reconcile(w.standIn.stripe)
 	got := w.differences()
-	if delete(got, "event"); len(got) != 0 { // some events were never sent here: the gateway's answers had the states
+	if delete(got, "event"); len(got) != 0 { // some events were never sent here: the gateway's responses had the states
 
 		t.Errorf("differences: %v", got)
 	}
@@ -234,7 +234,7 @@ func (w *world) deliverAll(ctx context.Context, account domain.Account, id strin
 }
 
 // A repeated attempt that says other things than the first one, as after an upgrade, is refused by the gateway, and so says nothing of the
-// first one's effect: the object is looked for, and not made again.
+// first one's effect: the object is looked for, and not created again.
 func TestRepeatedWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	w, ctx, account, gateway := withForgetful(t)
@@ -265,6 +265,6 @@ func TestRepeatedWithOtherParameters(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if n := w.Count(`select count(*) from refund_allocations where status = 'succeeded' and attempt = 1`); n != 1 {
-		t.Errorf("%d refunds were made by the first attempt", n)
+		t.Errorf("%d refunds were created by the first attempt", n)
 	}
 }

@@ -28,11 +28,11 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.tenant()
 	for name, c := range map[string]struct {
-		total, due, counted int64 // as bookings answers
-		invoiced, byInvoice int64 // as customers answers
+		total, due, counted int64 // as bookings returns
+		invoiced, byInvoice int64 // as customers returns
 		forInvoice          bool  // what is paid
 		paid                int64
-		ofBooking, want     int64 // that can be asked for; 0: nothing
+		ofBooking, want     int64 // that can be requested; 0: nothing
 	}{
 		"a part is paid":                {1000, 1000, 0, 1000, 0, false, 400, 600, 600},
 		"all is paid":                   {1000, 1000, 0, 1000, 0, false, 1000, 0, 0},
@@ -64,7 +64,7 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 				switch a := w.post(ctx, body); a.Status {
 				case 201:
 					if got := a.intent().Amount; got != want {
-						t.Errorf("%s: %s asks for %d, want %d", name, body, got, want)
+						t.Errorf("%s: %s requests %d, want %d", name, body, got, want)
 					}
 				case 422:
 					refused.Add(1)

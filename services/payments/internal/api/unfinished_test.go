@@ -71,7 +71,7 @@ func (w *world) complete() {
 	}
 }
 
-// Intents of all tenants are counted from their request until the gateway has made or refused them, and no attempt in between
+// Intents of all tenants are counted from their request until the gateway has created or refused them, and no attempt in between
 // makes them younger, the first one of a new key included.
 func TestUnfinishedIntentsAreCounted(t *testing.T) {
 	t.Parallel()

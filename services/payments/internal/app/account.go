@@ -24,10 +24,10 @@ type Accounts struct {
 	Now     func() time.Time
 }
 
-// KeyError reports that the payment gateway does not accept a secret key, or has not answered.
+// KeyError reports that the payment gateway does not accept a secret key, or has not responded.
 type KeyError struct{ error }
 
-// Unwrap returns the gateway's answer.
+// Unwrap returns the gateway's response.
 func (e *KeyError) Unwrap() error { return e.error }
 
 // Error implements error.

@@ -71,7 +71,7 @@ func (o *action) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 	return false, o.p.Status.Check(o.kind)
 }
 
-// Call sends the action to the gateway. If the gateway refuses it or does not answer clearly, the gateway's state of the intent
+// Call sends the action to the gateway. If the gateway refuses it or does not respond clearly, the gateway's state of the intent
 // decides.
 func (o *action) Call(ctx context.Context) error {
 	account, err := o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID)
@@ -106,7 +106,7 @@ func (o *action) Call(ctx context.Context) error {
 	return &operation.RefusedError{Err: actError(cause)}
 }
 
-// Finish writes what the gateway has answered.
+// Finish writes what the gateway has returned.
 func (o *action) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
 	if err != nil || o.snapshot == nil {

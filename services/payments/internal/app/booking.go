@@ -63,7 +63,7 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("learn %d bookings: %w", len(newest), err)
+		return fmt.Errorf("apply events of %d bookings: %w", len(newest), err)
 	}
 	return nil
 }

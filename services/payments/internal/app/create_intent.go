@@ -31,7 +31,7 @@ type createIntent struct {
 	requested domain.Intent
 	booking   domain.Booking
 	connected domain.Account
-	unable    error // why a new intent cannot be made
+	unable    error // why a new intent cannot be created
 
 	p        domain.Intent
 	account  domain.Account
@@ -237,8 +237,8 @@ func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.SaveCall(ctx, tx, o.p)
 }
 
-// Call repeats the attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
-// response without information, Call searches for the intent. It begins a new attempt only if there is none.
+// Call repeats the attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or has stored
+// a response without information, Call searches for the intent. It begins a new attempt only if there is none.
 func (o *leftIntent) Call(ctx context.Context) (err error) {
 	if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
 		return err

@@ -34,7 +34,7 @@ type Events struct {
 	failing operation.Failing
 }
 
-// Receive keeps an event of an account. It returns when the event is committed, and does nothing else: the gateway waits.
+// Receive stores an event of an account. It returns when the event is committed, and does nothing else: the gateway waits.
 func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []byte, signature string) error {
 	tenant, mode, ok, err := store.OwnerOf(ctx, a.Intents.DB.Read(ctx), account)
 	if err != nil {
@@ -170,7 +170,7 @@ func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx c
 	return false, a.Refunds.Refresh(ctx, account, p, refunds...)
 }
 
-// later is a time to which jitter is added, so that what failed together is not tried again together.
+// later is a time to which jitter is added, so that calls that failed at the same time are not retried at the same time.
 func later(now, at time.Time) *time.Time {
 	at = now.Add(jitter(at.Sub(now)))
 	return &at

@@ -105,7 +105,7 @@ func (a *Intents) scheduleFollowUp(ctx context.Context, tx pg.Tx, current, next 
 	return next, store.PutReopened(ctx, tx, next.BookingID, a.Now())
 }
 
-// applyResponse writes what the gateway has answered to an action on an intent.
+// applyResponse writes what the gateway has returned to an action on an intent.
 func (a *Intents) applyResponse(ctx context.Context, tx pg.Tx, id domain.IntentID, snapshot domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
@@ -189,7 +189,7 @@ func actError(err error) error {
 	return clientErr
 }
 
-// now is the caller's time, as the columns keep it.
+// now is the caller's time, with the precision of the columns.
 func (a *Intents) now(ctx context.Context) time.Time {
 	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
 }

@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// jitter is between three quarters of a time and all of it, so that what has failed together is not tried again together.
+// jitter is between three quarters of a time and all of it, so that calls that failed at the same time are not retried at the
+// same time.
 func jitter(d time.Duration) time.Duration {
 	return d - rand.N(d/4+1) //nolint:gosec // jitter
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	cancelAtOnce = 20               // intents of one booking that one turn cancels, side by side
-	lostLease    = 60 * time.Second // longer than a turn takes
+	cancelAtOnce = 20               // intents of one booking that one step cancels in parallel
+	lostLease    = 60 * time.Second // longer than a step takes
 )
 
 // Canceler cancels the open intents of canceled or expired bookings, so that payers can no longer pay them. A payment that succeeds
@@ -101,7 +101,7 @@ func (a *Canceler) cancel(ctx context.Context, booking domain.BookingID) error {
 	return errors.Join(failed...)
 }
 
-// cancelFor cancels an intent at the gateway by the platform's own wish. Where the gateway refuses, its state decides.
+// cancelFor cancels an intent at the gateway for the platform itself. If the gateway refuses, its state decides.
 func (a *Intents) cancelFor(ctx context.Context, p domain.Intent) error {
 	account, err := a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
 	if err != nil {

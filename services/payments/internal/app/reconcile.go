@@ -31,13 +31,13 @@ const (
 	accountsFound   = 100             // that one query looks up
 	callsAtOnce     = 8               // of one account
 	openPage        = 100             // open objects of a page
-	timeSlice       = time.Minute     // then other accounts have their turn
+	timeSlice       = time.Minute     // then other accounts are compared
 	reconcilerLease = 5 * time.Minute // longer than a page takes besides the grace
 )
 
 // Reconciler compares the objects of each account at the gateway with the service's own rows. It repairs a difference by reading
 // the object as it would for an event. Normally it finds no difference. Any number of processes may run it at the same time: one
-// process holds an account, and another one continues with the next page if that process dies.
+// process holds an account, and another one continues with the next page if that process crashes.
 type Reconciler struct {
 	Intents  *Intents
 	Refunds  *Refunds
@@ -73,7 +73,7 @@ func (a *Reconciler) Run(ctx context.Context) error {
 				return nil
 			})
 		}
-		_ = steps.Wait() // no turn returns an error
+		_ = steps.Wait() // no step returns an error
 		full = len(found) == accountsFound
 	}
 	return nil
@@ -98,8 +98,8 @@ func (a *Reconciler) step(ctx context.Context, id domain.AccountID) {
 	}
 }
 
-// compare runs through the stages, page by page. run contains the progress. A long comparison continues after other accounts have
-// had their turn.
+// compare runs through the stages, page by page. run contains the progress. A long comparison pauses so that other accounts are
+// compared, too.
 func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) error {
 	account, err := a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), run.AccountID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 		if err != nil {
 			return errors.Join(err, a.postpone(ctx, *run, err))
 		}
-		if found > 0 { // an alert is raised anyway: the others are mended soon
+		if found > 0 { // an alert is raised anyway, so the others are repaired sooner
 			grace = a.Grace / 10
 		}
 		if run.Tries, run.Cursor = 0, last; last == "" {
@@ -134,7 +134,7 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 	return a.finish(ctx, *run)
 }
 
-// note writes whether the account's events arrive, and deletes the oldest of those that are kept over their bound.
+// note writes whether the account's events arrive, and deletes the oldest of those that exceed their bound.
 func (a *Reconciler) note(ctx context.Context, run domain.Reconciliation, account domain.Account) error {
 	if err := a.Gateways.noteEvents(ctx, account.ID, run); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) erro
 	return a.save(ctx, run.Ended(), run.StartedAt.Add(a.Interval), &now)
 }
 
-// postpone leaves a failed run to a later turn. An account whose keys are refused waits for the next run. If the gateway no longer
+// postpone leaves a failed run to a later step. An account whose keys are refused waits for the next run. If the gateway no longer
 // knows the beginning of a page, the stage starts again from its first page.
 func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, cause error) error {
 	var refused *domain.RefusedError
@@ -295,7 +295,7 @@ func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage d
 				err = a.repairOne(ctx, account, stage.Kind(), d)
 			}
 			if passing(err) {
-				return fmt.Errorf("mend %s: %w", d.ID, err)
+				return fmt.Errorf("repair %s: %w", d.ID, err)
 			}
 			if d.kind == domain.DifferentEvent && account.Events == domain.EventsMissing { // none arrives, which the account shows
 				return nil

@@ -32,7 +32,7 @@ type createRefund struct {
 	in      domain.RefundInput
 	intent  domain.GatewayID
 	booking domain.BookingID
-	unable  error // why a new refund cannot be made
+	unable  error // why a new refund cannot be created
 
 	r       domain.Refund
 	fresh   bool          // no call of these attempts was made before

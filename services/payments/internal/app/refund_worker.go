@@ -89,8 +89,9 @@ func (o *leftRefund) Call(ctx context.Context) error {
 	return &operation.RefusedError{Err: domain.ErrGateway}
 }
 
-// resumeAttempt repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or keeps a
-// response without information, ask searches for the refund. It begins a new attempt only if there is none.
+// resumeAttempt repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or
+// has stored a response without information, resumeAttempt searches for the refund. It begins a new attempt only if there is
+// none.
 func (o *leftRefund) resumeAttempt(ctx context.Context, part *domain.Allocation) (outcome, error) {
 	account, err := o.account(ctx, *part)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	paidAtOnce    = 100              // payments of one booking that one turn settles
-	settlingLease = 60 * time.Second // longer than a turn takes
+	paidAtOnce    = 100              // payments of one booking that one step settles
+	settlingLease = 60 * time.Second // longer than a step takes
 )
 
 // Settler decides what is owed back to the payers of a canceled or expired booking: the share of the payments that the booking's
@@ -115,7 +115,7 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling
 		return err
 	}
 	if !s.Lost {
-		return errUncounted // this service knows more than bookings has answered
+		return errUncounted // this service knows more than bookings has returned
 	}
 	if s.AutoRefund && s.Due != nil && s.Due.Minor > 0 {
 		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -173,11 +173,11 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 }
 
 const (
-	// owedLease is longer than a turn takes; after an error the owed refund is looked at again when it has passed.
+	// owedLease is longer than a step takes. After an error, the owed refund is due again when the lease has ended.
 	owedLease = 60 * time.Second
-	// refundsAtOnce is how many refunds one turn creates for an owed refund, each over up to domain.MaxAllocations payments.
+	// refundsAtOnce is how many refunds one step creates for an owed refund, each over up to domain.MaxAllocations payments.
 	refundsAtOnce = 5
-	// readsAtOnce is how many payments one turn reads at the gateway at the same time.
+	// readsAtOnce is how many payments one step reads at the gateway at the same time.
 	readsAtOnce = 4
 )
 
@@ -213,7 +213,7 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 }
 
 // step processes an owed refund and creates the remaining refunds, one after the other, until nothing is left to do now. When a
-// refund ends, the owed refund becomes due again, so that the next turn continues where this one stops.
+// refund ends, the owed refund becomes due again, so that the next step continues where this one stops.
 func (a *OwedRefunds) step(ctx context.Context, due store.OwedDue) error {
 	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
 	var o *domain.OwedRefund
@@ -283,9 +283,9 @@ func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]dom
 }
 
 // next checks an owed refund under the locks of its payments, and writes the next refund. It returns nil when there is none now.
-// The refund and its reserve are one transaction, which commits before the gateway is called. RefundCompleter resumes what a dead
-// process leaves. Before any refund, next requires that the payments have been read. If they have not, it returns the payments that
-// could be refunded instead: a refund created at the gateway counts, whether or not its event has arrived.
+// The refund and its reserve are one transaction, which commits before the gateway is called. RefundCompleter resumes what a
+// crashed process leaves. Before any refund, next requires that the payments have been read. If they have not, it returns the
+// payments that could be refunded instead: a refund created at the gateway counts, whether or not its event has arrived.
 func (a *OwedRefunds) next(
 	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
 ) (next *domain.Refund, unread []domain.Intent, err error) {
@@ -342,7 +342,7 @@ func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error 
 	return reads.Wait()
 }
 
-// make calls the gateway. If the gateway is busy or does not answer, the refund does not end: RefundCompleter resumes it.
+// make calls the gateway. If the gateway is busy or does not respond, the refund does not end: RefundCompleter resumes it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
 	err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun)

@@ -39,7 +39,7 @@ func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 	return handle(ctx, m)
 }
 
-// HandleBatch learns the bookings of a batch in one transaction. Erasures are handled one by one.
+// HandleBatch applies the booking events of a batch in one transaction. Erasures are handled one by one.
 func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	if batch[0].Topic != "bookings" {
 		return kafkax.ErrSeparate

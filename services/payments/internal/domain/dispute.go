@@ -10,7 +10,7 @@ import (
 // DisputeStatus is the state of a dispute: the gateway's.
 type DisputeStatus string
 
-// The states in which a dispute is open, or lost. In all others, such as won and warning_closed, the payment is kept.
+// The states in which a dispute is open, or lost. In all others, such as won and warning_closed, the operator keeps the payment.
 const (
 	DisputeNeedsResponse        DisputeStatus = "needs_response"
 	DisputeUnderReview          DisputeStatus = "under_review"
@@ -50,7 +50,7 @@ type Dispute struct {
 	Amount   money.Amount
 	Reason   string // in the gateway's words
 	Status   DisputeStatus
-	DueBy    *time.Time // until when the operator can answer
+	DueBy    *time.Time // until when the operator can respond
 	OpenedAt time.Time
 	ClosedAt *time.Time // when its end was read
 	Version  int64      // of the row

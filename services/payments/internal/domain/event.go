@@ -7,10 +7,10 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// ErrEvent is the answer to a webhook of the gateway that is not signed by the account's secret, or is too old.
+// ErrEvent is the response to a webhook of the gateway that is not signed by the account's secret, or is too old.
 var ErrEvent = apperr.New(apperr.BadRequest, "malformed_request", "The event has no valid signature of this account.")
 
-// ErrAccountNotFound is the answer to a webhook for an account that does not exist.
+// ErrAccountNotFound is the response to a webhook for an account that does not exist.
 var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No payment gateway account has this path.")
 
 // Event is an event that the gateway has sent. Its content about an intent is not trusted: the intent is read again.
@@ -24,20 +24,21 @@ type Event struct {
 
 	ReceivedAt time.Time
 	DueAt      *time.Time // when it is processed or retried; nil: it is processed
-	Dropped    bool       // it is not kept
+	Dropped    bool       // it is not stored
 }
 
-// ErrEventsWaiting is the answer to a webhook of an account of which too many events wait; the gateway sends it again.
+// ErrEventsWaiting is the response to a webhook of an account of which too many events wait; the gateway sends it again.
 var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of this account are pending. Send the event again later.")
 
 const (
 	// EventsWaiting limits how many unprocessed events an account can have.
 	EventsWaiting = 10_000
-	// EventsRetained limits how many processed events of an account are kept, after each comparison of the account with the gateway.
+	// EventsRetained limits how many processed events of an account are retained after each comparison of the account with the
+	// gateway.
 	EventsRetained = 100_000
 
-	// eventPatience is how long an event is tried whose intent is not known here: it may come before the answer to the creation.
-	// Later it is not of this platform, as other programs may use the operator's account too.
+	// eventPatience is how long to retry an event whose intent is not known here: it may arrive before the response to the
+	// creation. Later it is not of this platform, as other programs may use the operator's account too.
 	eventPatience = time.Hour
 	// eventLease is longer than most reads of the gateway take. Where one takes longer, another process reads too, and the read that
 	// has begun later counts.
@@ -72,7 +73,7 @@ const (
 	eventDay   = 24 * time.Hour     // then it is tried once in an hour
 	eventSlow  = time.Hour
 
-	// EventLifetime is how long a processed event is kept.
+	// EventLifetime is how long a processed event is retained.
 	EventLifetime = 30 * 24 * time.Hour
 )
 

@@ -10,7 +10,7 @@ type RefusedError struct {
 	Failure
 
 	Param  string // the gateway's name of the parameter; "" for none
-	Unread bool   // the gateway has refused the keys: it has not looked whether the attempt was made before
+	Unread bool   // the gateway has refused the keys: it has not checked whether the attempt was made before
 }
 
 // Error implements error.
@@ -24,7 +24,7 @@ type BusyError struct{ RetryAfter time.Duration }
 // Error implements error.
 func (e *BusyError) Error() string { return "gateway takes no request at the moment" }
 
-// BrokenError is an answer with which the gateway ended the attempt without saying what it has done. It keeps this answer: the
+// BrokenError is a response with which the gateway ended the attempt without saying what it has done. It stores this response: the
 // same attempt gets it again.
 type BrokenError struct{ Status int }
 

@@ -71,7 +71,7 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if v == nil || v.BookingID != b.ID {
 		return 0, apperr.Field("invoice_id", "Must be an invoice of the booking.")
 	}
-	if b.Total.Minor > 0 && b.Due.Minor <= 0 { // whatever the invoice says: its money may be on the way
+	if b.Total.Minor > 0 && b.Due.Minor <= 0 { // regardless of the invoice: its money may be on the way
 		return 0, ErrAlreadyPaid
 	}
 	if !slices.Contains(openInvoices, v.Status) {

@@ -42,7 +42,7 @@ type Intent struct {
 	// Reads of the gateway's state are numbered when they begin: how many have begun, and the last one that is applied.
 	Reads, Applied int64
 	BookingStatus  string // looked up: it changes without the intent
-	ClientSecret   Secret // of the answer to its creation; never stored with the row
+	ClientSecret   Secret // of the response to its creation; never stored with the row
 }
 
 // CaptureMethod defines when the money is taken.
@@ -72,7 +72,7 @@ type Call struct {
 const (
 	// callLease is how long a process has a call to itself. It is longer than the call's time-out.
 	callLease = 30 * time.Second
-	// gatewayMemory is less than the 24 hours for which Stripe keeps an idempotency key.
+	// gatewayMemory is less than the 24 hours for which Stripe stores an idempotency key.
 	gatewayMemory = 23 * time.Hour
 )
 
@@ -103,8 +103,8 @@ func (c Call) Forgotten(real time.Time) bool { return real.Sub(c.AttemptedAt) >=
 // has the intent's secret, so no payer can use the intent. If the intent exists after all, the reconciler finds it.
 const giveUpAfter = 3 * 24 * time.Hour
 
-// RefusedLifetime is how long an intent or a refund is kept that the gateway has refused to make: longer than its key and longer than
-// the reconciler looks back.
+// RefusedLifetime is how long an intent or a refund is retained that the gateway has refused to create: longer than its key and
+// longer than the reconciler looks back.
 const RefusedLifetime = 7 * 24 * time.Hour
 
 // ShouldGiveUp reports whether to give up a call in progress whose account refuses its keys.
@@ -163,7 +163,7 @@ type Snapshot struct {
 	Amount, Received, Capturable int64 // in the smallest unit of ISO 4217
 	Refunded                     int64
 	Failure                      *Failure
-	FailedCharge                 string // ch_…, of the failure; "" when none was made
+	FailedCharge                 string // ch_…, of the failure; "" when none was created
 	Movements                    []Movement
 	// Charges and Refunds are how far the charges and refunds of the intent were read; nil: no further than before. More reports
 	// that there are others after them, which are older than the reported state.
@@ -180,8 +180,8 @@ type Snapshot struct {
 }
 
 // Walk is how far a list of the gateway has been read that gives the newest object first. It is read page by page, from the oldest object
-// to the newest, which needs an object to begin behind: the first pages go back to the oldest one. A walk is kept with its row, so that
-// each page is read once, whatever ends between two of them.
+// to the newest, which needs an object to begin behind: the first pages go back to the oldest one. A walk is stored with its row,
+// so that each page is read once, even if a process ends between two pages.
 type Walk struct {
 	To   string // all up to this object were read; "": none was
 	Back string // the oldest object on the way back, while To is ""

@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An intent has succeeded when the gateway took the money, whenever that is read, but not before it was made nor in the future.
+// An intent has succeeded when the gateway took the money, whenever that is read, but neither before it was created nor in the
+// future.
 func TestWhenAnIntentSucceeded(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 500, time.UTC)
@@ -16,7 +17,7 @@ func TestWhenAnIntentSucceeded(t *testing.T) {
 		movements []domain.Movement
 		want      time.Time
 	}{
-		"not told":                 {nil, now},
+		"not reported":             {nil, now},
 		"a while ago":              {[]domain.Movement{{Kind: domain.MovedRefund, At: now}, {Kind: domain.MovedCharge, At: now.Add(-time.Minute)}}, now.Add(-time.Minute)},
 		"in the creation's second": {[]domain.Movement{{Kind: domain.MovedCharge, At: created.Truncate(time.Second)}}, created},
 		"by a clock that is ahead": {[]domain.Movement{{Kind: domain.MovedCharge, At: now.Add(time.Second)}}, now},

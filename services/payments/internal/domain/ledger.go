@@ -35,7 +35,7 @@ type LedgerAccount string
 // The accounts of the ledger.
 const (
 	GatewayBalance LedgerAccount = "gateway_balance" // what the gateway owes to the operator
-	GatewayFees    LedgerAccount = "gateway_fees"    // what the gateway has kept
+	GatewayFees    LedgerAccount = "gateway_fees"    // what the gateway has charged
 	Payments       LedgerAccount = "payments"        // what payers have paid, which is negative
 	Conversion     LedgerAccount = "conversion"      // what was exchanged for another currency
 )

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// The entries of a movement add up to 0 in each currency, whatever it has cost and wherever it was converted; the gateway's balance
-// gains what is left of the fee, and the payer's side is what was paid. No two entries are of one account and currency.
+// The entries of a movement add up to 0 in each currency, regardless of its fees and of where it was converted; the gateway's
+// balance gains what is left of the fee, and the payer's side is what was paid. No two entries are of one account and currency.
 func TestEntriesBalance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

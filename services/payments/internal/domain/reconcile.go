@@ -142,7 +142,7 @@ func compareEvent(l Listed, k Known, own bool) DifferenceKind {
 func compareIntent(l Listed, k Known) DifferenceKind {
 	p := k.Intent
 	switch {
-	case p.ID.IsZero() && k.RowStatus == Creating: // the completer asks for it
+	case p.ID.IsZero() && k.RowStatus == Creating: // the completer looks for it
 		return ""
 	case p.ID.IsZero() && k.RowStatus == Refused:
 		return DifferentIntent
@@ -157,7 +157,7 @@ func compareIntent(l Listed, k Known) DifferenceKind {
 
 func compareRefund(l Listed, k Known) DifferenceKind {
 	switch {
-	case k.PartStatus == RefundCreating: // the completer asks for it
+	case k.PartStatus == RefundCreating: // the completer looks for it
 		return ""
 	case k.PartStatus == "" || k.PartGatewayID != "" && k.PartGatewayID != l.ID:
 		return DifferentUnknown

@@ -40,7 +40,7 @@ func TestStagesOfARun(t *testing.T) {
 	}
 }
 
-// Events are listed since those that were read before, with an overlap, but not beyond what the gateway keeps.
+// Events are listed since those that were read before, with an overlap, but not beyond what the gateway stores.
 func TestSinceOfAStage(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -109,7 +109,7 @@ func TestCompare(t *testing.T) {
 		"intent: of another tenant":      {domain.StageIntents, foreign, domain.Known{}, ""},
 		"intent: without a row":          {domain.StageIntents, unnamed, domain.Known{}, ""},
 		"intent: unknown":                {domain.StageIntents, own, domain.Known{}, domain.DifferentUnknown},
-		"intent: being made":             {domain.StageIntents, own, domain.Known{RowStatus: domain.Creating}, ""},
+		"intent: being created":          {domain.StageIntents, own, domain.Known{RowStatus: domain.Creating}, ""},
 		"intent: refused":                {domain.StageIntents, own, domain.Known{RowStatus: domain.Refused}, domain.DifferentIntent},
 		"intent: soon read":              {domain.StageIntents, own, domain.Known{Due: true}, ""},
 		"intent: elsewhere":              {domain.StageIntents, own, domain.Known{Elsewhere: true}, ""},
@@ -122,7 +122,7 @@ func TestCompare(t *testing.T) {
 		"movements of an unknown intent": {domain.StageRefunds, foreign, domain.Known{MissingMovements: 1}, ""},
 		"refund: the same":               {domain.StageRefunds, own, domain.Known{PartStatus: "succeeded", PartGatewayID: "x_1"}, ""},
 		"refund: of another tenant":      {domain.StageRefunds, foreign, domain.Known{}, ""},
-		"refund: being made":             {domain.StageRefunds, own, domain.Known{PartStatus: domain.RefundCreating, PartGatewayID: "x_2"}, ""},
+		"refund: being created":          {domain.StageRefunds, own, domain.Known{PartStatus: domain.RefundCreating, PartGatewayID: "x_2"}, ""},
 		"refund: unknown":                {domain.StageRefunds, own, domain.Known{}, domain.DifferentUnknown},
 		"refund: of another id":          {domain.StageRefunds, own, domain.Known{PartStatus: "succeeded", PartGatewayID: "x_2"}, domain.DifferentUnknown},
 		"refund: refused":                {domain.StageRefunds, own, domain.Known{PartStatus: domain.RefundRefused}, domain.DifferentRefund},

@@ -14,7 +14,7 @@ type RefundStatus string
 
 // The states of a refund. RefundCreating and RefundRefused are never shown.
 const (
-	RefundCreating       RefundStatus = "creating" // the gateway was asked, or is to be, and its answer is not known
+	RefundCreating       RefundStatus = "creating" // the gateway was called, or is to be, and its response is not known
 	RefundRefused        RefundStatus = "refused"  // the gateway has refused to make it
 	RefundPending        RefundStatus = "pending"
 	RefundSucceeded      RefundStatus = "succeeded"
@@ -63,12 +63,12 @@ type Refund struct {
 	BookingID   BookingID
 	Intent      GatewayID // that the request named; "" when it named the booking
 	Metadata    json.RawMessage
-	Allocations []Allocation // in the order in which the gateway is asked
+	Allocations []Allocation // in the order in which the gateway is called
 	Version     int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	Lease       lease.Lease // of the process that asks the gateway; each allocation numbers its own attempts
-	Owed        OwedID      // the owed refund that it was made for; zero for none
+	Lease       lease.Lease // of the process that calls the gateway; each allocation numbers its own attempts
+	Owed        OwedID      // the owed refund that it was created for; zero for none
 }
 
 // Allocation is the part of a refund that goes back over one intent; it is one refund at the gateway.

@@ -62,7 +62,7 @@ type OwedRefund struct {
 	Elsewhere int64     // what others had refunded of its payments before
 	State     OwedState
 	Remaining int64 // what no refund had finally returned when it was last looked at
-	Tries     int   // refunds that were made for it
+	Tries     int   // refunds that were created for it
 	RefundID  RefundID
 	DueAt     *time.Time // when a worker checks it again; nil: never automatically
 	RetryAt   *time.Time // until then no payment is tried again whose refund has failed
@@ -100,7 +100,7 @@ func (o OwedRefund) Intent() GatewayID {
 }
 
 // Look is the owed refund after a look at its payments, and how much no refund is under way for. What is less than the gateway's unit is
-// not owed. One that is open again keeps the failure that its payments still wait for.
+// not owed. One that is open again retains the failure that its payments still wait for.
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
 	open := o.Amount - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
 	again, before := now.Add(OwedPause), o.State

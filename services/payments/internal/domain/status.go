@@ -10,7 +10,7 @@ type Status string
 
 // The states of an intent. Creating and Refused are never shown.
 const (
-	Creating              Status = "creating" // the gateway was asked, and its answer is not known
+	Creating              Status = "creating" // the gateway was called, and its response is not known
 	Refused               Status = "refused"  // the gateway has refused to make it
 	RequiresPaymentMethod Status = "requires_payment_method"
 	RequiresConfirmation  Status = "requires_confirmation"

@@ -12,13 +12,13 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// ofCharge are the parts of an intent's latest charge that an answer is to hold.
+// ofCharge are the parts of an intent's latest charge that a response is to hold.
 var ofCharge = []string{
 	"latest_charge.balance_transaction", "latest_charge.failure_balance_transaction", "latest_charge.refunds.data.balance_transaction",
 	"latest_charge.refunds.data.failure_balance_transaction",
 }
 
-// ofRefund are the parts of a refund that an answer is to hold.
+// ofRefund are the parts of a refund that a response is to hold.
 var ofRefund = []string{"balance_transaction", "failure_balance_transaction"}
 
 // Read reads the present state of an intent, and what row does not know yet of its charges, refunds and disputes: of the charges and the
@@ -40,7 +40,7 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 	if c == nil {
 		return snapshot, nil
 	}
-	// The answer has the latest refunds: only those before them may be missing.
+	// The response has the latest refunds: only those before them may be missing.
 	if c.Refunds != nil && c.Refunds.HasMore && (len(c.Refunds.Data) == 0 || c.Refunds.Data[0].ID != row.Refunds.To) {
 		if err := s.addRefunds(ctx, a, got, row.Refunds, &snapshot); err != nil {
 			return domain.Snapshot{}, err

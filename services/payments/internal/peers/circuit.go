@@ -27,7 +27,7 @@ const (
 // circuit limits the calls of one account. It fails them immediately while the gateway does not serve the account.
 type circuit struct {
 	places  chan struct{} // one for each call that is under way
-	workers chan struct{} // one for each of them that no client waits for: clients find a place whatever has piled up
+	workers chan struct{} // one for each of them that no client waits for, so that clients always find a free place
 	breaker circuitbreaker.CircuitBreaker[any]
 }
 

@@ -48,7 +48,7 @@ func newShared(t *testing.T, timeout time.Duration, inFlight int) *shared {
 	return s
 }
 
-// breaks makes the gateway answer an account so; nil mends it.
+// breaks makes how handle the calls of an account; nil repairs the account.
 func (s *shared) breaks(a domain.Account, how http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func respondWith(status int, body string, header ...string) http.HandlerFunc {
 
 const failed = `{"error":{"type":"api_error","message":"Sorry."}}`
 
-// never does not answer until the caller has gone.
+// never does not respond until the caller has gone.
 func never(_ http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm() // the end of the body: only then the server sees that the caller has gone
 	<-r.Context().Done()
@@ -148,14 +148,14 @@ func TestProbesAreFew(t *testing.T) {
 	}
 }
 
-// What says nothing of the gateway's health opens no circuit: refusals, an answer that it has kept, and callers that have gone.
+// What says nothing of the gateway's health opens no circuit: refusals, a response that it has stored, and callers that have gone.
 func TestCircuitStaysClosed(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]http.HandlerFunc{
 		"declined": respondWith(402, `{"error":{"type":"card_error","code":"card_declined","message":"No."}}`),
 		"keys":     respondWith(401, `{"error":{"type":"invalid_request_error","message":"No."}}`),
 		"running":  respondWith(409, `{"error":{"type":"idempotency_error","message":"Later."}}`),
-		"kept":     respondWith(500, failed, "Idempotent-Replayed", "true"),
+		"stored":   respondWith(500, failed, "Idempotent-Replayed", "true"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func TestCircuitOpensForImpatientCallers(t *testing.T) {
 	}
 }
 
-// holds makes the gateway hold its answers to an account until release is called.
+// holds makes the gateway hold its responses to an account until release is called.
 func (s *shared) holds(a domain.Account) (release func()) {
 	released := make(chan struct{})
 	s.breaks(a, func(w http.ResponseWriter, r *http.Request) {
@@ -237,7 +237,7 @@ func TestCallsWaitForAPlace(t *testing.T) {
 	began := time.Now()
 	all.Go(func() {
 		time.Sleep(timeout / 4)
-		if err := s.create(t.Context(), a); err != nil { // it gets its place when the first two are answered
+		if err := s.create(t.Context(), a); err != nil { // it gets its place when the first two have completed
 			t.Errorf("the call that waited: %v", err)
 		}
 	})

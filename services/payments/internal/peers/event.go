@@ -69,8 +69,8 @@ var WebhookEvents = []string{
 	string(stripe.EventTypeChargeDisputeFundsReinstated),
 }
 
-// silent are the events of intents that say nothing new: the answer to the creation does, or the event of the intent that the gateway
-// sends with that of its charge.
+// silent are the events of intents that say nothing new: the response to the creation does, or the event of the intent that the
+// gateway sends with that of its charge.
 var silent = map[stripe.EventType]bool{
 	stripe.EventTypePaymentIntentCreated: true,
 	stripe.EventTypeChargeSucceeded:      true,

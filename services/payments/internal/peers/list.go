@@ -97,7 +97,7 @@ func pageOf(list iterator, item func() (domain.Listed, error)) (page domain.List
 }
 
 // comparedEvents are the types of events that are compared: those that say something new, and the creation of intents, of which the
-// answer may be lost.
+// response may be lost.
 var comparedEvents = append([]string{string(stripe.EventTypePaymentIntentCreated)}, WebhookEvents...)
 
 func (s *Stripe) listEvents(a domain.Account, params *stripe.EventListParams) (domain.ListPage, error) {

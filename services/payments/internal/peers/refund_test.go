@@ -24,7 +24,7 @@ type request struct {
 	form              url.Values
 }
 
-// gateway answers each request by the next of answers, a status and a body.
+// gateway responds to each request with the next of responses, a status and a body.
 func gateway(t *testing.T, responses ...string) (*peers.Stripe, *[]request) {
 	t.Helper()
 	got := &[]request{}
@@ -67,7 +67,7 @@ func TestCreateRefund(t *testing.T) {
 	}
 }
 
-// Each answer of the gateway says whether the refund was made, was refused, or neither.
+// Each response of the gateway says whether the refund was created, was refused, or neither.
 func TestRefundOutcomes(t *testing.T) {
 	t.Parallel()
 	var refused *domain.RefusedError
@@ -114,7 +114,7 @@ func TestReadAndFindRefund(t *testing.T) {
 	}
 }
 
-// An error of the gateway's side says nothing of the effect, whatever call it ends and whatever its body is: it is never a refusal.
+// An error of the gateway's side says nothing of the effect, regardless of the call and of its body: it is never a refusal.
 func TestServerErrorsAreUnknown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -136,13 +136,13 @@ func TestServerErrorsAreUnknown(t *testing.T) {
 				s, _ := gateway(t, fmt.Sprint(status, " ", body))
 				err := call(s)
 				if err == nil || errors.As(err, new(*domain.RefusedError)) || errors.As(err, new(*domain.BusyError)) {
-					t.Errorf("%s answered by %d %s: %v", name, status, body, err)
+					t.Errorf("%s, response %d %s: %v", name, status, body, err)
 				}
 			}
 		}
 		s, _ := gateway(t, `400 {"error":{"type":"api_error","message":"x"}}`)
 		if err := call(s); err == nil || errors.As(err, new(*domain.RefusedError)) {
-			t.Errorf("%s answered by an api_error: %v", name, err)
+			t.Errorf("%s, response with an api_error: %v", name, err)
 		}
 	}
 }

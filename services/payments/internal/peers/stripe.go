@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	maxAccounts = 10_000 // whose circuits are kept at the same time
+	maxAccounts = 10_000 // whose circuits are in memory at the same time
 	pageSize    = 100    // of the lists that are searched
 	clockSkew   = time.Minute
-	busyPause   = time.Second // after an answer that does not say how long to wait
+	busyPause   = time.Second // after a response that does not say how long to wait
 
 	// The keys of the metadata by which an intent at Stripe is known as one of this platform.
 	intentRow = "holdfast_payment"
@@ -67,7 +67,7 @@ func outcome(err error) error {
 	case e.HTTPStatusCode == http.StatusConflict:
 		return err // the attempt is still running there
 	case e.Type == stripe.ErrorTypeIdempotency:
-		return &domain.BrokenError{Status: e.HTTPStatusCode} // the attempt was made, with other parameters: by another version of this program
+		return &domain.BrokenError{Status: e.HTTPStatusCode} // another version of the program made it, with other parameters
 	case e.HTTPStatusCode >= http.StatusInternalServerError, e.HTTPStatusCode == http.StatusRequestTimeout, e.Type == stripe.ErrorTypeAPI:
 		return &domain.BrokenError{Status: e.HTTPStatusCode}
 	case e.HTTPStatusCode == http.StatusUnauthorized, e.HTTPStatusCode == http.StatusForbidden:

@@ -14,17 +14,17 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// PutEvent keeps an event that this service has left for itself, once however often it comes.
+// PutEvent stores an event that this service has created for itself. It stores it once, however often it is called.
 func PutEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
 	_, err := tx.Exec(ctx, putEvent+`select * from event on conflict do nothing`, eventArgs(e, now))
 	if err != nil {
-		return fmt.Errorf("keep event: %w", err)
+		return fmt.Errorf("store event: %w", err)
 	}
 	return nil
 }
 
-// ReceiveEvent keeps an event of the gateway, once however often it comes, or returns domain.ErrEventsWaiting where too many of its
-// account wait. Events that come at the same moment may pass the bound together.
+// ReceiveEvent stores an event of the gateway once, however often it arrives, or returns domain.ErrEventsWaiting when too many of
+// its account wait. Events that arrive at the same moment may exceed the bound.
 func ReceiveEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
 	args := eventArgs(e, now)
 	args["limit"] = domain.EventsWaiting
@@ -51,8 +51,9 @@ func eventArgs(e domain.Event, now time.Time) pg.Args {
 	}
 }
 
-// TrimEvents deletes about 10,000 of the processed events of an account, except the newest kept ones. more reports that others may
-// be left. It deletes a range of times, which an index finds regardless of the planner's statistics about the table.
+// TrimEvents deletes about 10,000 of the processed events of an account, except the newest ones, whose number is retained. more
+// reports that others may be left. It deletes a range of times, which an index finds regardless of the planner's statistics about
+// the table.
 func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, retained int) (more bool, err error) {
 	const batch = 10_000
 	tag, err := tx.Exec(ctx, `

@@ -165,7 +165,7 @@ func TestSweepUsesItsIndex(t *testing.T) {
 	}
 }
 
-// explainedTx is a transaction that keeps the plan of each statement that writes.
+// explainedTx is a transaction that records the plan of each statement that writes.
 type explainedTx struct {
 	pg.Tx
 

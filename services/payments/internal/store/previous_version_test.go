@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/payments/migrations"
 )
 
-// previous runs the statements of the version that kept the key in columns of payment_intents and refunds.
+// previous runs the statements of the version that stored the key in columns of payment_intents and refunds.
 type previous struct {
 	*testing.T
 
@@ -185,7 +185,7 @@ func TestPreviousVersionConcurrently(t *testing.T) {
 	}
 }
 
-// The migration notes in the records of keys what the previous version has begun and not answered.
+// The migration notes in the records of keys what the previous version has begun and not completed.
 func TestKeysOfUnansweredPayments(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, through(t, 11))
@@ -246,7 +246,7 @@ func TestKeysOfUnansweredPayments(t *testing.T) {
 				got, err := pg.One(ctx, tx, pgx.RowTo[string], nil, `select resource_id from idempotency_keys
 					where tenant_id = @tenant and livemode = @live and key = @key`, pg.Args{"key": table + "answered"})
 				if err != nil || got != "public" {
-					t.Errorf("%s: the answered key has %q (%v)", table, got, err)
+					t.Errorf("%s: the completed key has %q (%v)", table, got, err)
 				}
 			}
 			return nil

@@ -50,7 +50,7 @@ func fillRefunds(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	}
 }
 
-// explained is a reader that keeps the plan of each statement.
+// explained is a reader that records the plan of each statement.
 type explained struct {
 	pg.Q
 

@@ -175,7 +175,7 @@ func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedR
 		found, err := pg.Many(ctx, tx, pgx.RowTo[domain.OwedID], `update refunds r set owed_id = coalesce(r.owed_id, @id)
 			where r.tenant_id = @tenant and r.livemode = @live and r.id = @refund returning r.owed_id`, pg.Args{"id": o.ID, "refund": o.RefundID})
 		if err != nil {
-			return o, fmt.Errorf("mark the refund that was made: %w", err)
+			return o, fmt.Errorf("mark the refund that was created: %w", err)
 		}
 		if len(found) > 0 {
 			o.ID = found[0]

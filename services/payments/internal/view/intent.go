@@ -56,7 +56,7 @@ func ErasedIntent(id domain.GatewayID) Erased {
 	return Erased{ID: string(id), Object: string(api.PaymentIntentObjectPaymentIntent), Erased: true}
 }
 
-// NewIntent is Intent with the client secret, for the answer to the creation.
+// NewIntent is Intent with the client secret, for the response to the creation.
 func NewIntent(p domain.Intent, mode api.Mode) api.PaymentIntent {
 	body := Intent(p, mode)
 	body.ClientSecret = nullable.NewNullableWithValue(string(p.ClientSecret))

@@ -1,4 +1,4 @@
-// Package peerstest contains fakes of the payment gateway and of the other services. The fakes keep state, and tests can make them
+// Package peerstest contains fakes of the payment gateway and of the other services. The fakes store state, and tests can make them
 // fail.
 package peerstest
 
@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Gateway is a fake of Stripe. It creates an intent once for each key, and keeps its responses.
+// Gateway is a fake of Stripe. It creates an intent once for each key, and stores its responses.
 type Gateway struct {
 	// Before runs before a call has an effect, After when it has had it; each may return the error that the caller sees.
 	Before, After func(ctx context.Context, call string) error
