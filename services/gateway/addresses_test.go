@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/gateway/internal/app"
 )
 
-// Each service that answers an operation has an upstream at the address made from the pattern. A service that
+// Each service that handles an operation has an upstream at the address that the pattern gives. A service that
 // proto/services.yaml does not have, or that the gateway has no key for, stops the start with one line.
 func TestUpstreamsFollowTheList(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func (g *gateway) sendConcurrently(t *testing.T, key string, clients int) map[in
 	return got
 }
 
-// An answer over 16 MiB is an error of its own request, and the breaker does not count it.
+// A response over 16 MiB is an error of its own request, and the breaker does not count it.
 func TestATooLargeResponseIsNoFailureOfItsService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +82,7 @@ func TestATooLargeResponseIsNoFailureOfItsService(t *testing.T) {
 	}
 }
 
-// Broken connections open the breaker of their service only, which the metric shows, until a call is answered again.
+// Broken connections open the breaker of their service only, which the metric shows, until a call gets a response again.
 func TestBreakerIsMetered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,7 @@ func TestBreakerIsMetered(t *testing.T) {
 	})
 }
 
-// Late answers of one tenant never close a service for the others. Those of several tenants do: then the service hangs.
+// Late responses of one tenant never close a service for the others. Those of several tenants do: then the service hangs.
 func TestTimeoutsOfATenantAffectNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +138,7 @@ func TestTimeoutsOfATenantAffectNoOther(t *testing.T) {
 		want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 200, "")
 	}
 	if g.breaker("customers") != closed {
-		t.Error("one tenant's late answers opened the breaker")
+		t.Error("one tenant's late responses opened the breaker")
 	}
 	late(60, func() string { return w.identity.newKey() })
 	if g.breaker("customers") != open {
@@ -146,7 +146,7 @@ func TestTimeoutsOfATenantAffectNoOther(t *testing.T) {
 	}
 }
 
-// Late answers to one address without a credential, such as a calendar's, do not close a service for others either.
+// Late responses to one address without a credential, such as a calendar's, do not close a service for others either.
 func TestTimeoutsWithoutACredential(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// console plays the console: it answers what came, for as long as the test says.
+// console plays the console: it responds with what it received, for as long as the test says.
 func (w *world) console(t *testing.T, respond http.HandlerFunc) func(*Config) {
 	t.Helper()
 	secret := ""
@@ -73,11 +73,12 @@ func TestTheConsoleIsForwarded(t *testing.T) {
 		}
 	}
 	if len(came) > 0 {
-		t.Errorf("the console was asked: %s", <-came)
+		t.Errorf("the console was called: %s", <-came)
 	}
 }
 
-// A page's updates come while they are made, and the streams of one session are bounded apart from those of others, whatever other cookies are sent.
+// A page's updates arrive as they are sent, and the streams of one session are bounded apart from those of others, whatever other
+// cookies are sent.
 func TestLivePagesAreForwarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

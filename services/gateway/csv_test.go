@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// download is a service that sends lists as CSV.
+// downloads makes the service send lists as CSV.
 func (w *world) downloads(t testing.TB) *source {
 	s := w.service.streaming(t)
 	w.service.set(func(f *fakeService) {
@@ -23,7 +23,7 @@ func (w *world) downloads(t testing.TB) *source {
 	return s
 }
 
-// csvWriter makes the answers of a source CSV.
+// csvWriter turns the responses of a source into CSV.
 type csvWriter struct{ http.ResponseWriter }
 
 func (w *csvWriter) WriteHeader(status int) {
@@ -36,7 +36,7 @@ func to(path string) edit {
 	return func(r *http.Request) { r.URL.Path = path }
 }
 
-// A list as CSV arrives while it is sent, with the headers of every answer.
+// A list as CSV arrives while it is sent, with the headers of every response.
 func TestCSVIsForwardedAsItIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,7 +52,7 @@ func TestCSVIsForwardedAsItIsSent(t *testing.T) {
 		t.Error(err)
 	}
 	if got := w.service.last.Header.Get("Accept"); got != "text/csv" {
-		t.Errorf("the service was asked for %q", got)
+		t.Errorf("the service got the request %q", got)
 	}
 	if l.Header.Get("Content-Type") != "text/csv; charset=utf-8" || l.Header.Get("X-Request-Id") == "" {
 		t.Errorf("headers %v", l.Header)
@@ -82,7 +82,7 @@ func TestOtherResponsesAreForwardedWhole(t *testing.T) {
 	} {
 		want(t, g.send(t, "GET", path, "", bearer(w.identity.newKey()), header("Accept", accept)), 200, "")
 		if got := w.service.last.Header.Get("Accept"); got != "" {
-			t.Errorf("%s, Accept %s: the service was asked for %q", path, accept, got)
+			t.Errorf("%s, Accept %s: the service got the request %q", path, accept, got)
 		}
 	}
 	c, err := contract.Load(proto.OpenAPI)

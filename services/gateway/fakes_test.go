@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// fakeIdentity answers lookups from memory, and counts them.
+// fakeIdentity serves lookups from memory, and counts them.
 type fakeIdentity struct {
 	url     string
 	mu      sync.Mutex
@@ -136,7 +136,7 @@ type fakeService struct {
 	lastBody string
 	caller   caller.Caller
 	delay    time.Duration
-	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
+	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it has responded
 }
 
 // published is the contract that the fakes' routes are taken from.
@@ -222,7 +222,7 @@ func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.C
 	_, _ = io.WriteString(w, f.bodies[stored])
 }
 
-// customerBody has its own white space, which a replay must keep.
+// customerBody has its own white space, which a replay must preserve.
 func customerBody(id string) string {
 	return `{ "id":"` + id + `","object":"customer","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
 		`"phone":null,"company":null,"metadata":{},"mode":"test","version":1,` +

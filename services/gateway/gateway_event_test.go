@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// gatewayEvents answers the events of accounts at payment gateways, as payments does, and keeps what has come.
+// gatewayEvents receives the events of accounts at payment gateways, as payments does, and records them.
 type gatewayEvents struct {
 	mu   sync.Mutex
 	came []string // account, signature and body
@@ -85,7 +85,7 @@ func TestGatewayEvents(t *testing.T) {
 		t.Errorf("%d %s", status, code)
 	}
 	if n := w.identity.lookupCount(); n != 0 {
-		t.Errorf("identity was asked %d times", n)
+		t.Errorf("identity was called %d times", n)
 	}
 	if len(k.came) != 1 || k.came[0] != account+" t=1,v1=x 15" {
 		t.Errorf("%q", k.came)
@@ -136,7 +136,7 @@ func TestTheRateOfGatewayEvents(t *testing.T) {
 	}
 }
 
-// A request that waits for a payment gateway is given more time than others, so that payments answers before the gateway gives up.
+// A request that waits for a payment gateway gets more time than others, so that payments responds before the gateway gives up.
 func TestPaymentsHaveMoreTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -190,7 +190,7 @@ func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256}}
 
-// raw sends a request whose answer is not in the contract.
+// raw sends a request whose response is not in the contract.
 func (g *gateway) raw(method, path, body string, edits ...edit) (*response, error) {
 	req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
 	if err != nil {

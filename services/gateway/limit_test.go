@@ -131,7 +131,7 @@ func TestRedisBecomesUnavailable(t *testing.T) {
 			for range 5 {
 				g.send(t, "GET", oneCu, "", bearer(key))
 			}
-			eventually(t, "an answer counted by Redis", func() bool {
+			eventually(t, "a response counted by Redis", func() bool {
 				return g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())).StatusCode == 200 &&
 					!strings.Contains(lastLine(g), `"limiter":"local"`)
 			})

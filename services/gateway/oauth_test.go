@@ -53,7 +53,7 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// A rotated API key ends at its time although it is cached: it is answered as a revoked one is.
+// A rotated API key ends at its time although it is cached: it gets the response of a revoked one.
 func TestRotatedKeysEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -67,7 +67,7 @@ func TestRotatedKeysEnd(t *testing.T) {
 	ends(over, time.Now().Add(-time.Second))
 	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
 	want(t, g.send(t, "GET", oneCu, "", bearer(later)), 200, "")
-	w.identity.setDown(true) // only what is cached can answer from here on
+	w.identity.setDown(true) // only cached data is available from here on
 	eventually(t, "the key ends while it is cached", func() bool {
 		a, err := g.try(t, "GET", oneCu, "", bearer(key))
 		return err == nil && a.StatusCode == 401 && a.code() == "revoked_credential"
@@ -77,7 +77,7 @@ func TestRotatedKeysEnd(t *testing.T) {
 	want(t, g.send(t, "GET", oneCu, "", bearer(over)), 401, "revoked_credential")
 }
 
-// What a browser and an app send reaches identity, and what identity answers reaches them; nothing else of identity is open.
+// The requests of a browser and an app reach identity, and its responses reach them; nothing else of identity is accessible.
 func TestOAuthIsForwarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

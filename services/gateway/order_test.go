@@ -50,7 +50,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"no method", "PUT", customers + "?api_key=x", "{", nil, 405, "method_not_allowed"},
 		{"options", "OPTIONS", customers, "", nil, 405, "method_not_allowed"},
 		{"options elsewhere", "OPTIONS", "/nothing", "", nil, 404, "not_found"},
-		{"query key beside a bearer", "POST", customers + "?a=1&api_key=x", "{", []edit{bearer(good())}, 400, "query_api_key_unsupported"},
+		{"query key next to a bearer", "POST", customers + "?a=1&api_key=x", "{", []edit{bearer(good())}, 400, "query_api_key_unsupported"},
 		{"escaped query key", "GET", customers + "?%61pi_key", "", nil, 400, "query_api_key_unsupported"},
 		{"no credential", "POST", customers, "{", nil, 401, "missing_credential"},
 		{"empty bearer", "GET", customers, "", []edit{header("Authorization", "Bearer ")}, 401, "missing_credential"},
@@ -76,7 +76,7 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// doc_url, an absolute URL at the public address, leads to the paragraph of the answer's code, on every base.
+// doc_url, an absolute URL at the public address, leads to the paragraph of the response's code, on every base.
 func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	t.Parallel()
 	g := newWorld(t).start(t)
@@ -101,7 +101,7 @@ func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	}
 }
 
-// The answer for an unknown path says where the operations are listed.
+// The response for an unknown path says where the operations are listed.
 func TestNotFoundPointsToTheDocs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,7 +126,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	if a := g.send(t, "PUT", customers, ""); a.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("Allow %q", a.Header.Get("Allow"))
 	}
-	// The answer to HEAD has no body, so its headers must have everything.
+	// The response to HEAD has no body, so its headers must have everything.
 	if a, err := g.raw("HEAD", customers, "", bearer(w.identity.newKey())); err != nil || a.StatusCode != 405 ||
 		a.Header.Get("Allow") != "GET, POST" || a.body != "" || a.Header.Get("X-Request-Id") == "" {
 		t.Errorf("HEAD: %v, %v", a, err)

@@ -54,7 +54,7 @@ func TestPreflight(t *testing.T) {
 		}
 	}
 	if n := calls.Load(); n != 1 {
-		t.Errorf("identity was asked %d times", n)
+		t.Errorf("identity was called %d times", n)
 	}
 	for path, edits := range map[string][]edit{
 		"/api/v1/customers":                from("https://evil.example"),
@@ -82,8 +82,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// Scripts of an app's own pages may read the answers to its access tokens, refusals too; those of other pages may not, and an API key
-// allows none.
+// Scripts of an app's own pages may read the responses to its access tokens, refusals too; those of other pages may not, and an
+// API key allows none.
 func TestResponsesToScripts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -135,8 +135,8 @@ func TestResponsesToScripts(t *testing.T) {
 	}
 }
 
-// Scripts of registered origins can read what the gateway itself answers on the token endpoint: that they must wait, that identity is away or
-// slow, and that a method or a body is wrong. Others cannot.
+// Scripts of registered origins can read the gateway's own errors on the token endpoint: that they must wait, that identity is
+// unavailable or slow, and that a method or a body is wrong. Others cannot.
 func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -74,7 +74,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// readResponse reads the answer to what was written to conn, and reports whether the connection ends after it.
+// readResponse reads the response to what was written to conn, and reports whether the connection ends after it.
 func readResponse(t *testing.T, conn net.Conn) (res *http.Response, body string, closed bool) {
 	t.Helper()
 	in := bufio.NewReader(conn)
@@ -131,7 +131,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 	}
 }
 
-// Over HTTP_MAX_HEADER_BYTES the server itself answers, before the request can have an id.
+// Over HTTP_MAX_HEADER_BYTES the server itself responds, before the request can have an id.
 func TestEnormousHeader(t *testing.T) {
 	w := newWorld(t)
 	address := w.process(t, nil)
@@ -167,7 +167,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	})
 	var served atomic.Int64
 	start := time.Now()
-	for range clients { // each makes one request and then keeps its connection
+	for range clients { // each makes one request and then holds its connection
 		conn := dial(t, address)
 		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestAClientDoesNotSteerTraces(t *testing.T) {
 	}
 }
 
-// Without this Go's own server would answer the request.
+// Without this, Go's own server would respond to the request.
 func TestOptionsOfTheWholeServer(t *testing.T) {
 	w := newWorld(t)
 	conn := dial(t, w.process(t, nil))

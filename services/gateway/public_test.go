@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// calendars answers calendars of the tokens that are in valid, and counts the requests.
+// calendars serves the calendars of the tokens that are in valid, and counts the requests.
 type calendars struct {
 	requests atomic.Int64
 	valid    sync.Map
@@ -88,7 +88,7 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 		t.Errorf("the service was called as %+v", from)
 	}
 	if n := w.identity.lookupCount(); n != 0 {
-		t.Errorf("identity was asked %d times", n)
+		t.Errorf("identity was called %d times", n)
 	}
 	if a := g.send(t, "GET", calendar(token), "", header("If-None-Match", `W/"1"`)); a.StatusCode != 304 || a.body != "" {
 		t.Errorf("unchanged: %d %q", a.StatusCode, a.body)
@@ -181,7 +181,7 @@ func TestTheRateOfATokenWithoutRedis(t *testing.T) {
 }
 
 // Guessed tokens reach the service no faster than unknown credentials reach identity, leave nothing in Redis, and do not
-// keep out a token that was valid recently. A guess that is repeated is answered by the gateway.
+// block a token that was valid recently. The gateway itself responds to a repeated guess.
 func TestGuessedTokens(t *testing.T) {
 	t.Parallel()
 	w, token := newWorld(t), newToken()

@@ -33,7 +33,7 @@ func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits
 }
 
 // Each operation is refused in every way in which the gateway itself refuses, and each refusal is as the contract
-// declares; at the end every such answer was seen.
+// declares; at the end every such response was seen.
 func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +79,7 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 		want(t, dead.call(t, op, "", good), 503, "unavailable")
 	}
 	var wg sync.WaitGroup
-	places := make(chan struct{}, 16) // most of the time they wait for a service that does not answer
+	places := make(chan struct{}, 16) // most of the time they wait for a service that does not respond
 	for _, op := range c.Operations() {
 		places <- struct{}{}
 		wg.Go(func() {

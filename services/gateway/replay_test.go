@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// replayed waits until Redis has the answer of the key, soon after the first answer.
+// replayed waits until Redis has the response of the key, soon after the first response.
 func (g *gateway) replayed(t *testing.T, body string, edits ...edit) *response {
 	t.Helper()
 	var a *response
@@ -47,7 +47,7 @@ func TestReplayFromRedis(t *testing.T) {
 	}
 	handled, created := w.service.calls()
 	if g.replayed(t, party, edits...); created != 1 {
-		t.Errorf("%d bookings were made", created)
+		t.Errorf("%d bookings were created", created)
 	}
 	if after, _ := w.service.calls(); after != handled {
 		t.Error("a replay from Redis reached the service")
@@ -57,7 +57,7 @@ func TestReplayFromRedis(t *testing.T) {
 		t.Error("the legacy base has an idempotency space of its own")
 	}
 	if other := w.identity.newKey(); g.send(t, "POST", bookings, party, bearer(other), edits[1]).body == first.body {
-		t.Error("another credential got the answer")
+		t.Error("another credential got the response")
 	}
 }
 
@@ -106,7 +106,7 @@ func TestReplayFromTheService(t *testing.T) {
 	w.forget(t, key)
 	again := g.send(t, "POST", bookings, party, edits...)
 	if _, created := w.service.calls(); created != 1 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%d made, %q", created, again.Header.Get("Idempotent-Replayed"))
+		t.Errorf("%d created, %q", created, again.Header.Get("Idempotent-Replayed"))
 	}
 }
 
@@ -125,7 +125,7 @@ func (w *world) remembered(t *testing.T, key string) string {
 	return value
 }
 
-// The data of an erased person must not stay in Redis: of an answer with personal data, or with a secret, only the
+// The data of an erased person must not stay in Redis: of a response with personal data, or with a secret, only the
 // service is cached, so that its key is still refused for another service.
 func TestWhatIsNotCached(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func TestOnlyRecordedSuccessIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	for name, respond := range map[string]func(http.ResponseWriter){
-		"an answer without a record": func(w http.ResponseWriter) {
+		"a response without a record": func(w http.ResponseWriter) {
 			w.Header().Set("Location", "/api/v1/bookings/x")
 			w.Header().Set("Etag", `"1"`)
 			w.WriteHeader(201)

@@ -209,7 +209,7 @@ func TestRedisAndIdentityDown(t *testing.T) {
 				w.forget(t, key)
 			}
 			calls := w.identity.lookupCount()
-			eventually(t, "identity is asked", func() bool {
+			eventually(t, "identity is called", func() bool {
 				a := g.send(t, "GET", oneCu, "", bearer(key))
 				if a.StatusCode != 200 && time.Since(start) < 4*time.Second {
 					t.Fatalf("%d after %s", a.StatusCode, time.Since(start))
@@ -223,7 +223,7 @@ func TestRedisAndIdentityDown(t *testing.T) {
 				t.Errorf("too old after %s", took)
 			}
 			w.identity.setDown(false)
-			eventually(t, "identity answers", func() bool {
+			eventually(t, "identity responds", func() bool {
 				return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode == http.StatusOK
 			})
 		})

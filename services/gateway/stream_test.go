@@ -29,7 +29,7 @@ type source struct {
 	over   <-chan struct{}
 }
 
-// streaming makes the fake service answer with streams of a source.
+// streaming makes the fake service respond with streams of a source.
 func (f *fakeService) streaming(t testing.TB) *source {
 	s := &source{events: make(chan string), ended: make(chan struct{}, 100), over: t.Context().Done()}
 	f.set(func(f *fakeService) { f.handle = s.serve })
@@ -237,7 +237,7 @@ func TestRefusedStreams(t *testing.T) {
 	want(t, g.send(t, "GET", stream, "", bearer(w.identity.newKey("write:webhooks"))), 403, "insufficient_scope")
 	want(t, limited.send(t, "GET", stream, "", bearer(spent)), 429, "rate_limited")
 	if after, _ := w.service.calls(); after != handled {
-		t.Errorf("the service was asked %d times", after-handled)
+		t.Errorf("the service was called %d times", after-handled)
 	}
 
 	refuse := func(status int, body string) {
@@ -279,7 +279,7 @@ func TestAClientLeavesAStream(t *testing.T) {
 	l.leave()
 	service.ends(t)
 
-	// A client that leaves before the answer is not a failure of the service.
+	// A client that leaves before the response is not a failure of the service.
 	requested := make(chan struct{})
 	w.service.set(func(f *fakeService) {
 		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {
@@ -358,7 +358,7 @@ func TestStreamsOfOneCredentialAreBounded(t *testing.T) {
 		t.Errorf("%v %s", a.Header, a.body)
 	}
 	if after, _ := w.service.calls(); after != handled {
-		t.Error("the service was asked")
+		t.Error("the service was called")
 	}
 	if other := g.listen(t, bearer(w.identity.newKey())); other.StatusCode != 200 {
 		t.Errorf("another credential: %d", other.StatusCode)
@@ -371,7 +371,7 @@ func TestStreamsOfOneCredentialAreBounded(t *testing.T) {
 	})
 }
 
-// The time-outs of a request and its answer must not end a stream, nor its last bytes after a silence.
+// The time-outs of a request and its response must not end a stream, nor its last bytes after a silence.
 func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.StreamWriteTimeout = 200 * time.Millisecond
@@ -477,14 +477,14 @@ func TestAStopEndsStreams(t *testing.T) {
 		t.Errorf("the silent stream ended with %v", err)
 	}
 	if a := <-waiting; a == nil {
-		t.Error("the stream that had not begun has no answer")
+		t.Error("the stream that had not begun has no response")
 	} else {
 		want(t, a, 503, "unavailable")
 	}
 }
 
 // Streams use the same breaker as other calls and return its permits: a client that leaves during the breaker's trial
-// must not keep it half-open.
+// must not leave it half-open.
 func TestTheCircuitOfStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -499,7 +499,7 @@ func TestTheCircuitOfStreams(t *testing.T) {
 		want(t, g.send(t, "GET", stream, "", bearer(w.identity.newKey())), 503, "unavailable")
 	}
 	if handled, _ := w.service.calls(); handled == 25 || !strings.Contains(g.log.String(), `"state":"open"`) {
-		t.Errorf("a service that answers nothing was asked %d times", handled)
+		t.Errorf("a service that sends no response was called %d times", handled)
 	}
 	respondWith(func(r *http.Request) { <-r.Context().Done() })
 	left := 0

@@ -150,7 +150,7 @@ func TestARefusedConnectionIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A connection that breaks without an answer is retried only when that is safe.
+// A connection that breaks without a response is retried only when that is safe.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -208,7 +208,7 @@ func TestPanicIsAnErrorResponse(t *testing.T) {
 	a := g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()))
 	want(t, a, 500, "internal_error")
 	if !strings.Contains(g.log.String(), "goroutine") || strings.Contains(a.body, "nil") {
-		t.Error("the panic is not in the log, or is in the answer")
+		t.Error("the panic is not in the log, or is in the response")
 	}
 }
 

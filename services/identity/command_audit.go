@@ -148,7 +148,7 @@ func readHeads(file string) (map[string]domain.PrintedHead, error) {
 	return heads, nil
 }
 
-// missing returns the tenants whose head was kept and that no longer exist.
+// missing returns the tenants whose head was saved and that no longer exist.
 func missing(found []app.Verdict, saved map[string]domain.PrintedHead) []app.Verdict {
 	var out []app.Verdict
 	for _, slug := range slices.Sorted(maps.Keys(saved)) {

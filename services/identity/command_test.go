@@ -364,7 +364,7 @@ func TestAuditVerifyFailsOnTampering(t *testing.T) {
 	s.run("audit", "verify", "--tenant", "other")
 }
 
-// TestAuditVerifyAgainstSavedHeads checks that the output of --json is kept in a file, and that --kept compares with it.
+// TestAuditVerifyAgainstSavedHeads checks that the output of --json is saved in a file, and that --kept compares with it.
 func TestAuditVerifyAgainstSavedHeads(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

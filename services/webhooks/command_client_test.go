@@ -31,7 +31,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// shows waits until a line contains all the words, and returns it.
+// shows waits until a line contains all parts, and returns it.
 func (s *screen) shows(t *testing.T, parts ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -69,7 +69,7 @@ func executeOn(ctx context.Context, cmd *cobra.Command, stdin string, stdout, st
 	return cmd.ExecuteContext(ctx)
 }
 
-// fails runs a command that must fail, with a text of one line that contains the words.
+// fails runs a command that must fail, with a text of one line that contains message.
 func fails(t *testing.T, cmd *cobra.Command, message string, args ...string) {
 	t.Helper()
 	stdout, _, err := execute(t.Context(), cmd, "", args...)

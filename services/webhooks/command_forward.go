@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// responseTimeout is the time that a receiver has for its answer, as for a delivery.
+// responseTimeout is the time that a receiver has for its response, as for a delivery.
 const responseTimeout = 10 * time.Second
 
 var errLate = fmt.Errorf("no response within %v", responseTimeout)

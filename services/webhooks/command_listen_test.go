@@ -210,7 +210,7 @@ func TestListenRefuses(t *testing.T) {
 	}
 }
 
-// A receiver that does not answer is given up after responseTimeout, which the test shortens.
+// A receiver that does not respond is given up after responseTimeout, which the test shortens.
 func TestListenTimesOutWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := newMailbox(t)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// step is a request that causes an event. {id} in its path is the id that the step before has made.
+// step is a request that causes an event. {id} in its path is the id that the previous step has created.
 type step struct {
 	method, path string
 	body         func(g given) object
@@ -27,14 +27,14 @@ type object = map[string]any
 // given is what a body may depend on.
 type given struct {
 	now      time.Time
-	last     string // the id that the step before has made
+	last     string // the id that the previous step has created
 	currency string // of the tenant
 }
 
 // fixed is the body of a step that depends on nothing.
 func fixed(body object) func(given) object { return func(given) object { return body } }
 
-// day is the date of what is made: it claims no unit, so it never conflicts.
+// day is the date of what is created: it claims no unit, so it never conflicts.
 func (g given) day() string { return g.now.AddDate(0, 0, 42).Format(time.DateOnly) }
 
 func (g given) price() object { return object{"amount": 5000, "currency": g.currency} }

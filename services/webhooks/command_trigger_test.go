@@ -18,7 +18,7 @@ import (
 
 const testKey = "svc_test_trigger"
 
-// fakeAPI gives answers that the contract allows, and keeps the requests.
+// fakeAPI returns responses that the contract allows, and records the requests.
 type fakeAPI struct {
 	url  string
 	deny string // a path that is refused
@@ -160,7 +160,7 @@ func TestTriggerRefuses(t *testing.T) {
 	a.deny = "/bookings"
 	fails(t, triggerCommand(), "POST /bookings: Too far.", append([]string{"booking.updated"}, flags...)...)
 	if len(a.requests) > 0 {
-		t.Errorf("made all the same: %+v", a.requests)
+		t.Errorf("sent all the same: %+v", a.requests)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestTriggerPaysByCard(t *testing.T) {
 			fails(t, triggerCommand(), "STRIPE_PUBLISHABLE_KEY", flags...)
 		}
 		if len(a.requests) != sent {
-			t.Errorf("%s: something was made without a key to pay it", kind)
+			t.Errorf("%s: something was created without a key to pay it", kind)
 		}
 	}
 }

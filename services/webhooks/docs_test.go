@@ -125,7 +125,7 @@ func compile(t *testing.T, dir, what string) string {
 	return filepath.Join(dir, "receiver")
 }
 
-// The page's first receiver answers a delivery with 2xx and prints it. The test replaces its port with a free one.
+// The page's first receiver responds to a delivery with 2xx and prints it. The test replaces its port with a free one.
 func TestFirstReceiverOfThePage(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -412,7 +412,7 @@ func TestExampleOfThePage(t *testing.T) {
 	checkResponse(t, "/customers/cu_1", e.Data.Object, "Etag")
 }
 
-// checkResponse checks a body against the contract as the answer to a GET.
+// checkResponse checks a body against the contract as the response to a GET.
 func checkResponse(t *testing.T, path string, body []byte, more ...string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, "/api/v1"+path, nil)

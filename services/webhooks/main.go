@@ -1,4 +1,4 @@
-// Command webhooks keeps the event log, delivers events to the endpoints of every tenant, and migrates its database. Its commands
+// Command webhooks stores the event log, delivers events to the endpoints of every tenant, and migrates its database. Its commands
 // listen, trigger and verify are for developers of receivers.
 package main
 

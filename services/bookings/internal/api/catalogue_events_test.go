@@ -92,7 +92,7 @@ func TestCatalogueEventsInOrder(t *testing.T) {
 		return w.do(ctx, "PATCH", "/services/"+service, fmt.Sprintf(`{"unit_ids":[%s]}`, []string{"", str(unit)}[i/2%2]))
 	})
 	if got[200] != 20 {
-		t.Fatalf("answers %v", got)
+		t.Fatalf("responses %v", got)
 	}
 	versions := map[string]int64{}
 	for _, e := range w.Events() {

@@ -254,7 +254,7 @@ func TestClockReplays(t *testing.T) {
 	}
 	got := atOnce(10, func(int) response { return w.setClock(ctx, ahead("2033-01-01"), "Idempotency-Key: many") })
 	if got[200] != 10 {
-		t.Errorf("answers %v", got)
+		t.Errorf("responses %v", got)
 	}
 	w.tenants.Fail(apperr.ErrUnavailable)
 	w.setClock(ctx, ahead("2034-01-01")).is(503, "unavailable")
@@ -278,10 +278,10 @@ func TestOneKeyOfTheClock(t *testing.T) {
 			return a
 		})
 		if got[200] != 1 || got[422] != 5 {
-			t.Errorf("round %d: answers %v", round, got)
+			t.Errorf("round %d: responses %v", round, got)
 		}
 		if c := w.tenants.Clock(caller.FromContext(ctx).Tenant); c.FrozenAt == nil || int64(c.FrozenAt.In(time.UTC).AddDate(0, 0, 1).Year()) != won.Load() {
-			t.Errorf("round %d: the clock shows %v, the answer was of %d", round, c.FrozenAt, won.Load())
+			t.Errorf("round %d: the clock shows %v, the response was of %d", round, c.FrozenAt, won.Load())
 		}
 	}
 }

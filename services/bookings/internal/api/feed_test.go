@@ -139,7 +139,7 @@ func TestTheAddressOfAFeedIsASecret(t *testing.T) {
 	}
 	for _, a := range []response{first, again} {
 		if a.Header.Get("X-Internal-Idem-Cache") != "no" {
-			t.Error("the gateway may cache the answer")
+			t.Error("the gateway may cache the response")
 		}
 	}
 	w.do(ctx, "POST", "/calendar-feeds", `{"name":"y"}`, "Idempotency-Key: k").is(422, "idempotency_mismatch")

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apitest.MainOfWrites(m, "bookings", elsewhere, "setTestClock", "deleteTestClock"))
 }
 
-// world is the real router, app and database of one test; the other services are fakes that keep state.
+// world is the real router, app and database of one test; the other services are fakes that store state.
 type world struct {
 	*apitest.Env
 	engine    http.Handler

@@ -122,8 +122,8 @@ func TestBookingOfALead(t *testing.T) {
 	}
 }
 
-// TestLinkedOnce checks that a quote keeps its booking permanently, regardless of the state of the booking and of what would
-// refuse it today.
+// TestLinkedOnce checks that a quote stays linked to its booking permanently, regardless of the state of the booking and of what
+// would refuse it today.
 func TestLinkedOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -206,7 +206,7 @@ func TestTwoQuotesForOneUnit(t *testing.T) {
 	fields := fmt.Sprintf(`"event_date":"2030-05-01","unit_id":%q`, s.ada)
 	got := atOnce(20, func(i int) response { return w.link(ctx, origins[i%2], fields) })
 	if got[200] != 10 || got[409] != 10 || w.Types() != "created" || w.Count(`select count(*) from unit_claims`) != 1 {
-		t.Errorf("answers %v, events %q", got, w.Types())
+		t.Errorf("responses %v, events %q", got, w.Types())
 	}
 }
 

@@ -55,7 +55,7 @@ func TestIdsInAPath(t *testing.T) {
 		}
 		for _, body := range bodies {
 			if body != bodies[0] {
-				t.Errorf("a 404 that tells: %s", body)
+				t.Errorf("a 404 that reveals something: %s", body)
 			}
 		}
 		if r.method == "GET" {
@@ -105,7 +105,7 @@ func TestReplay(t *testing.T) {
 	w.customers.Fail(apperr.ErrUnavailable)
 	again := w.post(ctx, body, key).is(201)
 	if string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Location") != first.Header.Get("Location") || again.Header.Get("ETag") != `"1"` {
-		t.Errorf("not what the first request answered: %s", again.Body)
+		t.Errorf("not the first response: %s", again.Body)
 	}
 	w.post(ctx, `{"event_date":"2030-05-02"}`, key).is(422, "idempotency_mismatch", "Idempotency-Key")
 	w.post(ctx, `{"event_date":"x"}`, key).is(422, "idempotency_mismatch", "Idempotency-Key")
@@ -119,7 +119,7 @@ func TestReplay(t *testing.T) {
 	w.patch(ctx, b.ID, `{"notes":"y"}`, "Idempotency-Key: p", `If-Match: "3"`).is(200)
 	w.patch(ctx, b.ID, `{"notes":"y"}`, "Idempotency-Key: p", `If-Match: "3"`).is(200)
 	if got := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "", "Idempotency-Key: c").is(200); string(got.Body) != string(cancel.Body) {
-		t.Errorf("an action replays its answer: %s", got.Body)
+		t.Errorf("an action replays its response: %s", got.Body)
 	}
 	w.late.Store(int64(24*time.Hour + time.Minute))
 	if got := w.post(ctx, `{"event_date":"2030-05-05"}`, key).is(201); got.Header.Get("Idempotent-Replayed") != "" {

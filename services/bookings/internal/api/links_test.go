@@ -112,6 +112,6 @@ func TestErasedCustomer(t *testing.T) {
 	w.post(ctx, `{"event_date":"2030-05-01","customer_id":"`+c+`"}`).is(422, "invalid_request", "customer_id")
 	w.patch(ctx, b.ID, `{"customer_id":"`+c+`","notes":"x"}`).is(200)
 	if got := w.get(ctx, b.ID); *got.CustomerID != c {
-		t.Error("an erased customer's bookings keep the id")
+		t.Error("an erased customer's bookings still have the id")
 	}
 }

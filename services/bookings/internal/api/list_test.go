@@ -229,7 +229,7 @@ func TestSyncMissesNothing(t *testing.T) {
 	}
 	second := w.book(ctx, `"event_date":"2030-05-02"`)
 	if got := w.synced(ctx, "/bookings?sort=updated_at", 1); len(got) != 1 || got[0].ID != first.ID {
-		t.Errorf("%d rows beside a running write", len(got))
+		t.Errorf("%d rows during a running write", len(got))
 	}
 	if err := running.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestExpand(t *testing.T) {
 		t.Errorf("got %s", b.Customer)
 	}
 	if b := w.get(ctx, a.ID); b.Customer != nil {
-		t.Errorf("not asked for: %s", b.Customer)
+		t.Errorf("not requested: %s", b.Customer)
 	}
 	for _, path := range []string{"/bookings?expand=customer", "/bookings/" + a.ID + "?expand=customer", "/bookings/bk_x?expand=customer"} {
 		refused := w.do(plain, "GET", path, "").is(403, "insufficient_scope")

@@ -72,7 +72,7 @@ func TestOffersAreWritten(t *testing.T) {
 		w.do(ctx, "POST", path, `{"name":"Other"}`, "Idempotency-Key: k"+header(path)).is(422, "idempotency_mismatch")
 		same := w.do(ctx, "PATCH", path+"/"+o.ID, fmt.Sprintf(`{"name":%q}`, o.Name)).is(200)
 		if string(same.Body) != string(created.Body) {
-			t.Errorf("%s: a change of nothing answers %s", path, same.Body)
+			t.Errorf("%s: a change of nothing returns %s", path, same.Body)
 		}
 		w.do(ctx, "PATCH", path+"/"+o.ID, `{"name":"New"}`, `If-Match: "2"`).is(412, "version_mismatch")
 		changed := w.do(ctx, "PATCH", path+"/"+o.ID, `{"name":"New"}`, `If-Match: "1"`).is(200)

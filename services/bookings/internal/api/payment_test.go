@@ -75,7 +75,7 @@ func TestRefundAmountDue(t *testing.T) {
 	at := `"starts_at":` + str(start.Format(time.RFC3339)) + `,"ends_at":` + str(start.Add(time.Hour).Format(time.RFC3339))
 	early, late, gone, begun, none := w.book(ctx, at), w.book(ctx, at), w.book(ctx, at), w.book(ctx, at), w.book(ctx, at)
 	w.Exec(`update bookings set paid = 1000, refunded = 1`)
-	w.Exec(`update bookings set cancel_policy = '{"confirm_on_deposit":true}' where number = $1`, none.Number) // made before there were rules
+	w.Exec(`update bookings set cancel_policy = '{"confirm_on_deposit":true}' where number = $1`, none.Number) // created before there were rules
 	w.tenants.Set(domain.Policy{})
 	unsaid := w.book(ctx, at)
 	w.Exec(`update bookings set paid = 1000 where number = $1`, unsaid.Number)

@@ -36,7 +36,7 @@ func TestFiftyForOneSlot(t *testing.T) {
 			header(fmt.Sprintf("Idempotency-Key: %d", i)))
 	})
 	if got[201] != 1 || got[409] != 49 || w.Types() != "created" {
-		t.Errorf("answers %v, events %q", got, w.Types())
+		t.Errorf("responses %v, events %q", got, w.Types())
 	}
 	if n := w.Count(`select count(*) from bookings`) + w.Count(`select count(*) from unit_claims`) + w.Count(`select count(*) from idempotency_keys`); n != 3 {
 		t.Errorf("a refused create left rows: %d", n)
@@ -61,7 +61,7 @@ func TestFiftyForALapsedHold(t *testing.T) {
 		return w.post(ctx, "{"+slot+"}")
 	})
 	if got[201] != 1 || got[409] != 29 || got[200] != 10 || got[422] != 10 {
-		t.Errorf("answers %v", got)
+		t.Errorf("responses %v", got)
 	}
 	if got := w.Types(); strings.Count(got, "created") != 2 || strings.Count(got, "updated") != 11 {
 		t.Errorf("events %s", got)
@@ -128,7 +128,7 @@ func TestConfirmAgainstConfirm(t *testing.T) {
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
 	got := atOnce(20, func(int) response { return w.patch(ctx, b.ID, `{"status":"confirmed"}`) })
 	if got[200] != 20 || w.Types() != "created updated" || w.get(ctx, b.ID).Version != 2 {
-		t.Errorf("answers %v, events %q", got, w.Types())
+		t.Errorf("responses %v, events %q", got, w.Types())
 	}
 }
 
@@ -146,7 +146,7 @@ func TestCancelAgainstCreate(t *testing.T) {
 			return w.post(ctx, body)
 		})
 		if got[200] != 2 || got[201] > 1 || got[201]+got[409] != 10 {
-			t.Errorf("answers %v", got)
+			t.Errorf("responses %v", got)
 		}
 		if n := w.Count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt); n != got[201] {
 			t.Errorf("%d claims after %v", n, got)
@@ -169,7 +169,7 @@ func TestCrosswiseMoves(t *testing.T) {
 		return w.patch(ctx, list[i%6].ID, fmt.Sprintf(`{"unit_id":"%s"}`, unit))
 	})
 	if got[200] != 60 {
-		t.Errorf("answers %v", got)
+		t.Errorf("responses %v", got)
 	}
 	// At the same time on both units, neither can move.
 	b := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.ada)
@@ -181,7 +181,7 @@ func TestCrosswiseMoves(t *testing.T) {
 		return w.patch(ctx, c.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.ada))
 	})
 	if got[409] != 20 {
-		t.Errorf("answers %v", got)
+		t.Errorf("responses %v", got)
 	}
 	if n := w.Count(`select count(*) from unit_claims c join bookings b on b.id = c.booking_id and b.unit_id = c.unit_id`); n != 8 {
 		t.Errorf("%d claims stand where their bookings do", n)
@@ -202,14 +202,14 @@ func TestSameKeyAtOnce(t *testing.T) {
 	fresh := 0
 	for _, a := range responses {
 		if a.is(201); string(a.Body) != string(responses[0].Body) || a.Header.Get("Location") != responses[0].Header.Get("Location") {
-			t.Errorf("answers differ:\n%s\n%s", a.Body, responses[0].Body)
+			t.Errorf("responses differ:\n%s\n%s", a.Body, responses[0].Body)
 		}
 		if a.Header.Get("Idempotent-Replayed") == "" {
 			fresh++
 		}
 	}
 	if n := w.Count(`select count(*) from bookings`); n != 1 || fresh != 1 || w.Types() != "created" {
-		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.Types())
+		t.Errorf("%d rows, %d fresh responses, events %q", n, fresh, w.Types())
 	}
 }
 
@@ -222,7 +222,7 @@ func TestNumbersAreUnique(t *testing.T) {
 		return []*world{w, second}[i%2].post(ctx, `{"event_date":"2030-05-01"}`)
 	})
 	if got[201] != 60 || w.Count(`select count(distinct number) from bookings`) != 60 {
-		t.Errorf("answers %v", got)
+		t.Errorf("responses %v", got)
 	}
 	if b := w.book(pgtest.Ctx(t, caller.Test), `"event_date":"2030-05-01"`); b.Number != "B-000001" {
 		t.Errorf("each tenant counts for itself: %s", b.Number)

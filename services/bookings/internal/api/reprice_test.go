@@ -68,7 +68,7 @@ func TestReprice(t *testing.T) {
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `{"notes":"`+strings.Repeat("x", 1<<20)+`"}`).is(413)
 }
 
-// TestCancellationShowsThePolicyOfTheBooking checks that a booking keeps the operator's policy from the moment it was created,
+// TestCancellationShowsThePolicyOfTheBooking checks that a booking retains the operator's policy from the moment it was created,
 // regardless of later changes, and that its cancellation shows this policy.
 func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	t.Parallel()
@@ -86,12 +86,12 @@ func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	for _, got := range []booking{cancelled.booking(), w.get(ctx, b.ID), w.patch(ctx, b.ID, `{"notes":"x"}`).is(200).booking()} {
 		p := got.Cancellation.Policy
 		if p == nil || p.AutoConfirm || *p.HoldTTLMinutes != 30 || *p.MinNoticeMinutes != 0 || p.MaxAdvanceDays != nil || !p.ConfirmOnDeposit || *got.Cancellation.Reason != "rain" {
-			t.Errorf("kept %+v", p)
+			t.Errorf("stored %+v", p)
 		}
 	}
 	other := w.patch(ctx, c.ID, `{"status":"canceled"}`).is(200).booking()
 	if p := other.Cancellation.Policy; p == nil || !p.AutoConfirm || *p.MaxAdvanceDays != 90000 || p.HoldTTLMinutes != nil || p.ConfirmOnDeposit || other.Cancellation.Reason != nil {
-		t.Errorf("kept %+v", other.Cancellation)
+		t.Errorf("stored %+v", other.Cancellation)
 	}
 }
 

@@ -33,11 +33,11 @@ func TestPatch(t *testing.T) {
 	}
 	july := w.patch(ctx, b.ID, `{"event_date":"2030-07-04"}`).is(200).booking()
 	if july.TotalAmount.Amount != 19999 || !july.StartsAt.Equal(time.Date(2030, 7, 4, 17, 0, 0, 0, time.UTC)) {
-		t.Errorf("a changed day is not priced anew: %+v", july)
+		t.Errorf("a changed day is not priced again: %+v", july)
 	}
 	other := w.patch(ctx, b.ID, fmt.Sprintf(`{"package_id":"%s"}`, s.share)).is(200).booking()
 	if other.TotalAmount.Amount != 1151 || other.DepositAmount.Amount != 576 || *other.EventEndTime != "15:00" {
-		t.Errorf("a changed package is priced anew, at the day's price: %+v", other)
+		t.Errorf("a changed package is priced again, at the day's price: %+v", other)
 	}
 	fixed := w.patch(ctx, b.ID, `{"event_end_time":"18:00"}`).is(200).booking()
 	fixed = w.patch(ctx, fixed.ID, `{"event_start_time":"14:00"}`).is(200).booking()

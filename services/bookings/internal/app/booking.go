@@ -52,7 +52,7 @@ type Write struct {
 	reprice bool
 	policy  domain.Policy
 	number  string
-	fetched bool // the customers service has been asked for a customer that the projection lacks
+	fetched bool // the customers service has been called for a customer that the projection lacks
 }
 
 // PrepareCreate requests the operator's policy and takes a number.

@@ -15,7 +15,7 @@ import (
 // kind holds what create and update need for one kind of row in the catalogue.
 type kind[ID, T, In, V any] struct {
 	apply    func(ctx context.Context, v T, in In) (T, error)
-	validate func(ctx context.Context, q pg.Q, v *T) error // returns the 422 of what does not go together or does not exist
+	validate func(ctx context.Context, q pg.Q, v *T) error // returns the 422 of what is incompatible or does not exist
 	load     func(ctx context.Context, q pg.Q, id ID) (T, error)
 	save     func(ctx context.Context, tx pg.Tx, before *T, v T) (T, error) // writes the row and its events; before is nil for a new row
 	show     func(v T, mode api.Mode) V

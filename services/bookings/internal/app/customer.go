@@ -16,7 +16,7 @@ import (
 // consumer is this service's name in the inbox.
 const consumer = "bookings"
 
-// Customers keeps the projection of the customers service's rows.
+// Customers maintains the projection of the customers service's rows.
 type Customers struct{ DB *pg.DB }
 
 // ApplyEvent applies an event about a customer once, even if it is delivered repeatedly. It never applies an older state than the
@@ -30,7 +30,7 @@ func (a *Customers) ApplyEvent(ctx context.Context, event ids.Event, c domain.Cu
 		return store.PutCustomer(ctx, tx, c)
 	})
 	if err != nil {
-		return fmt.Errorf("learn customer: %w", err)
+		return fmt.Errorf("apply event of customer: %w", err)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx co
 		return effect(ctx, tx)
 	})
 	if err != nil {
-		return fmt.Errorf("learn payment: %w", err)
+		return fmt.Errorf("apply event of payment: %w", err)
 	}
 	return nil
 }

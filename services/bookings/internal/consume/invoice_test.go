@@ -168,7 +168,7 @@ func (w *till) message(object, kind string, version int64, body string) kafkax.M
 	return kafkax.Message{Topic: "customers", Key: object, Value: raw}
 }
 
-// TestPaymentsOfInvoices checks that each payment counts once, that the invoices of a booking count together, and that each
+// TestPaymentsOfInvoices checks that each payment counts once, that the invoices of a booking are added up, and that each
 // change has one version and one event. A new invoice has neither.
 func TestPaymentsOfInvoices(t *testing.T) {
 	t.Parallel()

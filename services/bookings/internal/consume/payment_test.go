@@ -60,7 +60,7 @@ func TestPaymentStatesByCard(t *testing.T) {
 		refunded []int64
 	}{
 		{domain.Unpaid, nil, nil},
-		{domain.Unpaid, []int64{0}, nil}, // made, and not paid
+		{domain.Unpaid, []int64{0}, nil}, // created, and not paid
 		{domain.PartiallyPaid, []int64{299}, nil},
 		{domain.DepositPaid, []int64{300}, nil},
 		{domain.DepositPaid, []int64{100, 200}, nil},

@@ -24,15 +24,15 @@ type Booking struct {
 	PackageID     PackageID
 	Snapshot      *Snapshot // nil: not priced
 	EventType     *string
-	Loc           *time.Location // the operator's when the booking was made; all its local times are read in it
+	Loc           *time.Location // the operator's when the booking was created; all its local times are read in it
 	GuestCount    *int
 	Notes         *string
 	Disputed      bool // by the payer of a payment at the gateway
 	HoldExpiresAt *time.Time
 	CancelReason  *string
 	RefundDue     *int64          // by the policy, from the cancellation on; nil: it says nothing
-	Policy        *Policy         // the operator's when it was made; nil: made before it was kept
-	InvoiceIDs    []string        // of its invoices, the oldest first, at most 100; kept apart, so that they raise no version
+	Policy        *Policy         // the operator's when it was created; nil: created before it was stored
+	InvoiceIDs    []string        // of its invoices, the oldest first, at most 100; separate, so that they raise no version
 	Metadata      json.RawMessage // as sent; nil: empty
 	CreatedAt     time.Time
 	UpdatedAt     time.Time

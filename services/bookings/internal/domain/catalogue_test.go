@@ -48,7 +48,7 @@ func TestCatalogueChecks(t *testing.T) {
 	}
 }
 
-// A yearly range may be written with its end before its start, in whatever years.
+// A yearly range may be written with its end before its start, in any years.
 func TestYearlyRangeBackwards(t *testing.T) {
 	t.Parallel()
 	newYear := rule("2028-12-30", "2020-01-02", 11000, yearly)

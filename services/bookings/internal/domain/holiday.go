@@ -161,7 +161,7 @@ func Matching(rules []HolidayRule, p Package, d civil.Date) []HolidayRule {
 	return found
 }
 
-// deciding orders rules: the one that decides comes first, whatever package they concern.
+// deciding orders rules: the one that decides comes first, regardless of their packages.
 func deciding(a, b HolidayRule) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),

@@ -211,7 +211,7 @@ func TestBookingOutsideOpeningHours(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		// A booking made before the unit closed keeps its time, and is not moved within the closed hours.
+		// A booking that was created before the unit closed retains its time, and is not moved within the closed hours.
 		shut := unit
 		shut.OpeningHours = domain.OpeningHours{}
 		if _, err := booked.ApplySchedule(domain.BookingInput{GuestCount: patch.Value(2)}, domain.When{}, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err != nil {

@@ -20,7 +20,7 @@ const (
 	DepositPercentage DepositType = "percentage"
 )
 
-// Terms are what a package costs; a booking keeps them as they were when it was priced.
+// Terms are what a package costs; a booking stores them as they were when it was priced.
 type Terms struct {
 	Name            string       `json:"name"`
 	BasePrice       money.Amount `json:"base_price"`

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// The first rule that is still kept decides, its bound included, and the share is rounded down.
+// The first rule whose deadline is met decides, its bound included, and the share is rounded down.
 func TestRefundRules(t *testing.T) {
 	t.Parallel()
 	rules := []domain.RefundRule{{HoursBefore: 168, Percent: 100}, {HoursBefore: 24, Percent: 50}, {HoursBefore: 0, Percent: 33}}

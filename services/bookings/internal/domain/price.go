@@ -16,7 +16,7 @@ type Price struct {
 	Snapshot       Snapshot
 }
 
-// Snapshot keeps the package and the deciding holiday rule as they were when the booking was priced.
+// Snapshot stores the package and the deciding holiday rule as they were when the booking was priced.
 type Snapshot struct {
 	Terms
 	PackageID PackageID        `json:"package_id"`

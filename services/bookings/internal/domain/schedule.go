@@ -59,7 +59,7 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 	return nil
 }
 
-// move applies a change of day or times. Absent fields stay. An end that followed from a duration keeps its distance from the
+// move applies a change of day or times. Absent fields stay. An end that followed from a duration retains its distance from the
 // start, unless the package or service has changed with its duration.
 func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
 	if s.Timed() && s.End == nil && (duration == nil || !rewired) {

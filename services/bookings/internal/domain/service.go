@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// Service is what an operator offers, such as a tour. Buffers keep its unit busy around a timed booking.
+// Service is what an operator offers, such as a tour. Buffers block its unit around a timed booking.
 type Service struct {
 	ID                  ServiceID
 	Name                string

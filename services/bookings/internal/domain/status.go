@@ -45,7 +45,7 @@ func (s Status) Next(a Action) (Status, bool) {
 // Final reports whether no action leads out of the state.
 func (s Status) Final() bool { return len(transitions[s]) == 0 }
 
-// Holds reports whether a booking in this state keeps its unit from others.
+// Holds reports whether a booking in this state blocks its unit for others.
 func (s Status) Holds() bool { return s == Pending || s == Confirmed }
 
 // actionFor is the action by which a client reaches a state; expired and pending have none.

@@ -65,7 +65,7 @@ func (u Unit) Apply(p UnitPatch) (Unit, error) {
 // InUse reports whether the unit is not retired.
 func (u Unit) InUse() bool { return u.Status != UnitRetired }
 
-// Serves reports whether the unit and the service go together: they are linked, or neither has any link.
+// Serves reports whether the unit and the service are compatible: they are linked, or neither has any link.
 func (u Unit) Serves(s Service) bool {
 	if len(u.ServiceIDs) == 0 && len(s.UnitIDs) == 0 {
 		return true

@@ -22,7 +22,7 @@ func TestSetClock(t *testing.T) {
 	at := time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
 	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request) {
 		if want := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String() + "/test-clock"; r.Method != http.MethodPut || r.URL.Path != want {
-			t.Errorf("asked %s %s", r.Method, r.URL.Path)
+			t.Errorf("requested %s %s", r.Method, r.URL.Path)
 		}
 		var in map[string]*time.Time
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {

@@ -25,7 +25,7 @@ import (
 
 const secret = "k1:626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773"
 
-// other is another service. It verifies the signed caller and passes the request to answer.
+// other is another service. It verifies the signed caller and passes the request to respond.
 func other(t *testing.T, name string, respond http.HandlerFunc) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("bookings=" + secret)
@@ -56,7 +56,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
 		if want := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String(); r.URL.Path != want {
-			t.Errorf("asked for %s", r.URL.Path)
+			t.Errorf("requested %s", r.URL.Path)
 		}
 		_ = json.NewEncoder(w).Encode(internalapi.Tenant{
 			PolicyVersion: version.Load(), BookingPolicy: internalapi.BookingPolicy{ConfirmOnDeposit: true, HoldTTLMinutes: new(int(version.Load()) * 10)},
@@ -73,7 +73,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 	}
 	at(1, 10, 1)
 	at(1, 10, 1)
-	at(2, 10, 2) // identity lags behind the caller: its answer is used and not kept
+	at(2, 10, 2) // identity lags behind the caller: its response is used and not stored
 	version.Store(2)
 	at(2, 20, 3)
 	at(2, 20, 3)
@@ -90,7 +90,7 @@ func TestCustomers(t *testing.T) {
 		case r.Method == http.MethodPost:
 			var in internalapi.CustomerBatch
 			if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.IDs) != 2 {
-				t.Errorf("asked for %v, %v", in.IDs, err)
+				t.Errorf("requested %v, %v", in.IDs, err)
 			}
 			fmt.Fprintf(w, `{"data":[%s],"rest":[%q]}`, body, unknown)
 		case strings.HasSuffix(r.URL.Path, known.String()):
@@ -120,7 +120,7 @@ func TestExpireQuotes(t *testing.T) {
 	ctx, more := pgtest.Ctx(t, caller.Test), true
 	customers := &peers.Customers{Client: other(t, "customers", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != "/internal/v1/expiries" {
-			t.Errorf("asked %s %s", r.Method, r.URL.Path)
+			t.Errorf("requested %s %s", r.Method, r.URL.Path)
 		}
 		fmt.Fprintf(w, `{"more":%v}`, more)
 	})}

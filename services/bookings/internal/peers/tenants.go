@@ -60,7 +60,7 @@ func (t *Tenants) Policy(ctx context.Context) (domain.Policy, error) {
 	for i, r := range got.BookingPolicy.RefundRules {
 		policy.RefundRules[i] = domain.RefundRule(r)
 	}
-	if got.PolicyVersion >= c.PolicyVersion { // an older answer must not stand for the newer version
+	if got.PolicyVersion >= c.PolicyVersion { // an older response must not stand for the newer version
 		t.cache.Set(key, policy)
 	}
 	return policy, nil

@@ -113,7 +113,7 @@ const nights = 3
 const nextDay = `l.ends_at at time zone l.timezone > l.event_day + 1`
 
 // longer holds the conditions of bookings of more than a day that end after a date in UTC, with one day of tolerance for zones,
-// each by the index of their length. + 0 keeps the day out of the index condition, as in during.
+// each by the index of their length. + 0 excludes the day from the index condition, as in during.
 var longer = []string{
 	`l.ends_at - l.starts_at > interval '1 day' and l.ends_at - l.starts_at <= interval '8 days' and l.starts_at > ?::timestamptz - interval '9 days'`,
 	`l.ends_at - l.starts_at > interval '8 days' and l.ends_at - l.starts_at <= interval '64 days' and l.starts_at > ?::timestamptz - interval '65 days'`,
@@ -168,8 +168,8 @@ func BookingsDuring(ctx context.Context, q pg.Q, f CalendarFilter) (page.Rows[re
 
 // during holds conditions that together select all bookings that may overlap a range of days, each with an index of its own:
 // bookings whose day is in the range or near it, and, by their length, bookings that began before. A claim exceeds its booking by
-// at most a day at each end, and a booking's day may be in another timezone, so near is larger than both together. + 0 keeps the
-// day out of the index condition, because it does not bound the parts after the first.
+// at most a day at each end, and a booking's day may be in another timezone, so near is larger than both together. + 0 excludes the
+// day from the index condition, because it does not bound the parts after the first.
 var during = []string{
 	`b.event_day >= @near and b.event_day <= @until`,
 	`b.event_day + 0 < @near and b.starts_at < @from and b.ends_at - b.starts_at > interval '1 day' and b.ends_at - b.starts_at <= interval '8 days'

@@ -54,7 +54,7 @@ func TenantDue(ctx context.Context, q pg.Q, real time.Time, after Due, limit int
 }
 
 // The clock is a separate value: coalesce is not leakproof, so it cannot be an index condition in a tenant's query. The mode is a
-// separate value too: a plain boolean in addition to the policy's own condition makes the planner choose an index in another
+// separate value too: a plain boolean in addition to the policy's own condition makes the planner select an index in another
 // order.
 const tenantDue = `
 	select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b

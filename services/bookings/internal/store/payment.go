@@ -49,7 +49,7 @@ func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, c
 	return received(ctx, tx, b, args)
 }
 
-// received sends a batch together with the query for the amount that the booking has now been paid.
+// received sends a batch with the query for the amount that the booking has now been paid.
 func received(ctx context.Context, tx pg.Tx, b *pgx.Batch, args pg.Args) (out domain.Received, err error) {
 	b.Queue(paidOf, args)
 	res := tx.SendBatch(ctx, b)

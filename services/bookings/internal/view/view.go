@@ -1,4 +1,4 @@
-// Package view converts domain objects into their public bodies. Responses, stored replies, and events all use it, so they cannot
+// Package view converts domain objects into their public bodies. Responses, stored responses, and events all use it, so they cannot
 // differ.
 package view
 

@@ -15,7 +15,7 @@ type calendarZone struct {
 	from, to time.Time
 }
 
-// zonesOf returns the zones of a calendar by name: the operator's, and those of bookings that were made in another one.
+// zonesOf returns the zones of a calendar by name: the operator's, and those of bookings that were created in another one.
 func zonesOf(c domain.Calendar) []calendarZone {
 	zones := map[string]calendarZone{}
 	extend := func(loc *time.Location, from, to time.Time) {

@@ -132,7 +132,7 @@ func TestFormsAreRestored(t *testing.T) {
 			again := formOf(t, doc, at)
 			same(t, how+" "+path, form, again)
 			if strings.Contains(w.Body.String(), "sk_hush") {
-				t.Errorf("%s, %s: a secret is kept", how, path)
+				t.Errorf("%s, %s: a secret is stored", how, path)
 			}
 			for name := range form { // what a browser does not send from the page that it was shown
 				if !again.Has(name) {
@@ -165,7 +165,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 		}
 		for _, n := range all(parse(t, p.get("owner", address("alpha", "test", path)).Body.String()), "input") {
 			if attr(n, "type") == "password" && !slices.Contains([]string{"secret_key", "webhook_secret"}, attr(n, "name")) {
-				t.Errorf("%s has the secret %s: is it kept?", path, attr(n, "name"))
+				t.Errorf("%s has the secret %s: is it stored?", path, attr(n, "name"))
 			}
 		}
 	}

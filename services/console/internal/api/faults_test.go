@@ -105,7 +105,7 @@ func TestEachFaultIsShown(t *testing.T) {
 				continue
 			}
 			if note := messageAt(doc, name); note != says {
-				t.Errorf("%s, %s: not beside %s", path, broken, name)
+				t.Errorf("%s, %s: not next to %s", path, broken, name)
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	form := p.fill("owner", path, url.Values{"notes": {"x"}, "metadata": {`{"hall": "1", "room": "2"}`}})
 	doc := parse(t, p.post("owner", path, form).Body.String())
 	if note, above := messageAt(doc, "metadata"), alerts(doc); note != "One, it is." || above != "Metadata: Two, it is. Metadata: Three, it is." {
-		t.Errorf("beside %q, above %q", note, above)
+		t.Errorf("next to %q, above %q", note, above)
 	}
 	many := map[string][]string{}
 	for i := range 500 {
@@ -162,8 +162,8 @@ func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	}
 }
 
-// TestFaultsOfFilters checks that a list whose filters are refused shows the error in place of its rows and keeps the filters as
-// they were entered.
+// TestFaultsOfFilters checks that a list whose filters are refused shows the error in place of its rows and preserves the filters
+// as they were entered.
 func TestFaultsOfFilters(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -103,7 +103,7 @@ func (c call) body(t *testing.T) map[string]any {
 	return out
 }
 
-// reply is a service's response: a status with an object, or with an error of the API.
+// response is a service's response: a status with an object, or with an error of the API.
 type response struct {
 	Status int
 	Body   any
@@ -144,7 +144,7 @@ var parts = sync.OnceValue(func() (p struct {
 // options change a platform before it is built.
 type options struct {
 	publicURL string
-	away      string // a service that does not answer
+	away      string // a service that does not respond
 	beat      time.Duration
 }
 
@@ -294,7 +294,7 @@ func writeResponse(w http.ResponseWriter, out response) {
 	}
 }
 
-// reply records a call and returns the response that the test has set, else that of other.
+// respond records a call and returns the response that the test has set, else that of other.
 func (p *platform) respond(c call, other func() response) response {
 	p.mu.Lock()
 	p.calls = append(p.calls, c)
@@ -387,7 +387,7 @@ func exampleObject(t *testing.T, operation string, changed map[string]any) map[s
 	body, _ := exampleOf(t, operation)
 	o, ok := body.(map[string]any)
 	if !ok {
-		t.Fatalf("%s answers no object", operation)
+		t.Fatalf("%s returns no object", operation)
 	}
 	maps.Copy(o, changed)
 	return o

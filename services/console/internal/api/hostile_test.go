@@ -172,7 +172,7 @@ func TestHostileContent(t *testing.T) {
 			for _, path := range p.pagesOf() {
 				w := p.get("owner", path)
 				page := w.Body.String()
-				gone := tc.everything && w.Code == http.StatusNotFound && (strings.Contains(path, "/deliveries/") || strings.Contains(path, "/reverse")) // the id in the answer is another one
+				gone := tc.everything && w.Code == http.StatusNotFound && (strings.Contains(path, "/deliveries/") || strings.Contains(path, "/reverse")) // the id in the response is another one
 				if w.Code != http.StatusOK && !gone && (w.Code != http.StatusUnprocessableEntity || !strings.Contains(path, "?")) {
 					t.Errorf("%s: %d", path, w.Code)
 				}

@@ -209,7 +209,7 @@ func TestLivePage(t *testing.T) {
 				t.Errorf("the stream is of %s in %s", c.Who.Tenant, c.Who.Mode)
 			}
 			if text := readUntil(t, res.Body, "event: change\ndata: {}\n\n"); strings.Contains(text, "booking") {
-				t.Errorf("the page is told more than that something changed: %q", text)
+				t.Errorf("the page receives more than that something changed: %q", text)
 			}
 			p.server.Stop()
 			readUntil(t, res.Body, "")

@@ -42,7 +42,7 @@ func onceCheck(operator, random string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// ownOnce reports whether a key, with or without a suffix for turns and a version, belongs to an operator.
+// ownOnce reports whether a key, with or without a suffix for attempts and a version, belongs to an operator.
 func ownOnce(operator, key string) bool {
 	own, _, _ := strings.Cut(key, "-")
 	return len(own) > onceDigits && own[onceDigits:] == onceCheck(operator, own[:onceDigits]) && onceForm.MatchString(key)

@@ -136,7 +136,7 @@ func TestOwnForms(t *testing.T) {
 		}
 	}
 	if n := len(p.written()); n != 3 {
-		t.Errorf("%d services made, want 3", n)
+		t.Errorf("%d services created, want 3", n)
 	}
 }
 

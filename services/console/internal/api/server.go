@@ -64,7 +64,7 @@ func (s *Server) Stop() { close(s.stopping) }
 // workspaces is where the pages of tenants and modes begin.
 const workspaces = "/admin/:tenant/:mode"
 
-// handler answers the request of a page.
+// handler handles the request of a page.
 type handler func(p *page) error
 
 // Mount registers the pages. Only the gateway may request them.

@@ -134,7 +134,7 @@ func (s *session) statusTexts(list []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// explain describes an error in the operator's language. An error without a text keeps the API's message.
+// explain describes an error in the operator's language. An error without a text has the API's message.
 func (s *session) explain(e *apperr.Error) string {
 	if text, ok := s.Find("error_" + e.Code); ok {
 		return text

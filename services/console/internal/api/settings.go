@@ -24,7 +24,7 @@ var settings = map[string][]string{
 	},
 }
 
-// tenantSettings returns the settings of the tenant, together with those of its booking policy.
+// tenantSettings returns the settings of the tenant, with those of its booking policy.
 func (s *session) tenantSettings() (domain.Object, error) {
 	o, err := s.app.Do(s.r.Context(), domain.Request{Operation: "lookupTenant", Params: []string{s.workspace.Tenant.ID.String()}})
 	for name, value := range o.Object("booking_policy") {

@@ -14,13 +14,13 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// requested returns the first call of an operation since the last forget.
+// firstCall returns the first call of an operation since the last forget.
 func (p *platform) firstCall(t *testing.T, operation string) call {
 	t.Helper()
 	all := p.recordedCalls()
 	i := slices.IndexFunc(all, func(c call) bool { return c.ID == operation })
 	if i < 0 {
-		t.Fatalf("%s is not asked", operation)
+		t.Fatalf("%s is not called", operation)
 	}
 	return all[i]
 }
@@ -228,7 +228,7 @@ func TestFirstSteps(t *testing.T) {
 		text := textOf(parse(t, p.get("owner", where+"today").Body.String()))
 		requested := slices.ContainsFunc(p.recordedCalls(), func(c call) bool { return c.ID == "listServices" })
 		if shown := strings.Contains(text, "Add your first booking"); shown != tc.shown || requested != tc.shown {
-			t.Errorf("%s: shown %t, asked %t, want %t", name, shown, requested, tc.shown)
+			t.Errorf("%s: shown %t, requested %t, want %t", name, shown, requested, tc.shown)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func TestDeliveryPage(t *testing.T) {
 		calls[c.ID]++
 	}
 	if len(calls) != 2 || calls["getSentDelivery"] != 1 || calls["getWebhookEndpoint"] != 1 {
-		t.Errorf("it asks %v", calls)
+		t.Errorf("calls %v", calls)
 	}
 	event := `href="` + where + "events/evt" + oneID + `"`
 	if !strings.Contains(page, event) {

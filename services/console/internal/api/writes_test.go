@@ -26,7 +26,7 @@ func (p *platform) fill(token, path string, values url.Values) url.Values {
 	return form
 }
 
-// only returns the one write that was made.
+// only returns the one write that was sent.
 func (p *platform) only(t *testing.T) call {
 	t.Helper()
 	list := p.written()
@@ -250,13 +250,13 @@ func TestSlotTaken(t *testing.T) {
 		}
 		i := slices.IndexFunc(p.recordedCalls(), func(c call) bool { return c.ID == "listCalendar" })
 		if i < 0 || p.recordedCalls()[i].Query.Get("unit_ids") != w.form.Get("unit_id") || p.recordedCalls()[i].Query.Get("from") != "2027-03-01" {
-			t.Errorf("%s asks for no calendar of the unit", w.path)
+			t.Errorf("%s requests no calendar of the unit", w.path)
 		}
 	}
 }
 
 // TestChangedMeanwhile checks that a change that another operator has made in the meantime is not overwritten: the form reports
-// it and keeps the version that it showed.
+// it and retains the version that it showed.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -352,7 +352,7 @@ func TestCustomerByName(t *testing.T) {
 	}
 }
 
-// TestFormsPreserveUnlistedChoices checks that a form keeps its selected values when the choices no longer contain them: a unit
+// TestFormsPreserveUnlistedChoices checks that a form retains its selected values when the choices no longer contain them: a unit
 // that is not active, or a deleted package.
 func TestFormsPreserveUnlistedChoices(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,7 @@ func notified(t *testing.T, changes <-chan struct{}) {
 	select {
 	case <-changes:
 	case <-time.After(patience):
-		t.Fatal("the page is not told")
+		t.Fatal("the page is not notified")
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *streams) notNotified(changes <-chan struct{}) {
 	s.live.Open() // waits until all pages have been notified of the last event
 	select {
 	case <-changes:
-		s.t.Error("the page is told")
+		s.t.Error("the page is notified")
 	default:
 	}
 }

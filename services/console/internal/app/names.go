@@ -26,7 +26,7 @@ type Names struct {
 	cache    *otter.Cache[nameKey, string]
 }
 
-// nameKey keeps the names of tenants and modes apart.
+// nameKey separates the names of tenants and modes.
 type nameKey struct{ tenant, mode, id string }
 
 // NewNames creates an empty cache.

@@ -20,7 +20,7 @@ type Today struct {
 	Holds                []domain.Object // bookings, in the order in which their holds lapse
 	Unpaid               []domain.Object // bookings without their deposit, the nearest day first
 	Overdue              []domain.Object // invoices
-	Owed                 []domain.Object // refunds that could not be made
+	Owed                 []domain.Object // refunds that could not be created
 	Leads                []domain.Object
 	Failing              []domain.Object // endpoints whose deliveries fail
 	Failed               []domain.Object // deliveries, the newest first

@@ -64,7 +64,7 @@ func (s Span) Move(day time.Time, n int) time.Time {
 // Bookings holds the bookings of a range of days.
 type Bookings struct {
 	Data      []CalendarBooking `json:"data"`
-	Truncated bool              `json:"truncated"` // there are more than an answer holds
+	Truncated bool              `json:"truncated"` // there are more than a response holds
 }
 
 // Quarters is how many columns a day has.
@@ -93,8 +93,8 @@ type Unit struct {
 	Hours            Object // by weekday; nil: always open
 }
 
-// CalendarRows places bookings on the units and days of a calendar. Bookings without a unit have a separate lane at the front, if there
-// are any.
+// CalendarRows places bookings on the units and days of a calendar. Bookings without a unit have a separate row at the front, if
+// there are any.
 func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zone *time.Location) []CalendarRow {
 	rows := make([]CalendarRow, len(units)+1)
 	at := map[string]int{}
@@ -229,7 +229,7 @@ func minutes(v any) int {
 	return hours*60 + rest
 }
 
-// AnyOpen reports whether a unit is open at all on a day of the lane.
+// AnyOpen reports whether a unit is open at all on a day of the row.
 func (l CalendarRow) AnyOpen(day int) bool { return slices.Contains(l.Open[day][:], true) }
 
 // Days returns the days from the first to the last.

@@ -127,7 +127,7 @@ func TestCalendarRowsPlaceBookings(t *testing.T) {
 			days := domain.Days(from, from.AddDate(0, 0, len(tc.want)-1))
 			rows := domain.CalendarRows([]domain.Unit{{ID: unit}}, []domain.CalendarBooking{b}, days, zone(t, tc.zone))
 			if len(rows) != 1 {
-				t.Fatalf("%d lanes", len(rows))
+				t.Fatalf("%d rows", len(rows))
 			}
 			for i, want := range tc.want {
 				var got part
@@ -144,8 +144,8 @@ func TestCalendarRowsPlaceBookings(t *testing.T) {
 	}
 }
 
-// TestCalendarRowsOfUnits checks that bookings without a unit have a lane at the front, that bookings of a hidden unit have none, and
-// that the bookings of a day are in the order of their start.
+// TestCalendarRowsOfUnits checks that bookings without a unit have a row at the front, that bookings of a hidden unit have none,
+// and that the bookings of a day are in the order of their start.
 func TestCalendarRowsOfUnits(t *testing.T) {
 	t.Parallel()
 	one, hidden := "un_1", "un_9"

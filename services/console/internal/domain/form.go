@@ -272,7 +272,7 @@ func (r Reader) choices(f forms.Field, form url.Values) (any, bool, error) {
 	if len(list) == 0 && f.MinItems > 0 && !f.Required { // without a selection it is omitted if an empty list is not allowed
 		return nil, false, nil
 	}
-	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value says that none was chosen
+	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value says that none was selected
 }
 
 // texts returns the non-empty lines of a text.

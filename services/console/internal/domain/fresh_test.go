@@ -16,11 +16,11 @@ func TestCredentialsAndSettingsRequireThePassword(t *testing.T) {
 			continue
 		}
 		if (r.Create != "" || r.Update != "") && !r.Fresh {
-			t.Errorf("%s: making or changing one does not ask for the password", r.Name)
+			t.Errorf("%s: creating or changing one does not require the password", r.Name)
 		}
 		for _, a := range r.Actions {
 			if !a.Fresh && !harmless[r.Name+" "+a.Name] {
-				t.Errorf("%s: %s does not ask for the password", r.Name, a.Name)
+				t.Errorf("%s: %s does not require the password", r.Name, a.Name)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ type List struct {
 	NextCursor string   `json:"next_cursor"`
 }
 
-// Decode decodes a response into out, and keeps numbers as they are written.
+// Decode decodes a response into out, and leaves numbers as they are written.
 func Decode(raw json.RawMessage, out any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

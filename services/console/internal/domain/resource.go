@@ -59,7 +59,7 @@ func completed(table []Resource, of map[string]proto.Fields) []Resource {
 	return out
 }
 
-// with returns a list together with the contract's fields that are neither named nor excepted. A resource without a form has
+// with returns a list with the contract's fields that are neither named nor excepted. A resource without a form has
 // none.
 func (r *Resource) with(list, named, fields []string) []string {
 	if list == nil {

@@ -37,7 +37,7 @@ type RowView struct {
 	Values []view.Value
 }
 
-// SavedView is a list with its filters that an operator has kept.
+// SavedView is a list with its filters that an operator has saved.
 type SavedView struct{ ID, Name, Href string }
 
 // List is the page of a list.

@@ -373,7 +373,7 @@ func Clock(f Frame, v ClockView) templ.Component {
 	})
 }
 
-// AvailabilityView are the slots of a day, and the answer to why a time is not available.
+// AvailabilityView are the slots of a day, and the reason why a time is not available.
 type AvailabilityView struct {
 	Date    string
 	Filters []view.Input
@@ -382,7 +382,7 @@ type AvailabilityView struct {
 	Problem string
 	Units   []view.Input // of the question why
 	At      string
-	Why     string // the answer; "" before the question
+	Why     string // the reason; "" before the question
 	Free    bool
 }
 

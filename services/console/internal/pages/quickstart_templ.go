@@ -14,7 +14,7 @@ import "cmp"
 type QuickStartView struct {
 	Base, Docs, Mode string
 	Make             string // address of the form that makes a key for these calls; "" when the role may not
-	Key              string // its secret, once it is made
+	Key              string // its secret, once it is created
 }
 
 // QuickStart shows the first calls of the API.

@@ -657,7 +657,7 @@ func coming(f Frame, name string, list ComingList) templ.Component {
 	})
 }
 
-// chart is a line that a script draws beside a table of its figures, which is there for readers without it.
+// chart is a line that a script draws next to a table of its figures, which is there for readers without it.
 func chart(f Frame, c ChartView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -42,7 +42,7 @@ func TestCompact(t *testing.T) {
 		for i, l := range rows {
 			want := min(tc.counts[i], tc.shown)
 			if got := len(l.Days[0]); got != want || l.More[0] != tc.counts[i]-want {
-				t.Errorf("%s: lane %d shows %d and %d more, want %d of %d", name, i, got, l.More[0], want, tc.counts[i])
+				t.Errorf("%s: row %d shows %d and %d more, want %d of %d", name, i, got, l.More[0], want, tc.counts[i])
 				break
 			}
 			for k, s := range l.Days[0] {

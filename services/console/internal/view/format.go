@@ -87,7 +87,7 @@ func (f Format) Percent(bps int64) string {
 	return f.T("percent", "Number", strings.ReplaceAll(s, ".", f.T("decimal_point")))
 }
 
-// Label returns the name of a field. A field without a name in the language keeps its name in the API.
+// Label returns the name of a field. A field without a name in the language has its name in the API.
 func (f Format) Label(field string) string {
 	if s, ok := f.Find("field_" + field); ok {
 		return s

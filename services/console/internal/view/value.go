@@ -45,7 +45,7 @@ type Value struct {
 	Rows  [][]string // of lines, payments and hours
 }
 
-// Values converts fields to values. Path returns the address of a page of the workspace. Called returns the name of a resource by
+// Values converts fields to values. Path returns the address of a page of the workspace. NameOf returns the name of a resource by
 // its id, or "" if it is not known.
 type Values struct {
 	Format

@@ -24,7 +24,7 @@ func (w *world) lose(status string) domain.Booking {
 }
 
 // An accept that is resumed after its booking was canceled or has expired opens no invoice: the quote is sent again, and the
-// answer to the client gives the reason, also after the completer has resumed it.
+// response to the client gives the reason, also after the completer has resumed it.
 func TestAcceptOfALostBooking(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"cancelled", "expired"} {
@@ -44,7 +44,7 @@ func TestAcceptOfALostBooking(t *testing.T) {
 			for range 2 {
 				a := w.onQuote(ctx, q.ID, "accept", "Idempotency-Key: k").is(422, "invalid_status_transition", "status")
 				if !strings.Contains(string(a.Body), status) {
-					t.Errorf("%s, %s: answered %s", status, by, a.Body)
+					t.Errorf("%s, %s: responded %s", status, by, a.Body)
 				}
 			}
 			if got := w.readQuote(ctx, q.ID); got.Status != "sent" || got.Version != 2 || got.BookingID != nil || len(got.InvoiceIDs) != 0 {

@@ -27,10 +27,10 @@ func named(ctx context.Context, credential string) context.Context {
 	return in(ctx, func(c *caller.Caller) { c.Credential = credential })
 }
 
-// left is bookings dying before its answer, so that a completer must end what has begun.
+// left is bookings crashing before its response, so that a completer must complete the operation.
 func left(context.Context, string) error { return apperr.ErrUnavailable }
 
-// An accept that a completer ends names the caller of the accept in each event, and bookings learns that caller too.
+// An accept that a completer ends names the caller of the accept in each event, and bookings receives that caller too.
 func TestACompletedAcceptNamesItsCaller(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -47,7 +47,7 @@ func TestACompletedAcceptNamesItsCaller(t *testing.T) {
 		t.Errorf("events %v, want %v", got, want)
 	}
 	if signer.Actor() != "key_accepts" || signer.Credential != "svc:customers" {
-		t.Errorf("bookings was asked by %+v", signer)
+		t.Errorf("bookings was called by %+v", signer)
 	}
 }
 
@@ -81,10 +81,10 @@ func TestACompletedConversionNamesItsCaller(t *testing.T) {
 				t.Errorf("events %v, want %v", got, tc.want)
 			}
 			if signer.Actor() != "key_converts" {
-				t.Errorf("bookings was asked by %+v", signer)
+				t.Errorf("bookings was called by %+v", signer)
 			}
 			if remaining := w.Count(`select count(*) from leads where converting_actor <> ''`); remaining != 0 {
-				t.Errorf("%d leads keep a caller", remaining)
+				t.Errorf("%d leads still have a caller", remaining)
 			}
 		})
 	}

@@ -150,14 +150,14 @@ func TestMetadataRoundTrip(t *testing.T) {
 		a := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co","metadata":`+m+`}`).is(201)
 		c := a.customer()
 		if string(c.Metadata) != want {
-			t.Errorf("created with %s, answers %s", m, c.Metadata)
+			t.Errorf("created with %s, returned %s", m, c.Metadata)
 		}
 		if got := w.do(ctx, "GET", "/customers/"+c.ID, "").is(200); string(got.Body) != string(a.Body) {
 			t.Errorf("created with %s, reads %s", m, got.Body)
 		}
 		b := w.create(ctx, "")
 		if got := w.do(ctx, "PATCH", "/customers/"+b.ID, `{"metadata":`+m+`}`).is(200).customer(); string(got.Metadata) != want {
-			t.Errorf("changed to %s, answers %s", m, got.Metadata)
+			t.Errorf("changed to %s, returned %s", m, got.Metadata)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 		release()
 		both.Wait()
 		if again := first("Idempotency-Key: k").is(200); again.Header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("%s: its answer is not repeated", name)
+			t.Errorf("%s: its response is not repeated", name)
 		}
 		created := w.Count(`select count(*) from customers`) - before
 		if name == "convert" {
@@ -119,7 +119,7 @@ func TestKeyAfterAnAcceptWithoutEffect(t *testing.T) {
 		w.complete(31 * time.Second)
 		fresh := first("Idempotency-Key: l").is(200)
 		if again := first("Idempotency-Key: l").is(200); string(again.Body) != string(fresh.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("%s: answered %s, then %s", name, fresh.Body, again.Body)
+			t.Errorf("%s: responded %s, then %s", name, fresh.Body, again.Body)
 		}
 		if n := len(w.bookings.Created()); n != 1 {
 			t.Errorf("%s: %d bookings", name, n)

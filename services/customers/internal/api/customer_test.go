@@ -27,10 +27,10 @@ func TestCreate(t *testing.T) {
 		t.Errorf("ETag %s, %+v", a.Header.Get("ETag"), c)
 	}
 	if c.Name != "Ann  Lee" || c.FirstName != " Ann " || c.Email != "Ann@Example.COM" || deref(c.Company) != "A <&> B" {
-		t.Errorf("fields are kept as given: %+v", c)
+		t.Errorf("fields are stored as given: %+v", c)
 	}
 	if !strings.Contains(string(a.Body), `"metadata":{"b":"1","a":"2"}`) {
-		t.Errorf("the order is kept: %s", a.Body)
+		t.Errorf("the order is preserved: %s", a.Body)
 	}
 	got := w.do(ctx, "GET", "/customers/"+c.ID, "").is(200)
 	if string(got.Body) != string(a.Body) || got.Header.Get("ETag") != `"1"` {
@@ -106,7 +106,7 @@ func TestUpdateThatChangesNothing(t *testing.T) {
 	if got := w.Types(); got != "created" {
 		t.Errorf("events: %s", got)
 	}
-	// The order of keys is part of a bag that is kept verbatim.
+	// The order of keys is part of a bag that is stored verbatim.
 	w.do(ctx, "PATCH", path, `{"metadata":{"b":"2","a":"1"}}`).is(200)
 	if got := w.Types(); got != "created updated" {
 		t.Errorf("events: %s", got)
@@ -132,7 +132,7 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// personal are words that stand nowhere by themselves: not in ids, times or numbers.
+// personal are words that occur nowhere else: not in ids, times or numbers.
 var personal = []string{"secretus", "personius", "telephonus", "mobilius", "hiddenco", "confidential", "privatus"}
 
 // holdPersonal fails the test unless each field of a body holds one of the words.
@@ -227,7 +227,7 @@ func TestReplayAfterErasure(t *testing.T) {
 		}
 		for _, word := range personal {
 			if strings.Contains(strings.ToLower(string(a.Body)), word) {
-				t.Errorf("%s answers %q: %s", r.key, word, a.Body)
+				t.Errorf("%s returns %q: %s", r.key, word, a.Body)
 			}
 		}
 		c, was := a.customer(), r.before.customer()

@@ -25,7 +25,7 @@ func (a response) pdf() string {
 }
 
 // An invoice can be printed in each of its states. The same state gives the same bytes. Erasing the customer of an opened invoice
-// changes nothing, because the invoice keeps its recipient.
+// changes nothing, because the invoice retains its recipient.
 func TestInvoicePDF(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,13 +91,13 @@ func TestDocumentsThatWaitReadNothing(t *testing.T) {
 		}
 	}
 	if n := reading.Load(); n > int64(api.DocumentLimits.PerTenant) || got[429] != 5 {
-		t.Errorf("%d documents were read at once; answers by status %v", n, got)
+		t.Errorf("%d documents were read at once; responses by status %v", n, got)
 	}
 	close(open)
 	for range limit + 5 - got[429] {
 		got[<-statuses]++
 	}
 	if got[200] != limit || got[429] != 5 {
-		t.Errorf("answers by status %v, want %d × 200", got, limit)
+		t.Errorf("responses by status %v, want %d × 200", got, limit)
 	}
 }

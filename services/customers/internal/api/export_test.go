@@ -263,7 +263,7 @@ func TestExportsOfATenantAreBounded(t *testing.T) {
 		return nil
 	}
 	ended := make(chan response)
-	for range 9 { // one reads its first page, seven wait for their turn
+	for range 9 { // one reads its first page, seven wait for a slot
 		go func() { ended <- w.do(ctx, "GET", path, "") }()
 	}
 	select {

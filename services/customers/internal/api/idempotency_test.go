@@ -28,14 +28,14 @@ func TestSameKeyAtOnce(t *testing.T) {
 	for _, a := range responses {
 		if a.is(201); string(a.Body) != string(responses[0].Body) || a.Header.Get("Location") != responses[0].Header.Get("Location") ||
 			a.Header.Get("ETag") != `"1"` {
-			t.Errorf("answers differ:\n%s\n%s", a.Body, responses[0].Body)
+			t.Errorf("responses differ:\n%s\n%s", a.Body, responses[0].Body)
 		}
 		if a.Header.Get("Idempotent-Replayed") == "" {
 			fresh++
 		}
 	}
 	if n := w.Count(`select count(*) from customers`); n != 1 || fresh != 1 || w.Types() != "created" {
-		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.Types())
+		t.Errorf("%d rows, %d fresh responses, events %q", n, fresh, w.Types())
 	}
 }
 
@@ -49,7 +49,7 @@ func TestReplay(t *testing.T) {
 	again := w.do(ctx, "POST", "/customers", ` { "email" : "a@b.co" , "first_name" : "Ann" } `, key).is(201)
 	if string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" ||
 		again.Header.Get("Location") != first.Header.Get("Location") {
-		t.Errorf("not what the first request answered: %s", again.Body)
+		t.Errorf("not the first response: %s", again.Body)
 	}
 	w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"other@b.co"}`, key).is(422, "idempotency_mismatch", "Idempotency-Key")
 	w.do(ctx, "POST", "/customers", `{"first_name":""}`, key).is(422, "idempotency_mismatch", "Idempotency-Key")
@@ -57,7 +57,7 @@ func TestReplay(t *testing.T) {
 
 	patch := w.do(ctx, "PATCH", path, `{"phone":"1"}`, "Idempotency-Key: p", `If-Match: "2"`).is(200)
 	if got := w.do(ctx, "PATCH", path, `{"phone":"1"}`, "Idempotency-Key: p", `If-Match: "2"`).is(200); string(got.Body) != string(patch.Body) {
-		t.Errorf("a PATCH replays its answer, got %s", got.Body)
+		t.Errorf("a PATCH replays its response, got %s", got.Body)
 	}
 	if got := w.Types(); got != "created updated updated" {
 		t.Errorf("events: %s", got)

@@ -72,7 +72,7 @@ func TestOnlyBookingsLooksUp(t *testing.T) {
 	}
 }
 
-// Payments learns with an invoice what was taken by card for its booking in its currency, whether or not it lies on an invoice.
+// Payments receives with an invoice what was taken by card for its booking in its currency, whether or not an invoice has it.
 func TestLookupReportsCardPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

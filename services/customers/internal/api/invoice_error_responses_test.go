@@ -10,7 +10,7 @@ import (
 )
 
 // Every operation refuses an unknown caller, a body that is none, a malformed header and a query that it does not have, and
-// answers a broken database with a fixed text.
+// responds to a broken database with a fixed text.
 func TestErrorResponsesOfInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -128,7 +128,7 @@ func TestBalance(t *testing.T) {
 	v := w.invoicing(ctx, booked, balance).is(201).invoice()
 	if l := v.LineItems[0]; given.Total.Amount != 1 || v.Total.Amount != 699 || v.Tax.Amount != 0 || len(v.LineItems) != 1 ||
 		l.Description != "Balance of booking "+b.Number || l.Quantity != 1 || v.CustomerID != c.ID || v.Kind != "balance" || v.Status != "draft" {
-		t.Errorf("given %+v, made %+v", given, v)
+		t.Errorf("given %+v, created %+v", given, v)
 	}
 	a := w.invoicing(ctx, booked, balance).is(422, "invalid_request", "booking_id")
 	if !strings.Contains(string(a.Body), "Nothing is left to invoice.") {
@@ -149,7 +149,7 @@ func TestInvoiceLines(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	v := w.draft(ctx, 1)
 	many := func(n int) string { return strings.TrimSuffix(strings.Repeat(line(1)+",", n), ",") }
-	one := func(fields ...string) string { // a line with these fields, as name and value by turns
+	one := func(fields ...string) string { // a line with these fields, as name and value alternately
 		all := map[string]string{"description": `"d"`, "quantity": "1", "unit_amount": usd(1)}
 		for i := 0; i < len(fields); i += 2 {
 			all[fields[i]] = fields[i+1]
@@ -217,7 +217,7 @@ func TestInvoiceLines(t *testing.T) {
 	}
 }
 
-// When the customer is erased, the invoice keeps its recipient and no other personal data.
+// When the customer is erased, the invoice retains its recipient and no other personal data.
 func TestEraseInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -241,7 +241,7 @@ func TestEraseInvoices(t *testing.T) {
 		t.Errorf("erased: %+v", got)
 	}
 	if again := w.do(ctx, "POST", "/invoices", body, key).is(201); strings.Contains(string(again.Body), "Trace") || again.invoice().ID != first.ID {
-		t.Errorf("the stored answer: %s", again.Body)
+		t.Errorf("the stored response: %s", again.Body)
 	}
 	for _, sql := range []string{
 		`select count(*) from invoices where (notes is not null or billing_address is not null or metadata is not null) and notes <> 'Kept'`,

@@ -60,7 +60,7 @@ func TestInvoiceFilters(t *testing.T) {
 	w.invoicesAre(ctx, "number="+strings.TrimPrefix(deref(a3.Number), "INV-"))
 	w.invoicesAre(ctx, "number=inv-1")
 	w.invoicesAre(ctx, "number=")
-	w.Exec(`update invoices set number = 'Re/7' || lpad(seq::text, 6, '0') where number is not null`) // as other prefixes had made it
+	w.Exec(`update invoices set number = 'Re/7' || lpad(seq::text, 6, '0') where number is not null`) // as with other prefixes
 	w.invoicesAre(ctx, "number=rE/7000002", a3.ID)
 	w.invoicesAre(ctx, "number=re/000002")
 	w.invoicesAre(ctx, "metadata[k]=v&metadata[l]=w&overdue=false", a1.ID)
@@ -105,7 +105,7 @@ func TestInvoiceExpand(t *testing.T) {
 		t.Errorf("list: %+v", list)
 	}
 	if a := w.do(ctx, "GET", "/invoices/"+v.ID, "").is(200); strings.Contains(string(a.Body), `"customer":`) {
-		t.Errorf("not asked for: %s", a.Body)
+		t.Errorf("not requested: %s", a.Body)
 	}
 }
 

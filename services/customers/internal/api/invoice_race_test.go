@@ -276,7 +276,7 @@ func TestBalanceWhileAnInvoiceIsOpened(t *testing.T) {
 			t.Errorf("%s: %s", name, a.Body)
 		}
 		own := w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(*v.BookingID), `"line_items":[`+line(1600)+`]`).is(201).invoice()
-		w.act(ctx, own, "open").is(200) // with lines of its own it may ask for more
+		w.act(ctx, own, "open").is(200) // with lines of its own it may request more
 		w.act(ctx, own, "void").is(200)
 		w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"line_items":[`+line(600)+`]}`).is(200)
 		w.act(ctx, v, "open").is(200)

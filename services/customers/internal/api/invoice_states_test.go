@@ -85,7 +85,7 @@ func TestEachInvoiceActionInEachState(t *testing.T) {
 	}
 }
 
-// A field that is frozen is refused, whatever its value; the others can always be changed.
+// A frozen field is refused with any value; the others can always be changed.
 func TestFrozenInvoiceFields(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -208,7 +208,7 @@ func TestMostPayments(t *testing.T) {
 	}
 }
 
-// Overdue follows the operator's day and the caller's clock, in the answer and in the filter.
+// Overdue follows the operator's day and the caller's clock, in the response and in the filter.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -31,7 +31,7 @@ func (w *world) complete(ahead time.Duration) {
 	}
 }
 
-// A process dies, or bookings does not answer, between each two steps: the completer does the rest, once.
+// A process crashes, or bookings does not respond, between each two steps: the completer does the rest, once.
 func TestConversionsThatWereLeft(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -85,7 +85,7 @@ func TestConversionsThatWereLeft(t *testing.T) {
 			}
 			again := w.do(ctx, "POST", path+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(200).lead()
 			if again.Version != 2 || *again.BookingID != *got.BookingID {
-				t.Errorf("asked again: %+v", again)
+				t.Errorf("called again: %+v", again)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestALateResponseOfBookings(t *testing.T) {
 				if taken.Swap(true) {
 					return nil
 				}
-				w.complete(31 * time.Second) // another process finishes while this answer is on its way
+				w.complete(31 * time.Second) // another process finishes while this response is on its way
 				return late
 			}
 			got := w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(200).lead()
@@ -291,7 +291,7 @@ func TestCompletersAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := len(w.bookings.Requests()); n != 2 || w.kinds() != "customer.created lead.created lead.updated" {
-		t.Errorf("bookings was asked %d times, events %s", n, w.kinds())
+		t.Errorf("bookings was called %d times, events %s", n, w.kinds())
 	}
 	w.settledLeads()
 }

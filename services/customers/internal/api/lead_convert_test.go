@@ -102,7 +102,7 @@ func TestConvertWithABooking(t *testing.T) {
 	l := a.lead()
 	requests := w.bookings.Requests()
 	if len(requests) != 1 || len(w.bookings.Created()) != 1 || *l.BookingID != w.bookings.Created()[0].ID.String() || requests[0].Key != "lead:"+l.ID {
-		t.Fatalf("asked %v, got %s", requests, a.Body)
+		t.Fatalf("requests %v, got %s", requests, a.Body)
 	}
 	var body map[string]any
 	if err := json.Unmarshal(requests[0].Body, &body); err != nil {
@@ -130,7 +130,7 @@ func TestConvertWithABooking(t *testing.T) {
 		t.Errorf("converted twice: %s", again.Body)
 	}
 	if n := len(w.bookings.Requests()); n != 1 {
-		t.Errorf("bookings was asked %d times", n)
+		t.Errorf("bookings was called %d times", n)
 	}
 	w.settledLeads()
 }
@@ -143,7 +143,7 @@ func TestConvertWithAUsedKey(t *testing.T) {
 	w.do(ctx, "PATCH", "/leads/"+l.ID, `{"phone":"9"}`, "Idempotency-Key: k").is(200)
 	w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(422, "idempotency_mismatch")
 	if n := len(w.bookings.Requests()); n != 0 {
-		t.Errorf("bookings was asked %d times", n)
+		t.Errorf("bookings was called %d times", n)
 	}
 	w.settledLeads()
 }
@@ -226,11 +226,11 @@ func TestConvertInEachStatus(t *testing.T) {
 					t.Errorf("%s: %s", status, a.Body)
 				}
 				if (requests == 1) != (booking != "") {
-					t.Errorf("%s%s: bookings was asked %d times", status, booking, requests)
+					t.Errorf("%s%s: bookings was called %d times", status, booking, requests)
 				}
 			}
 			if final := status == "lost" || status == "converted"; final && requests != 0 {
-				t.Errorf("%s: bookings was asked", status)
+				t.Errorf("%s: bookings was called", status)
 			}
 		}
 	}
@@ -340,7 +340,7 @@ func TestConvertsAtOnce(t *testing.T) {
 				slices.Sort(bodies)
 				created := len(w.bookings.Created())
 				if len(slices.Compact(bodies)) != 1 || w.kinds() != "customer.created lead.created lead.updated" || (created == 1) != (name == "booking") {
-					t.Errorf("%d answers, %d bookings, events %s", len(slices.Compact(bodies)), created, w.kinds())
+					t.Errorf("%d responses, %d bookings, events %s", len(slices.Compact(bodies)), created, w.kinds())
 				}
 				if n := w.Count(`select count(*) from customers`); n != 1 {
 					t.Errorf("%d customers", n)

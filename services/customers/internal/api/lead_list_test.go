@@ -156,7 +156,7 @@ func TestExpandTheCustomersOfLeads(t *testing.T) {
 		}
 	}
 	if got := w.do(ctx, "GET", "/leads/"+a.ID, "").is(200).lead(); got.Customer != nil {
-		t.Errorf("not asked for: %s", got.Customer)
+		t.Errorf("not requested: %s", got.Customer)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestKeysOfLeadsInUse(t *testing.T) {
 	} {
 		w.do(ctx, r.method, r.path, r.body, "Idempotency-Key: k").is(409, "idempotency_in_progress")
 	}
-	// The booking is made by then: the conversion completes, whatever becomes of the answer.
+	// The booking is created by then: the conversion completes, even if the response is lost.
 	w.do(ctx, "POST", path+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(409, "idempotency_in_progress")
 	release()
 	w.complete(31 * time.Second)

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// fill inserts n customers of ctx's caller, all made at the same instant.
+// fill inserts n customers of ctx's caller, all created at the same instant.
 func (w *world) fill(ctx context.Context, n int) {
 	w.T.Helper()
 	c := caller.FromContext(ctx)

@@ -18,7 +18,7 @@ func TestOneLine(t *testing.T) {
 	} {
 		w.do(ctx, "GET", query, "").is(422, "invalid_request", field)
 	}
-	// A search without a word leaves no row out.
+	// A search without a token excludes no row.
 	for _, query := range []string{"/customers?q=%20", "/customers?q=%E2%80%8B", "/leads?q=%E3%85%A4", "/leads?q=a%0Ab"} {
 		w.do(ctx, "GET", query, "").is(200)
 	}

@@ -81,7 +81,7 @@ func TestManyAccepts(t *testing.T) {
 				a := w.onQuote(ctx, q.ID, "accept", headers...).is(200).quote()
 				bookings.Store(*a.BookingID, true)
 				if a.Status != "accepted" || len(a.InvoiceIDs) != 1 || a.Version != 3 {
-					t.Errorf("answered %+v", a)
+					t.Errorf("responded %+v", a)
 				}
 			})
 		}
@@ -89,27 +89,28 @@ func TestManyAccepts(t *testing.T) {
 		different := 0
 		bookings.Range(func(any, any) bool { different++; return true })
 		if different != 1 {
-			t.Errorf("%d accepts were told of %d bookings", n, different)
+			t.Errorf("%d accepts returned %d bookings", n, different)
 		}
 		w.ended(q, 1, 1, 1)
 	}
 }
 
-// If the process dies or bookings does not answer at any step, the quote reads as sent until the completer ends the accept, once.
+// If the process crashes or bookings does not respond at any step, the quote reads as sent until the completer ends the accept,
+// once.
 func TestAcceptIsResumed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, after error }{
-		"never reached":    {before: apperr.ErrUnavailable},
-		"answer lost":      {after: apperr.ErrTimeout},
-		"still running":    {before: apperr.ErrInProgress},
-		"broken answer":    {after: errors.New("no envelope")},
-		"process has died": {after: context.Canceled},
+		"never reached":   {before: apperr.ErrUnavailable},
+		"response lost":   {after: apperr.ErrTimeout},
+		"still running":   {before: apperr.ErrInProgress},
+		"broken response": {after: errors.New("no envelope")},
+		"process crashed": {after: context.Canceled},
 	} {
 		w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 		q := w.sentQuote(ctx, "")
 		w.fail(tc.before, tc.after)
 		if a := w.onQuote(ctx, q.ID, "accept", "Idempotency-Key: k"); a.Status < 409 {
-			t.Errorf("%s: answered %d %s", name, a.Status, a.Body)
+			t.Errorf("%s: responded %d %s", name, a.Status, a.Body)
 		}
 		if got := w.readQuote(ctx, q.ID); got.Status != "sent" || got.Version != 2 || got.BookingID != nil {
 			t.Errorf("%s: reads %+v", name, got)
@@ -154,7 +155,7 @@ func TestLastTransactionFails(t *testing.T) {
 	}
 }
 
-// A refusal of bookings is answered as it came, and the quote can be accepted again, changed and cancelled.
+// A refusal of bookings is returned unchanged, and the quote can be accepted again, changed and cancelled.
 func TestRefusedAccept(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -234,7 +235,7 @@ func TestOnlyTheLastAttemptEndsAnAccept(t *testing.T) {
 	<-firstIn
 	both.Go(func() { w.resumeAccepts(31 * time.Second) })
 	<-secondIn
-	close(firstOut) // its refusal comes while the second attempt has made the booking
+	close(firstOut) // its refusal arrives after the second attempt has created the booking
 	time.AfterFunc(200*time.Millisecond, func() { close(secondOut) })
 	both.Wait()
 	if got := w.readQuote(ctx, q.ID); got.Status != "accepted" {
@@ -264,7 +265,7 @@ func TestARefusalAfterTheNextAttempt(t *testing.T) {
 	w.resumeAccepts(31 * time.Second)
 	close(refuse)
 	if got := (<-done).is(200).quote(); got.Status != "accepted" {
-		t.Errorf("answered %+v", got)
+		t.Errorf("responded %+v", got)
 	}
 	w.ended(q, 1, 1, 1)
 }
@@ -292,7 +293,7 @@ func TestAStuckAcceptAmongOthers(t *testing.T) {
 	}
 }
 
-// held makes the next accept wait inside bookings until release is called; begun says when it is there.
+// held makes the next accept wait inside bookings until release is called; begun reports when it is there.
 func (w *world) held() (begun chan bool, release func()) {
 	begun, out := make(chan bool), make(chan bool)
 	w.bookings.Before = func(_ context.Context, call string) error {
@@ -387,7 +388,7 @@ func TestAcceptWithoutIdentity(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// What the booking is made of, and on whose behalf.
+// The booking has the data of the quote, and is created on behalf of its caller.
 func TestRequestForTheBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -415,9 +416,9 @@ func TestRequestForTheBooking(t *testing.T) {
 		service, unit, pkg, q.CustomerID)
 	if string(got.Body) != want || got.Key != "quote:"+q.ID || got.Quote.String() != q.ID || got.Lead.String() != lead.ID ||
 		got.Total.Minor != 10000 || got.Deposit.Minor != 2500 {
-		t.Errorf("asked %s, %+v", got.Body, got)
+		t.Errorf("got %s, %+v", got.Body, got)
 	}
-	// Erased after the booking was made: the accept ends all the same.
+	// Erased after the booking was created: the accept ends all the same.
 	other := w.sentQuote(ctx, "")
 	w.fail(nil, apperr.ErrTimeout)
 	w.onQuote(ctx, other.ID, "accept").is(504)

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// What is wrong with a request about quotes whatever it says is answered alike by each operation.
+// Each operation returns the same errors for what is wrong with any request about quotes.
 func TestErrorResponsesOfQuotes(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

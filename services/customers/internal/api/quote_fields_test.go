@@ -44,7 +44,7 @@ func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	}
 	events := len(w.Events())
 	if again := w.do(ctx, "PATCH", "/quotes/"+q.ID, cleared).is(200).quote(); again.Version != got.quote().Version || len(w.Events()) != events {
-		t.Errorf("the same again made version %d", again.Version)
+		t.Errorf("the same again created version %d", again.Version)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestBoundsOfAQuote(t *testing.T) {
 		{"metadata", bag(50), ""},
 		{"metadata", bag(51), "metadata"},
 	} {
-		// Each field is checked together with the lines and the day that the other fields need.
+		// Each field is checked with the lines and the day that the other fields need.
 		fields := map[string]string{"customer_id": str(customer), "line_items": oneLine(""), "event_date": `"2031-05-01"`, "deposit_amount": `null`}
 		change := map[string]string{"line_items": oneLine(""), "event_date": `"2031-05-01"`, "deposit_amount": `null`}
 		fields[b.field], change[b.field] = b.value, b.value

@@ -22,7 +22,7 @@ import (
 type offered struct {
 	status    string
 	lapsed    bool // its time has passed
-	accepting bool // an accept had no clear answer
+	accepting bool // an accept had no clear response
 }
 
 // outcome is what a client has received: the status, and the code of a 409.
@@ -122,7 +122,7 @@ func (w *world) perform(ctx context.Context, id, verb string) outcome {
 	return out
 }
 
-// Clients accept, decline, cancel and change one quote at the same time. Meanwhile bookings refuses or does not answer, time lets
+// Clients accept, decline, cancel and change one quote at the same time. Meanwhile bookings refuses or does not respond, time lets
 // the quote expire, and leases end. The responses have an order in which the quote was ended once. The booking, the invoice and the
 // event exist exactly if the quote was accepted.
 func TestQuotesAreLinearizable(t *testing.T) {
@@ -157,7 +157,7 @@ func TestQuotesAreLinearizable(t *testing.T) {
 					return tc.refusals[rand.IntN(len(tc.refusals))]
 				}
 				w.bookings.Before = hook
-				if name == "expiring" && round%2 == 0 { // answers are lost as well
+				if name == "expiring" && round%2 == 0 { // responses are lost as well
 					w.bookings.After = hook
 				}
 				var mu sync.Mutex

@@ -83,7 +83,7 @@ func TestEachActionInEachState(t *testing.T) {
 		from, action, _ := strings.Cut(move, " ")
 		q, events := w.quoteInState(ctx, from), len(w.Events())
 		if q.Status != from {
-			t.Fatalf("%s: made %+v", move, q)
+			t.Fatalf("%s: created %+v", move, q)
 		}
 		a := w.onQuote(ctx, q.ID, action)
 		got := w.readQuote(ctx, q.ID)
@@ -137,7 +137,7 @@ func TestQuoteExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run() // the tenant's clock stands before the expiry, whatever the real one shows
+	run() // the tenant's clock stands before the expiry, regardless of the real one
 	w.clock.move(20 * 365 * 24 * time.Hour)
 	run()
 	w.clock.move(-20 * 365 * 24 * time.Hour)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// What bookings does not answer is counted once its first process has left it, until it ends.
+// An operation without a response of bookings is counted once its first process has left it, until it completes.
 func TestUnfinishedStepsAreCounted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)

@@ -73,7 +73,7 @@ func (o *accept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 	return false, nil
 }
 
-// Call has bookings make the booking. Its refusal is answered as it came.
+// Call has bookings create the booking. Its refusal is returned unchanged.
 func (o *accept) Call(ctx context.Context) error {
 	failpoint.Here("accept.marked")
 	in, err := o.quote.Booking(o.Now().Add(bookWithin))

@@ -44,13 +44,13 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("learn %d bookings: %w", len(newest), err)
+		return fmt.Errorf("apply events of %d bookings: %w", len(newest), err)
 	}
 	return nil
 }
 
-// lookup is what bookings has answered about a booking before a transaction. Its error is answered inside the transaction,
-// after the look at the idempotency record: an earlier success with the same key outranks it.
+// lookup is what bookings has returned about a booking before a transaction. Its error is returned inside the transaction,
+// after the lookup of the idempotency record: an earlier success with the same key outranks it.
 type lookup struct {
 	done    bool
 	booking *domain.Booking // nil: there is none

@@ -96,7 +96,7 @@ func (a *Catalogue) ApplyEvent(ctx context.Context, event ids.Event, item domain
 		return store.PutCatalogueItem(ctx, tx, item)
 	})
 	if err != nil {
-		return fmt.Errorf("learn catalogue item: %w", err)
+		return fmt.Errorf("apply event of catalogue item: %w", err)
 	}
 	return nil
 }

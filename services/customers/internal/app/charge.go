@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// Charges keeps what was taken by card, puts it on the invoices of its booking, and shows there what of it was refunded.
+// Charges stores what was taken by card, allocates it to the invoices of its booking, and shows there what of it was refunded.
 type Charges struct {
 	DB       *pg.DB
 	Invoices *Invoices

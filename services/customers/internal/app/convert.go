@@ -210,7 +210,7 @@ func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
 	if err != nil {
 		return err
 	}
-	const afterLookup = 2 // a look-up of the customer has answered version 1
+	const afterLookup = 2 // a look-up of the customer has returned version 1
 	return outbox.Emit(ctx, tx, o.Wake, customerErased(mine.Conversion.Customer, afterLookup, body))
 }
 

@@ -108,15 +108,16 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	return outbox.Emit(ctx, tx, a.Wake, customerErased(id, version, body))
 }
 
-// The limits of one run of a Reindexer. After an update, the service rewrites the words of millions of rows while it serves
+// The limits of one run of a Reindexer. After an update, the service rewrites the search terms of millions of rows while it serves
 // requests.
 const (
 	reindexBatch   = 100 // rows of a transaction
 	reindexBatches = 10  // of a run
 )
 
-// Reindexer writes the words of rows that the previous version of the service has written, so that the search finds them. The rows
-// themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the same time.
+// Reindexer writes the search terms of rows that the previous version of the service has written, so that the search finds them.
+// The rows themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the
+// same time.
 type Reindexer struct {
 	DB     *pg.DB
 	Worker *pg.DB // worker role: finds the rows
@@ -126,7 +127,7 @@ type Reindexer struct {
 	after [16]byte // the last row that the run before has found
 }
 
-// Run writes the words of the next rows.
+// Run writes the search terms of the next rows.
 func (a *Reindexer) Run(ctx context.Context) error {
 	for range reindexBatches {
 		var found []store.Unsearched
@@ -149,7 +150,7 @@ func (a *Reindexer) Run(ctx context.Context) error {
 	return nil
 }
 
-// write writes the words of rows, each tenant's and mode's in a transaction of its own.
+// write writes the search terms of rows, each tenant's and mode's in a transaction of its own.
 func (a *Reindexer) write(ctx context.Context, found []store.Unsearched) error {
 	type owner struct {
 		tenant   ids.Tenant

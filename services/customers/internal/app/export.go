@@ -38,7 +38,7 @@ type Exports struct {
 // bodies are the public bodies of a kind of resource, page by page. An error is the last element.
 type bodies = iter.Seq2[[]json.RawMessage, error]
 
-// Write writes the export of a customer. The other services have answered before the first byte is written.
+// Write writes the export of a customer. The other services have responded before the first byte is written.
 func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) error {
 	at, err := a.Invoices.Place(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *Exports) owned(ctx context.Context, kind owned, customer domain.Custome
 	})
 }
 
-// events are the events about everything of a customer. The ids of these are read once more, so that they need not be kept.
+// events are the events about everything of a customer. Their ids are read a second time, so that they need not stay in memory.
 func (a *Exports) events(ctx context.Context, customer domain.CustomerID) bodies {
 	return func(yield func([]json.RawMessage, error) bool) {
 		for objects, err := range batches(a.objects(ctx, customer), exportObjects) {
@@ -188,8 +188,8 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 
 var exportSlots = page.NewSlots()
 
-// paged are the pages that next reads one after the other, each in a turn of the tenant's exports; each call gets the position that the
-// one before has returned.
+// paged are the pages that next reads one after the other, each in a slot of the tenant's exports; each call gets the position
+// that the previous one returned.
 func paged[T, C any](ctx context.Context, next func(after C) (list []T, last C, more bool, err error)) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var at C

@@ -110,7 +110,7 @@ func (w *InvoiceWrite) refs(ctx context.Context, tx pg.Tx) (refs domain.InvoiceR
 	return refs, err
 }
 
-// referencedCustomer reads and keeps a customer that a row is to name, nil when there is none.
+// referencedCustomer reads a customer that a row is to reference, and prevents its erasure; nil when there is none.
 func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*domain.Customer, error) {
 	if id.IsZero() {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// LeadCompleter resumes conversions that no process is working on, because a process has died or bookings has not answered. Any
+// LeadCompleter resumes conversions that no process is working on, because a process has crashed or bookings has not responded. Any
 // number of processes may run it at the same time.
 type LeadCompleter struct {
 	Leads      *Leads

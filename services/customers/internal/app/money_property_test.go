@@ -102,7 +102,7 @@ func (w *till) project() error {
 	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutBooking(ctx, tx, w.booking) })
 }
 
-// use runs a use case in a transaction, without a stored answer.
+// use runs a use case in a transaction, without a stored response.
 func (w *till) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) error {
 	return operation.RetryTx(w.ctx, w.DB.App, func(ctx context.Context, tx pg.Tx) error {
 		v, err := use(ctx, tx)

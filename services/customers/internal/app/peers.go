@@ -39,7 +39,7 @@ type CustomerResources interface {
 	IDsOf(ctx context.Context, customer domain.CustomerID, cursor string) (ids []string, next string, err error)
 }
 
-// ObjectEvents is the webhooks service, which keeps the log of events.
+// ObjectEvents is the webhooks service, which stores the log of events.
 type ObjectEvents interface {
 	// EventsOf returns a page of the events about at most 100 objects, one object after the other, the oldest event first, as their
 	// public bodies; next is the cursor of the next page, "" after the last one. It may not be called inside a transaction.

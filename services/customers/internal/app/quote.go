@@ -238,7 +238,7 @@ func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, next domain.Quote)
 	return saved, outbox.Emit(ctx, tx, a.Wake, quoteUpdated(saved, after, previous))
 }
 
-// sent moves the lead of a quote that is sent, and keeps the clock by which the quote expires.
+// sent moves the lead of a quote that is sent, and stores the clock by which the quote expires.
 func (a *Quotes) sent(ctx context.Context, tx pg.Tx, q domain.Quote) error {
 	if err := testclock.Save(ctx, tx); err != nil || q.LeadID.IsZero() {
 		return err

@@ -22,7 +22,7 @@ type anyVersion struct{}
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
 
-// use runs a use case in a transaction, without a stored answer.
+// use runs a use case in a transaction, without a stored response.
 func (w *ledger) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) {
 	w.T.Helper()
 	w.in(func(ctx context.Context, tx pg.Tx) error {

@@ -40,7 +40,7 @@ func bookingMessage(t *testing.T, c caller.Caller, kind string, id ids.Booking, 
 	return kafkax.Message{Topic: "bookings", Key: id.String(), Value: raw}
 }
 
-// The projection keeps the newest reported state of a booking in its tenant and mode, and applies each event once.
+// The projection stores the newest reported state of a booking in its tenant and mode, and applies each event once.
 func TestBookingProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
@@ -95,7 +95,7 @@ func TestBookingProjection(t *testing.T) {
 	}
 }
 
-// A batch is one transaction for bookings of any tenants and modes: of each the newest state stays, in whatever order its events
+// A batch is one transaction for bookings of any tenants and modes: of each the newest state stays, in any order of its events
 // come, and a batch that comes again changes nothing.
 func TestBatchOfBookings(t *testing.T) {
 	t.Parallel()

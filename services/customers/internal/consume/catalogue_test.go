@@ -66,7 +66,7 @@ func TestCatalogueProjection(t *testing.T) {
 	if live, stranger := known(other), known(pgtest.Ctx(t, caller.Test)); live != 0 || stranger != 0 {
 		t.Errorf("the other mode knows %d, another tenant %d", live, stranger)
 	}
-	// The inbox alone keeps a repetition out, whatever the projection holds by now.
+	// The inbox alone rejects a repetition, regardless of the projection.
 	if err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		_, err := tx.Exec(ctx, `delete from catalogue_items where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": service})
 		return err

@@ -19,7 +19,8 @@ type Bookings struct {
 	Bookings  *app.BookingProjection
 }
 
-// HandleBatch learns the bookings of a batch in one transaction. It returns kafkax.ErrSeparate when there is a change of the catalogue.
+// HandleBatch applies the booking events of a batch in one transaction. It returns kafkax.ErrSeparate when there is a change of the
+// catalogue.
 func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	list := make([]app.BookingEvent, 0, len(batch))
 	for _, m := range batch {

@@ -11,7 +11,7 @@ import (
 // Booking is what this service knows of a booking: a projection of the events of bookings.
 type Booking struct {
 	ID         BookingID
-	Number     string     // "" from the projection, which does not keep it
+	Number     string     // "" from the projection, which does not store it
 	CustomerID CustomerID // zero: none
 	Status     string
 	Total      money.Amount

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// ErrCustomerNotFound is the answer for an id that is unknown, erased, malformed or of another tenant.
+// ErrCustomerNotFound is the response for an id that is unknown, erased, malformed or of another tenant.
 var ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 
 // Customer is a person or company that books. Nil means unknown.

@@ -78,7 +78,7 @@ func TestSearchTerms(t *testing.T) {
 	}
 }
 
-// found reports whether the customer has a word of the term.
+// found reports whether the customer has a search term in one of the ranges of term.
 func found(c domain.Customer, term domain.Term) bool {
 	return inRanges(c.SearchTerms(), term)
 }

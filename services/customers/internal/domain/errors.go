@@ -19,7 +19,7 @@ var (
 	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "Invoice payment not found.")
 )
 
-// ErrTransition is the answer to an action that the status does not allow.
+// ErrTransition is the response to an action that the status does not allow.
 var ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
 
 // UnknownReference is the response to an id in a field, such as customer_id, that does not exist.
@@ -28,7 +28,7 @@ func UnknownReference(field string) error {
 	return apperr.Field(field, "%s not found.", strings.ToUpper(name[:1])+name[1:])
 }
 
-// MissingScope is the answer to a caller without a scope that the request needs because of what it holds.
+// MissingScope is the response to a caller without a scope that the request needs because of what it holds.
 func MissingScope(scope string) error {
 	return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+scope+".").
 		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)

@@ -52,8 +52,8 @@ type Invoice struct {
 	VoidedAt       *time.Time
 }
 
-// Billing is the recipient of an invoice when it was opened. It stays when the customer is erased, because the law requires it to
-// be kept. It is stored as JSON.
+// Billing is the recipient of an invoice when it was opened. It stays when the customer is erased, because the law requires that it
+// is retained. It is stored as JSON.
 type Billing struct {
 	Name    string  `json:"name"`
 	Company *string `json:"company"`

@@ -73,7 +73,7 @@ func TestNumberPrefix(t *testing.T) {
 	}
 }
 
-// Whatever prefix and year an operator has, the counter is among those that a number may have.
+// With any prefix and year of an operator, the counter is among those that a number may have.
 func TestInvoiceCounters(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string][]int64{

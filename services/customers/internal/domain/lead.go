@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// ErrLeadNotFound is the answer for an id that is unknown, malformed or of another tenant.
+// ErrLeadNotFound is the response for an id that is unknown, malformed or of another tenant.
 var ErrLeadNotFound = apperr.New(apperr.NotFound, "lead_not_found", "Lead not found.")
 
 // Lead is a person who has sent an inquiry and may book. Nil means unknown.
@@ -36,7 +36,7 @@ type Lead struct {
 	UnitID      UnitID
 	PackageID   PackageID
 	CustomerID  CustomerID
-	BookingID   BookingID // made when the lead was converted
+	BookingID   BookingID // created when the lead was converted
 	QuoteIDs    []QuoteID // newest first; looked up, not the lead's own
 	LostReason  *string
 	Metadata    json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
@@ -54,10 +54,10 @@ type Conversion struct {
 	lease.Lease
 
 	Customer    CustomerID
-	NewCustomer bool   // the customer is made when the booking is
+	NewCustomer bool   // the customer is created when the booking is
 	Body        []byte // JSON: the body of POST /bookings
 	Tries       int    // attempts at this conversion
-	Actor       string // the credential that asked for it
+	Actor       string // the credential that requested it
 }
 
 // maxLease bounds how long a process has a conversion to itself after many attempts.
@@ -240,7 +240,7 @@ func (l Lead) Erase() Lead {
 	return l
 }
 
-// SearchTerms returns the words by which a search finds the lead.
+// SearchTerms returns the search terms of the lead.
 func (l Lead) SearchTerms() []string {
 	return append(searchTerms(&l.FirstName, l.LastName, l.Email, l.Company), phoneEntries(l.Phone)...)
 }

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Whatever the lines are, a card can pay their total, and the amounts add up.
+// With any lines, a card can pay their total, and the amounts add up.
 func TestTotalsCanBePaidByCard(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

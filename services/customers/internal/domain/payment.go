@@ -15,7 +15,7 @@ import (
 const (
 	// MaxPayments is how many payments an invoice may have before a client records another one, those reversed included.
 	MaxPayments = 100
-	// maxCardPayments is the same for payments by card: what is recorded by hand does not keep card money off an invoice.
+	// maxCardPayments is the same limit for payments by card, so that manual payments never exclude card payments.
 	maxCardPayments = 200
 )
 
@@ -43,7 +43,7 @@ type Payment struct {
 // ChargePart is the charge that a payment is a part of, and what was refunded of the part.
 type ChargePart struct {
 	Charge   string // pi_…
-	Place    int    // among the parts, from 1 in the order in which they were paid; 0: it was not kept
+	Place    int    // among the parts, from 1 in the order in which they were paid; 0: it was not stored
 	Refunded int64
 	Disputed bool // the charge is disputed by its payer, and not decided for the operator
 }

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// ErrQuoteNotFound is the answer for an id that is unknown, malformed or of another tenant.
+// ErrQuoteNotFound is the response for an id that is unknown, malformed or of another tenant.
 var ErrQuoteNotFound = apperr.New(apperr.NotFound, "quote_not_found", "Quote not found.")
 
 // quoteLife is how long after sending a quote expires that names no time.
@@ -30,7 +30,7 @@ type Quote struct {
 	ServiceID     ServiceID
 	UnitID        UnitID
 	PackageID     PackageID
-	Loc           *time.Location // the operator's when the quote was made; all its local times are read in it
+	Loc           *time.Location // the operator's when the quote was created; all its local times are read in it
 	Lines         []Line
 	Deposit       money.Amount
 	ExpiresAt     *time.Time
@@ -64,7 +64,7 @@ type Accepting struct {
 
 	Next    *time.Time // real time from which a completer resumes it
 	Request string     // id of the request that began it
-	Actor   string     // the credential that asked for it
+	Actor   string     // the credential that requested it
 }
 
 // Lease is how long a process exclusively holds an accept, or the first attempt at a conversion. It is longer than the validity of
@@ -177,7 +177,7 @@ func (q Quote) Accept(b Booking, now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// InvoiceSource is what the invoice is made of that accepting the quote opens.
+// InvoiceSource is the data of the invoice that accepting the quote opens.
 func (q Quote) InvoiceSource() InvoiceSource {
 	return InvoiceSource{
 		Quote: q.ID, Lead: q.LeadID, Number: q.Number, Customer: q.CustomerID, Lines: q.Lines, Currency: q.Total.Currency, Deposit: q.Deposit.Minor,

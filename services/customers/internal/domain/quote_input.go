@@ -32,7 +32,7 @@ type QuoteInput struct {
 type QuoteRefs struct {
 	Customer, Lead bool          // there is such a row
 	Catalogue      error         // 422s on ids that are not in the catalogue
-	Price          *PackagePrice // of the package on the day; nil: not asked for
+	Price          *PackagePrice // of the package on the day; nil: not requested
 }
 
 // Priced reports whether the package's price is to make the line of a new quote.
@@ -150,7 +150,7 @@ func clock(f patch.Field[string], to **civil.Clock) {
 	}
 }
 
-// times returns the error of times that do not go together, or do not exist on their day.
+// times returns the error of times that contradict each other, or do not exist on their day.
 func (e QuoteEvent) times(loc *time.Location) error {
 	switch {
 	case e.Start == nil && e.End != nil:

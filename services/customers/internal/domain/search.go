@@ -84,20 +84,20 @@ func decimal(r rune) rune {
 	return r
 }
 
-// The bounds of what is kept of a resource for the search.
+// The bounds of the search terms of a resource.
 const (
-	maxSearchTerms = 400 // words of names, e-mail address and company; the first ones are kept
-	maxTermLength  = 255 // characters of a word; the first ones are kept, and compared
+	maxSearchTerms = 400 // of names, e-mail address and company; the first ones are stored
+	maxTermLength  = 255 // characters of a term; the first ones are stored and compared
 )
 
-// SearchTerms returns the entries by which a search finds the customer.
+// SearchTerms returns the search terms of the customer.
 func (c Customer) SearchTerms() []string {
 	return append(searchTerms(&c.FirstName, c.LastName, &c.Email, c.Company), phoneEntries(c.Phone)...)
 }
 
-// words returns the words of texts: each part between spaces, folded, and its rest from the start of each further run of
-// letters and digits. So "anna.smith@example.com" is found by the prefixes of itself, of "smith@example.com", of "example.com"
-// and of "com".
+// searchTerms returns the search terms of texts: each token between spaces, folded, and its rest from the start of each further
+// run of letters and digits. So "anna.smith@example.com" is found by the prefixes of itself, of "smith@example.com", of
+// "example.com" and of "com".
 func searchTerms(texts ...*string) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -106,7 +106,7 @@ func searchTerms(texts ...*string) []string {
 			continue
 		}
 		for token := range strings.FieldsSeq(SearchFold(*text)) {
-			inside := true // the whole token is a word, whatever its first character is
+			inside := true // the whole token is a term, regardless of its first character
 			for i, r := range token {
 				begins := i == 0 || !inside && isTermRune(r)
 				inside = isTermRune(r)
@@ -136,7 +136,7 @@ func first(s string, n int) string {
 
 func isTermRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// Prefix is the half-open range of words, in byte order, that begin with one text.
+// Prefix is the half-open range of search terms, in byte order, that begin with one text.
 type Prefix struct{ From, Before string }
 
 func prefixOf(w string) Prefix { return Prefix{From: w, Before: after(w)} }
@@ -144,11 +144,11 @@ func prefixOf(w string) Prefix { return Prefix{From: w, Before: after(w)} }
 // exactly is the range of one entry of digits: PostgreSQL has no smaller character than U+0001.
 func exactly(w string) Prefix { return Prefix{From: w, Before: w + "\x01"} }
 
-// Term is one word of a search text: a resource must have a word in one of the ranges.
+// Term is one token of a search text: a resource must have a search term in one of the ranges.
 type Term []Prefix
 
-// Terms returns the terms of a search text. A word of digits is also a part of a telephone number; so are words of digits that
-// follow each other, taken together.
+// Terms returns the terms of a search text. A token of digits is also a part of a telephone number; so are consecutive tokens of
+// digits, joined.
 func Terms(q string) []Term {
 	var out []Term
 	seen := map[string]bool{}
@@ -170,11 +170,11 @@ func Terms(q string) []Term {
 	return withOldTerms(q, out)
 }
 
-// withOldTerms lets the terms find words that the version before has written, whose folding keeps accents, as long as they are
-// not rewritten. It can go with the next release.
+// withOldTerms lets the terms find search terms that the previous version has written, whose folding preserves accents, until they
+// are rewritten. It can be deleted with the next release.
 func withOldTerms(q string, terms []Term) []Term {
 	old := strings.Fields(Fold(q))
-	if isASCII(q) || len(old) != len(terms) { // words that are equal now, or that are split now, were not equal or one word before
+	if isASCII(q) || len(old) != len(terms) { // tokens that are equal now or split now may not have been before
 		return terms
 	}
 	for i, w := range old {
@@ -263,8 +263,8 @@ func callingCode(digits string) string {
 	}
 }
 
-// The entries of a telephone number among the words of a resource begin with a space, which no word does, and the letter of what
-// they hold.
+// The entries of a telephone number among the search terms of a resource begin with a space, which no other term does, and the
+// letter of what they hold.
 const (
 	phoneInside   = " i" // the digits from one of them on
 	phoneFull     = " f" // country code and national number
@@ -314,7 +314,7 @@ func (p phone) whole() Term {
 	return t
 }
 
-// phoneTerm is the term of a word of a search text: part of a number, or a whole one.
+// phoneTerm is the term of a token of a search text: part of a number, or a whole one.
 func phoneTerm(word string) Term {
 	p := parsePhone(word)
 	if len(p.digits) < minPhonePart {
@@ -327,12 +327,12 @@ func phoneTerm(word string) Term {
 	return t
 }
 
-// isPhoneText reports whether a word holds nothing but digits and what is written between them.
+// isPhoneText reports whether a token holds only digits and the characters that are written between them.
 func isPhoneText(word string) bool {
 	return strings.Trim(word, "0123456789+()[]-./") == ""
 }
 
-// phoneAround joins the words before and after word i that are parts of a telephone number too.
+// phoneAround joins the tokens before and after token i that are parts of a telephone number too.
 func phoneAround(tokens []string, i int) string {
 	from, to := i, i+1
 	for from > 0 && isPhoneText(tokens[from-1]) {

@@ -88,7 +88,7 @@ func TestPhoneTerm(t *testing.T) {
 	}
 }
 
-// A word of four or more digits is found inside a number.
+// A token of four or more digits is found inside a number.
 func TestSearchByPartOfAPhone(t *testing.T) {
 	t.Parallel()
 	c := domain.Customer{FirstName: "Ann", LastName: new("42nd"), Phone: new("+49 (0170) 123-4567"), Email: "ann@example.com"}
@@ -106,7 +106,7 @@ func TestSearchByPartOfAPhone(t *testing.T) {
 	}
 }
 
-// However long and odd the texts are, a resource has a bounded number of words of bounded length.
+// However long and odd the texts are, a resource has a bounded number of search terms of bounded length.
 func TestSearchTermsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, filler := range []string{"a.", "\ufdfa", "㌀", "1", "㉑", "ä\u0301", "\U0010FFFF"} {
@@ -117,7 +117,7 @@ func TestSearchTermsAreBounded(t *testing.T) {
 			longest = max(longest, utf8.RuneCountInString(w))
 		}
 		if n := len(c.SearchTerms()); n > 460 || longest > 255 {
-			t.Errorf("%q: %d words, the longest of %d characters", filler, n, longest)
+			t.Errorf("%q: %d terms, the longest of %d characters", filler, n, longest)
 		}
 	}
 	for _, digits := range []int{1, 3, 4, 50, 51} {
@@ -139,7 +139,7 @@ func TestFoldingTwice(t *testing.T) {
 	}
 }
 
-// Whatever is stored is found by its own text, as it is typed and as it is folded.
+// A search for any stored text finds it, as it is typed and as it is folded.
 func TestEachTextFindsItself(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,7 +163,7 @@ func hasTerms(terms []string, q string) bool {
 	return true
 }
 
-// During an update a search finds the words that the version before has written.
+// During an update, a search finds the search terms that the previous version has written.
 func TestOldTermsAreFound(t *testing.T) {
 	t.Parallel()
 	for q, old := range map[string]string{"Müller": "müller", "ann núñez": "núñez", "O’Brien": "o’brien"} {

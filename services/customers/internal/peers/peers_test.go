@@ -33,7 +33,7 @@ var (
 
 const secret = "k1:637573746f6d657273637573746f6d657273637573746f6d657273637573746f"
 
-// other is another service: it verifies the signed caller and hands it on to answer.
+// other is another service: it verifies the signed caller and passes it to respond.
 func other(t *testing.T, name string, respond func(w http.ResponseWriter, r *http.Request, from caller.Caller)) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("customers=" + secret)
@@ -73,7 +73,7 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 		calls.Add(1)
 		if want := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String(); r.URL.Path != want {
-			t.Errorf("asked for %s", r.URL.Path)
+			t.Errorf("requested %s", r.URL.Path)
 		}
 		_ = json.NewEncoder(w).Encode(invoicing(version.Load(), nil))
 	}))
@@ -89,7 +89,7 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 	}
 	at(1, "R1-", 1)
 	at(1, "R1-", 1)
-	at(2, "R1-", 2) // identity lags behind the caller: its answer is used and not kept
+	at(2, "R1-", 2) // identity lags behind the caller: its response is used and not stored
 	version.Store(2)
 	at(2, "R2-", 3)
 	at(2, "R2-", 3)
@@ -107,7 +107,7 @@ func TestActing(t *testing.T) {
 			return
 		}
 		if from.Credential != "svc:customers" || !strings.HasSuffix(r.URL.Path, tenant.String()) {
-			t.Errorf("%s asks for %s", from.Credential, r.URL.Path)
+			t.Errorf("%s requests %s", from.Credential, r.URL.Path)
 		}
 		_ = json.NewEncoder(w).Encode(invoicing(calls.Add(1), &clock))
 	}))
@@ -128,7 +128,7 @@ func TestActing(t *testing.T) {
 	}
 	for ends := time.Now().Add(20 * time.Second); as(caller.Live).PolicyVersion == 1; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(ends) {
-			t.Fatal("an old tenant is kept")
+			t.Fatal("an old tenant is stored")
 		}
 	}
 	var e *apperr.Error
@@ -146,10 +146,10 @@ func TestCreate(t *testing.T) {
 	var received []map[string]any
 	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
 		if r.Method != http.MethodPost || r.URL.Path != "/internal/v1/bookings" || r.Header.Get("Idempotency-Key") != "k" {
-			t.Errorf("asked %s %s with the key %q", r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"))
+			t.Errorf("requested %s %s with the key %q", r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"))
 		}
 		if was := caller.FromContext(ctx); from.Credential != "svc:customers" || from.Kind != "service" || from.Actor() != was.Credential || from.Tenant != was.Tenant || from.Mode != was.Mode || from.Currency != was.Currency {
-			t.Errorf("asked as %+v", from)
+			t.Errorf("called as %+v", from)
 		}
 		var in map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -190,7 +190,7 @@ func TestLookups(t *testing.T) {
 	booking, unit, pack, service := ids.New[ids.BookingPrefix](), ids.New[ids.UnitPrefix](), ids.New[ids.PackagePrefix](), ids.New[ids.ServicePrefix]()
 	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
 		if from.Mode != caller.Live {
-			t.Errorf("asked in %s mode", from.Mode)
+			t.Errorf("called in %s mode", from.Mode)
 		}
 		switch r.Method + " " + strings.TrimPrefix(r.URL.Path, "/internal/v1") {
 		case "GET /bookings/" + booking.String():
@@ -252,7 +252,7 @@ func TestPagesOfAnExport(t *testing.T) {
 	respond := func(path, want, body string) func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 		return func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 			if query, err := url.QueryUnescape(r.URL.RawQuery); r.Method != http.MethodGet || r.URL.Path != path || query != want || err != nil {
-				t.Errorf("asked %s %s?%s, want %s?%s", r.Method, r.URL.Path, query, path, want)
+				t.Errorf("requested %s %s?%s, want %s?%s", r.Method, r.URL.Path, query, path, want)
 			}
 			if fail != nil {
 				httpx.WriteError(w, "https://booking.test", "req_1", fail)

@@ -61,7 +61,7 @@ func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 		Prefix: got.InvoicePrefix, Year: got.InvoiceYear, Name: got.Name, LegalName: got.LegalName, Address: got.Address, TaxID: got.TaxID,
 		Country: country(got),
 	}
-	if got.PolicyVersion >= c.PolicyVersion { // an older answer must not stand for the newer version
+	if got.PolicyVersion >= c.PolicyVersion { // an older response must not stand for the newer version
 		t.shown.Set(key, shown)
 	}
 	return shown, nil

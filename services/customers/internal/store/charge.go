@@ -15,7 +15,8 @@ import (
 // maxPayable bounds the invoices of a booking, and the charges, that one transaction allocates.
 const maxPayable = 100
 
-// HoldMoney keeps other transactions from allocating money of a booking until this one ends. It comes before the lock of an invoice.
+// HoldMoney prevents other transactions from allocating money of a booking until this one ends. It comes before the lock of an
+// invoice.
 func HoldMoney(ctx context.Context, tx pg.Tx, booking domain.BookingID) error {
 	_, err := tx.Exec(ctx, `select `+holdMoney("@booking"), pg.Args{"booking": booking})
 	if err != nil {

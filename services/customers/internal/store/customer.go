@@ -53,7 +53,7 @@ var (
 	eraseCustomer  = `update customers c set ` + customerWrites.Set() + `, erased_at = clock_timestamp()` + customerChanged
 )
 
-// customerTerms is the table of the words by which q finds a customer.
+// customerTerms is the table of the search terms by which q finds a customer.
 var customerTerms = termTable{name: "customer_words", owner: "customer_id"}
 
 // customerMetadata is the table of the metadata pairs by which lists are filtered.
@@ -69,7 +69,7 @@ func CustomerForUpdate(ctx context.Context, tx pg.Tx, id domain.CustomerID) (dom
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for update`, pg.Args{"id": id})
 }
 
-// CustomerForShare keeps the customer from being erased until the transaction ends.
+// CustomerForShare prevents the erasure of the customer until the transaction ends.
 func CustomerForShare(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for share`, pg.Args{"id": id})
 }
@@ -142,7 +142,7 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, c domain.Customer) (do
 type CustomerFilter struct {
 	Email    *string           // in any case
 	Phone    *string           // by its digits, as domain.PhoneTerm compares them
-	Search   string            // each word must be a prefix of a word of name, e-mail or company, or a part of the phone number
+	Search   string            // each token: a prefix of a term of name, e-mail or company, or a part of the phone number
 	Metadata map[string]string // exact pairs
 }
 

@@ -56,7 +56,8 @@ func EraseInvoices(ctx context.Context, tx pg.Tx, customer domain.CustomerID, af
 	return list, nil
 }
 
-// EraseLeads is EraseInvoices for the leads of a customer: all that the contract marks as personal, the words and the metadata.
+// EraseLeads is EraseInvoices for the leads of a customer: all that the contract marks as personal, the search terms and the
+// metadata.
 func EraseLeads(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after Erased) ([]Erased, error) {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
 		with next as (

@@ -26,7 +26,7 @@ import (
 // perTenant is enough that reading a whole tenant shows in a plan.
 const perTenant = 20_000
 
-// explained is a Q that keeps the plan of each query, as the app role gets it, together with its rows.
+// explained is a Q that records the plan of each query, as the app role gets it, with its rows.
 type explained struct {
 	tx   pg.Tx
 	plan string
@@ -158,7 +158,7 @@ func expected(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.CustomerF
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list[:min(len(list), r.Limit)] // the query asks for one more
+	return list[:min(len(list), r.Limit)] // the query requests one more
 }
 
 // addTerm adds what a row of a list must have of a term, in the plainest way.

@@ -82,7 +82,8 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	return v, nil
 }
 
-// chargeOf is the charge of a payment at the gateway. A version of this service that does not keep it has written it as the reference.
+// chargeOf is the charge of a payment at the gateway. A version of this service that does not store it has written it as the
+// reference.
 func chargeOf(p storedPayment) string {
 	switch {
 	case p.Charge != nil:
@@ -128,7 +129,7 @@ func InvoiceForUpdate(ctx context.Context, tx pg.Tx, id domain.InvoiceID) (domai
 	return *found, nil
 }
 
-// CustomerForReference reads a customer whom a row of the transaction is to name, and keeps it from being erased until the
+// CustomerForReference reads a customer that a row of the transaction is to reference, and prevents its erasure until the
 // transaction ends. Lock it before the row.
 func CustomerForReference(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for key share`, pg.Args{"id": id})

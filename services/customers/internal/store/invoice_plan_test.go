@@ -164,7 +164,7 @@ func expectedInvoices(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.I
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list[:min(len(list), r.Limit)] // the query asks for one more
+	return list[:min(len(list), r.Limit)] // the query requests one more
 }
 
 func explainInvoices(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.InvoiceFilter, r page.Request) (plan string, found []domain.InvoiceID) {

@@ -28,7 +28,7 @@ const quotesOfLead = `array(select q.id from quotes q where q.tenant_id = @tenan
 
 const oneLead = `select ` + leadColumns + ` from leads l where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`
 
-// leadTerms is the table of the words by which q finds a lead, leadMetadata that of the metadata pairs.
+// leadTerms is the table of the search terms by which q finds a lead, leadMetadata that of the metadata pairs.
 var (
 	leadTerms    = termTable{name: "lead_words", owner: "lead_id"}
 	leadMetadata = pg.MetadataTable{Name: "lead_metadata", Owner: "lead_id"}

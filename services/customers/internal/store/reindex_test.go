@@ -43,7 +43,7 @@ func findCustomers(t *testing.T, db *pg.DB, ctx context.Context, f store.Custome
 	return out
 }
 
-// asBefore writes a customer as the version before does: without search_version, and with words that keep their accents.
+// asBefore writes a customer as the previous version does: without search_version, and with search terms that have their accents.
 const asBefore = `
 	with c as (
 		insert into customers (tenant_id, livemode, id, first_name, last_name, email, email_lower, phone, created_at, updated_at)
@@ -75,7 +75,7 @@ func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	ctx, r := pgtest.CtxOf(t, tenant, caller.Test), indexer(db, false)
 	find := func(f store.CustomerFilter) []domain.CustomerID { return findCustomers(t, db.App, ctx, f) }
 	if n := len(find(store.CustomerFilter{Search: "MÜLLER"})); n != page.DefaultLimit {
-		t.Errorf("before, the old words find %d", n)
+		t.Errorf("before, the old terms find %d", n)
 	}
 	if n := len(find(store.CustomerFilter{Phone: new("+49 30 901821")})); n != 1 {
 		t.Errorf("before, the same text finds %d", n)
@@ -134,7 +134,7 @@ func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	}
 	var terms int
 	if err := conn.QueryRow(t.Context(), `select count(*) from customer_words where customer_id = $1`, one[0].UUID()).Scan(&terms); err != nil || terms > 0 {
-		t.Errorf("erased by the version before: %d words, %v", terms, err)
+		t.Errorf("erased by the previous version: %d terms, %v", terms, err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestReindexingIsResumed(t *testing.T) {
 		return indexer(db, false).Run(t.Context())
 	})
 	if n := find(); err != nil || n != 4 {
-		t.Errorf("%d are found beside a locked one, %v", n, err)
+		t.Errorf("%d are found next to a locked one, %v", n, err)
 	}
 	if err := indexer(db, false).Run(t.Context()); err != nil || find() != 5 {
 		t.Errorf("%d are found, %v", find(), err)

@@ -14,24 +14,24 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// termTable is the table of the words of one kind of resource, by which q finds it.
+// termTable is the table of the search terms of one kind of resource, by which q finds it.
 type termTable struct {
 	name  string
 	owner string // the column with the id of the resource
 }
 
-// queueInsert queues the insert of the words of a resource.
+// queueInsert queues the insert of the search terms of a resource.
 func (t termTable) queueInsert(b *pgx.Batch, owner any, terms []string) {
 	b.Queue(fmt.Sprintf(`insert into %s (tenant_id, livemode, word, %s) select @tenant, @live, unnest(@words::text[]), @owner`, t.name, t.owner),
 		pg.Args{"words": terms, "owner": owner})
 }
 
-// queueDelete queues the deletion of a resource's words.
+// queueDelete queues the deletion of a resource's search terms.
 func (t termTable) queueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.name, t.owner), pg.Args{"owner": owner})
 }
 
-// queueReplace queues the words of a row that the transaction has locked, of the version that it has.
+// queueReplace queues the replacement of the search terms of a row that the transaction has locked, for the version that it has.
 func (t termTable) queueReplace(b *pgx.Batch, table string, owner any, terms []string) {
 	t.queueDelete(b, owner)
 	t.queueInsert(b, owner, terms)
@@ -39,7 +39,7 @@ func (t termTable) queueReplace(b *pgx.Batch, table string, owner any, terms []s
 		pg.Args{"owner": owner})
 }
 
-// conditions returns the conditions that rows of a list have a word of each term. list is the alias of the list.
+// conditions returns the conditions that rows of a list match each term. list is the alias of the list.
 func (t termTable) conditions(list string, terms []domain.Term) []page.Condition {
 	var out []page.Condition
 	for _, term := range terms {
@@ -52,7 +52,7 @@ func (t termTable) conditions(list string, terms []domain.Term) []page.Condition
 		}
 		out = append(out, page.Condition{
 			IDs: ids,
-			// A resource has few words, a prefix has many resources: || keeps the word out of the index condition.
+			// A resource has few search terms, a prefix has many resources: || excludes the term from the index condition.
 			Has: fmt.Sprintf(`(select true from %s i where i.tenant_id = @tenant and i.livemode = @live and i.%s = %s.id
 				and (%s) limit 1)`, t.name, t.owner, list, strings.Join(has, " or ")),
 			Args: args,
@@ -61,15 +61,15 @@ func (t termTable) conditions(list string, terms []domain.Term) []page.Condition
 	return out
 }
 
-// Unsearched is a row whose words are not those of its version: the version before this one of the service has written it.
+// Unsearched is a row whose search terms are not those of its version: the previous version of the service has written it.
 type Unsearched struct {
 	TenantID ids.Tenant
 	Livemode bool
 	ID       [16]byte
 }
 
-// UnsearchedCustomers returns up to limit customers of all tenants and modes whose words are to be written, by id, behind after; tx
-// has the worker role.
+// UnsearchedCustomers returns up to limit customers of all tenants and modes whose search terms are to be written, by id, behind
+// after; tx has the worker role.
 func UnsearchedCustomers(ctx context.Context, tx pg.Tx, after [16]byte, limit int) ([]Unsearched, error) {
 	return unsearched(ctx, tx, "customers", after, limit)
 }
@@ -85,8 +85,8 @@ func unsearched(ctx context.Context, tx pg.Tx, table string, after [16]byte, lim
 		where t.search_version <> t.version and t.id > $1::uuid order by t.id limit $2`, after, limit)
 }
 
-// ReindexCustomers writes the words of the caller's customers among rows. Those that another transaction has locked, and those
-// whose words have been written since, it leaves. It changes nothing that a reader sees.
+// ReindexCustomers writes the search terms of the caller's customers among rows. It skips those that another transaction has
+// locked, and those whose search terms have been written since. It changes nothing that a reader sees.
 func ReindexCustomers(ctx context.Context, tx pg.Tx, rows [][16]byte) error {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.Customer], `
 		select `+customerColumns+` from customers c
@@ -123,7 +123,7 @@ func reindexed(ctx context.Context, tx pg.Tx, b *pgx.Batch) error {
 		return nil
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write words: %w", err)
+		return fmt.Errorf("write search terms: %w", err)
 	}
 	return nil
 }

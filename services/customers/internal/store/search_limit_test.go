@@ -98,7 +98,7 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	}
 }
 
-// A search that reaches the statement time-out answers with an error that says what to do.
+// A search that reaches the statement time-out responds with an error that says what to do.
 func TestASearchThatIsTooBroadSaysSo(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

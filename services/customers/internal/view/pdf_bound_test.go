@@ -79,7 +79,7 @@ func TestAPlaceholderInATextIsPrinted(t *testing.T) {
 		}
 	}
 	if strings.Contains(view.Plain("\ue0e1\ue0e1"), "\ue0e1") {
-		t.Error("a text keeps the characters of the placeholder")
+		t.Error("a text has the characters of the placeholder")
 	}
 }
 

@@ -44,7 +44,7 @@ func (b *timedBody) extend() {
 	_ = b.control.SetReadDeadline(until) // a body without deadlines needs none
 }
 
-// Read implements io.Reader. When the body has stalled, the error is the answer to the request.
+// Read implements io.Reader. When the body has stalled, the error is the response to the request.
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)

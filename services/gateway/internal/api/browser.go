@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// oauthPaths are the pages and endpoints of OAuth, which identity answers, with their methods. They are not in the contract: what they
-// take and answer stands in RFCs, and in docs/oauth.md.
+// oauthPaths are the pages and endpoints of OAuth, which identity serves, with their methods. They are not in the contract: RFCs
+// and docs/oauth.md specify their requests and responses.
 var oauthPaths = map[string][]string{
 	"/oauth/authorize":     {http.MethodGet, http.MethodPost},
 	"/oauth/token":         {http.MethodPost},
@@ -34,7 +34,7 @@ var oauthPaths = map[string][]string{
 	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
 }
 
-// consolePaths are the pages of the operators' area, which the console answers.
+// consolePaths are the pages of the operators' area, which the console serves.
 var consolePaths = map[string][]string{
 	"/admin":       {http.MethodGet},
 	"/admin/*page": {http.MethodGet, http.MethodPost},
@@ -47,8 +47,8 @@ var crossOrigin = map[string]bool{"/oauth/token": true, "/oauth/revoke": true, "
 var browserHeaders = [...]string{"Accept-Encoding", "Accept-Language", "Authorization", "Cookie", "Hx-Request", "Origin", "Sec-Fetch-Site", "User-Agent"}
 
 const (
-	livePages   = "/live" // the end of a path whose answer lasts as long as its page is open
-	exportPages = ".csv"  // the end of a path whose answer has any size
+	livePages   = "/live" // the end of a path whose response lasts as long as its page is open
+	exportPages = ".csv"  // the end of a path whose response has any size
 )
 
 // mountBrowser registers the pages and endpoints that browsers use.

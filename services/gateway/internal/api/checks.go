@@ -40,7 +40,7 @@ func (s *Server) authenticate(c *gin.Context) error {
 	return nil
 }
 
-// limitRate counts the request. The same round trip finds out whether the credential was revoked and whether the answer
+// limitRate counts the request. The same round trip finds out whether the credential was revoked and whether the response
 // to the Idempotency-Key is cached.
 func (s *Server) limitRate(c *gin.Context) error {
 	q := of(c)
@@ -71,7 +71,7 @@ func authorize(c *gin.Context) error {
 	return q.credential.Allows(q.op.Scopes)
 }
 
-// readBody reads the body of a write, and counts its bytes until the request is answered. It does not read a body whose
+// readBody reads the body of a write, and counts its bytes until the response is sent. It does not read a body whose
 // declared length is too large, nor the body of a GET or DELETE, which is ignored.
 func (s *Server) readBody(c *gin.Context) (err error) {
 	q, r := of(c), c.Request
@@ -91,8 +91,8 @@ func (s *Server) readBody(c *gin.Context) (err error) {
 	return nil
 }
 
-// hold counts n more bytes that the request keeps until it is answered: bytes of its body, and before them those of the
-// cached answer.
+// hold counts n more bytes that the request holds until its response is sent: bytes of its body, and before them those of the
+// cached response.
 func (s *Server) hold(q *request, n int64) error {
 	if q.held == 0 {
 		n += int64(len(q.cached))
@@ -128,7 +128,7 @@ func checkIdempotencyKey(c *gin.Context) error {
 	return q.badKey
 }
 
-// replay responds with the cached answer to the same request, and refuses another request with the same key.
+// replay responds with the cached response to the same request, and refuses another request with the same key.
 func (s *Server) replay(c *gin.Context) error {
 	q := of(c)
 	response, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)
@@ -155,7 +155,7 @@ func replayResult(response *domain.Response, err error) string {
 	}
 }
 
-// proxy forwards the request to the service. It forwards the answer of a stream, and a download,
+// proxy forwards the request to the service. It forwards the response of a stream, and a download,
 // while it arrives.
 func (s *Server) proxy(c *gin.Context) error {
 	q := of(c)

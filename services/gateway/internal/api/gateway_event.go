@@ -24,7 +24,7 @@ func (s *Server) mountGatewayEvents(router *gin.Engine) {
 }
 
 // proxyGatewayEvent forwards an event. Its rate and its bytes are counted by account and address, so that a stranger who knows
-// an account's path does not keep the gateway's own events out.
+// an account's path does not block the gateway's own events.
 func (s *Server) proxyGatewayEvent(c *gin.Context) error {
 	r := c.Request
 	obs.SetRoute(r.Context(), gatewayEventPath)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// What scripts of other origins may send, and may read of an answer: the CORS protocol of the Fetch standard.
+// What scripts of other origins may send, and may read of a response: the CORS protocol of the Fetch standard.
 const (
 	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
 	readHeaders = "X-Request-Id, X-Service-Scope, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, " +
@@ -20,8 +20,8 @@ const (
 	preflightMaxAge = "600" // seconds
 )
 
-// preflight answers a browser's question whether a script may send a request to a path that has these methods. It is 204 for an origin that
-// an app has registered; any other OPTIONS is 405.
+// preflight responds to a browser's preflight request for a path that has these methods. The response is 204 for an origin that an
+// app has registered; any other OPTIONS is 405.
 func (s *Server) preflight(allow string) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request
@@ -68,7 +68,7 @@ func (s *Server) readable(h httpx.Handler) httpx.Handler {
 	}
 }
 
-// allowOrigin lets scripts of the app's own pages read the answer to a request with an access token. An API key allows no origin.
+// allowOrigin lets scripts of the app's own pages read the response to a request with an access token. An API key allows no origin.
 func allowOrigin(c *gin.Context, credential *app.Credential) {
 	origin := c.Request.Header.Get("Origin")
 	if origin == "" || credential == nil || credential.Caller.Kind != domain.KindOAuth {

@@ -26,7 +26,7 @@ type request struct {
 	credential  *app.Credential // nil for an operation without one
 	key         string          // Idempotency-Key
 	badKey      error           // the error of an invalid key
-	cached      []byte          // the cached answer of the key
+	cached      []byte          // the cached response of the key
 	body        []byte
 	canonical   []byte // the body's canonical form, until the fingerprint is known
 	fingerprint [32]byte

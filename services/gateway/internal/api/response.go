@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// setRateLimitHeaders sets the headers of every authenticated answer. It writes their names as the drafts spell them;
+// setRateLimitHeaders sets the headers of every authenticated response. It writes their names as the drafts spell them;
 // http.Header.Set would change the spelling.
 func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 	limit, policy := v.Rate.Header()

@@ -37,7 +37,7 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 	for _, path := range variants(spec) {
 		for _, method := range methods {
 			op, _, allow := contracttest.Match(spec, method, path)
-			if get, _, _ := contracttest.Match(spec, http.MethodGet, path); get != nil && get.Public { // such an operation answers HEAD too
+			if get, _, _ := contracttest.Match(spec, http.MethodGet, path); get != nil && get.Public { // such an operation allows HEAD too
 				if method == http.MethodHead {
 					op = get
 				}
@@ -53,7 +53,7 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 				switch {
 				case op != nil:
 					route = op.Path
-					if op.Public { // its answer is the service's, which this router does not have
+					if op.Public { // its response is the service's, which this router does not have
 						status = http.StatusInternalServerError
 					}
 				case len(allow) > 0:

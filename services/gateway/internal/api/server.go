@@ -1,5 +1,5 @@
 // Package api is the gateway's HTTP server: it finds the operation of each request, runs the checks in a fixed order,
-// and writes the answer.
+// and writes the response.
 package api
 
 import (
@@ -43,7 +43,7 @@ var bases = [...]string{"/api/v1", "/v1"}
 func (s *Server) Handler() http.Handler {
 	router := httpx.NewRouter(s.PublicURL, domain.ErrNotFound)
 	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is sent on
-	router.HandleMethodNotAllowed = false                          // each path answers all methods itself
+	router.HandleMethodNotAllowed = false                          // each path handles all methods itself
 	// These run before the router's own 404 and 405 too.
 	router.Use(requestID, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
@@ -82,7 +82,7 @@ func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, ste
 			}
 			withoutCredential[path] = op.Public
 			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, own...)...)
-			if op.Public && op.Method == http.MethodGet { // programs that subscribe look first whether the address answers
+			if op.Public && op.Method == http.MethodGet { // programs that subscribe first check that the address responds
 				paths[path][http.MethodHead] = paths[path][op.Method]
 			}
 		}
@@ -103,7 +103,7 @@ var methods = [...]string{
 }
 
 // mount registers a path. It registers the other methods of the path too, as 405: the router has a tree for each method,
-// and without them a GET of /events/replay would match an id when only POST has that path. options answers OPTIONS, where it is given.
+// and without them a GET of /events/replay would match an id when only POST has that path. options handles OPTIONS, if it is given.
 func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, options ...func(allow string) httpx.Handler) {
 	mountRefusing(router, path, byMethod, refuseMethod, options...)
 }
@@ -112,7 +112,7 @@ func refuseMethod(allow string) httpx.Handler {
 	return func(*gin.Context) error { return httpx.ErrMethod.WithHeader("Allow", allow) }
 }
 
-// mountRefusing is mount with the answer to the other methods.
+// mountRefusing is mount with the response to the other methods.
 func mountRefusing(
 	router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, refusal func(allow string) httpx.Handler, options ...func(allow string) httpx.Handler,
 ) {

@@ -6,7 +6,7 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// cache keeps the most used entries, each for a limited time. Its fields are functions, so that otter's types are not
+// cache stores the most used entries, each for a limited time. Its fields are functions, so that otter's types are not
 // reachable from ours: otherwise each package with one would compile all of otter again, which took more than a minute
 // in three of them.
 type cache[K comparable, V any] struct {

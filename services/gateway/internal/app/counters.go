@@ -9,7 +9,7 @@ import (
 )
 
 // Counters are sliding windows of this process only, one per name. They follow the windows in Redis, so that counting
-// continues from there, not from zero, when Redis does not answer.
+// continues from there, not from zero, when Redis does not respond.
 type Counters struct {
 	windows cache[string, *counter]
 	skew    atomic.Int64 // Redis's clock minus this process's, in microseconds
@@ -20,7 +20,7 @@ type counter struct {
 	w  domain.Window
 }
 
-// NewCounters keeps the `size` most used windows.
+// NewCounters stores the `size` most used windows.
 func NewCounters(size int) *Counters {
 	return &Counters{windows: newCache[string, *counter](size, 2*time.Minute, sinceUse)}
 }
@@ -34,7 +34,7 @@ func (c *Counters) of(name string) *counter {
 
 func (c *Counters) now() int64 { return time.Now().UnixMicro() + c.skew.Load() }
 
-// Adopt replaces the window of name by the shared one as it was at now by Redis's clock. An older window, from an answer
+// Adopt replaces the window of name by the shared one as it was at now by Redis's clock. An older window, from a response
 // that came late, changes nothing.
 func (c *Counters) Adopt(name string, w domain.Window, now int64) {
 	c.skew.Store(now - time.Now().UnixMicro())

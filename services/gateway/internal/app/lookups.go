@@ -31,8 +31,8 @@ type addressQueue struct {
 }
 
 const (
-	// lookupWait is how long a lookup waits. It is less than the two seconds within which a valid credential must be
-	// answered.
+	// lookupWait is how long a lookup waits. It is less than the two seconds within which a request with a valid
+	// credential must get its response.
 	lookupWait = time.Second
 	// maxWaiting is how many lookups of one address may wait.
 	maxWaiting = 1024

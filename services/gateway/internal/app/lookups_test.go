@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// enter makes a lookup that takes `takes`, and returns how long it waited, -1 when it was refused.
+// enter makes a lookup that takes duration, and returns how long it waited, -1 when it was refused.
 func enter(t *testing.T, l *app.Lookups, address string, duration time.Duration, unknown bool) time.Duration {
 	t.Helper()
 	start := time.Now()

@@ -7,7 +7,7 @@ type Metrics struct {
 	Fallback   prometheus.Counter     // requests that were counted in this process only
 	Principals *prometheus.CounterVec // lookups by result: hit, miss, unknown, refused, reread
 	Replays    *prometheus.CounterVec // writes with a key by result: hit, miss, mismatch
-	Dropped    prometheus.Counter     // answers that were not cached
+	Dropped    prometheus.Counter     // responses that were not cached
 	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
 	Streams    prometheus.Gauge       // open streams

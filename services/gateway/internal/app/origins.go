@@ -47,7 +47,7 @@ func (o *Origins) Known(ctx context.Context, origin string) bool {
 	return registered
 }
 
-// Note remembers that the service has let scripts of an origin read an answer.
+// Note remembers that the service has let scripts of an origin read a response.
 func (o *Origins) Note(origin string) {
 	if len(origin) <= longOrigin {
 		o.last.set(origin, true)

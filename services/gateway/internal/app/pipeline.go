@@ -1,5 +1,5 @@
 // Package app decides about requests: which credential it is, whether the request is within the limit, whether its
-// answer is cached; otherwise it forwards the request to the service.
+// response is cached; otherwise it forwards the request to the service.
 package app
 
 import (
@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/services/gateway/internal/store"
 )
 
-// Upstream sends a call to one service. Its errors are *apperr.Error; an answer of any status is not an error. Stream
-// forwards the answer while it arrives, and has written nothing when it fails.
+// Upstream sends a call to one service. Its errors are *apperr.Error; a response of any status is not an error. Stream
+// forwards the response while it arrives, and has written nothing when it fails.
 type Upstream interface {
 	Do(ctx context.Context, call *domain.Call) (domain.Response, error)
 	Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error
@@ -48,7 +48,7 @@ const (
 	// grace is how long Redis must be down before principals are read again. After a single time-out of Redis, the gateway does not
 	// look up every credential in identity. It is at most maxStale, so it does not delay a revocation further.
 	grace = time.Second
-	// maxBlind is the greatest age while identity does not answer either.
+	// maxBlind is the greatest age while identity does not respond either.
 	maxBlind = 30 * time.Second
 )
 
@@ -57,10 +57,10 @@ type Verdict struct {
 	Credential *Credential
 	Rate       domain.Rate
 	Passed     bool   // false: over the limit, and not counted
-	Response   []byte // the cached answer of the key
+	Response   []byte // the cached response of the key
 }
 
-// Admit counts a request of c and, when key is not empty, looks up the key's cached answer, in one round trip. While
+// Admit counts a request of c and, when key is not empty, looks up the key's cached response, in one round trip. While
 // Redis is down it counts in this process. It fails when the credential has been revoked, or when that cannot be known.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
@@ -99,7 +99,7 @@ func outdated(c *Credential, r *store.Result) bool {
 
 // refresh reads c again because a revocation may have been lost, when Redis was down or lost its data. A credential is
 // read once for each marker and state, so that one wrong entry does not cause a lookup per request. When identity does
-// not answer either, the request continues with the cached principal while it is not too old.
+// not respond either, the request continues with the cached principal while it is not too old.
 func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	fresh, err := p.Principals.Reread(ctx, c, marker, state)
 	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || p.Principals.age(c) > maxBlind {
@@ -143,7 +143,7 @@ func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*do
 	}
 }
 
-// Forward sends a call to the service of op, and caches the answer to a write with a key: the whole answer when allowed,
+// Forward sends a call to the service of op, and caches the response to a write with a key: the whole response when allowed,
 // else a placeholder.
 func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Response, error) {
 	start := time.Now()

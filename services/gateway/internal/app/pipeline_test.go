@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Without identity a principal is used for 30 s, whatever the cache's own time is; an answer of identity always counts.
+// Without identity, a principal is used for 30 s, regardless of the cache's own time; a response of identity always counts.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

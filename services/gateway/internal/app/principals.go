@@ -93,7 +93,7 @@ func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, kind, addre
 	return p.load(ctx, hash, kind, "", "")
 }
 
-// Reread looks c up again, because of the marker and the state that Redis has answered. Only requests with the same
+// Reread looks c up again, because of the marker and the state that Redis has returned. Only requests with the same
 // marker and state share a lookup: another lookup may have read before the change that they know of.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()

@@ -69,7 +69,7 @@ func (s *Streams) end(credential string) {
 // slightly earlier.
 const maxDownload = 5*time.Minute + 10*time.Second
 
-// Stream forwards the answer of op's service to w while it arrives. An error means that nothing was written.
+// Stream forwards the response of op's service to w while it arrives. An error means that nothing was written.
 func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
 	return p.StreamFor(ctx, w, op.Service, call.Caller.Credential, call)
 }

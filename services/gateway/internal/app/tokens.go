@@ -26,7 +26,7 @@ type Tokens struct {
 
 // TokenOptions are the options of NewTokens.
 type TokenOptions struct {
-	Missing error         // the answer to a token that is unknown
+	Missing error         // the response to a token that is unknown
 	TTL     time.Duration // how long it is cached that a token is unknown
 	Size    int           // entries of each cache
 	Lookups *Lookups      // limits the requests with tokens that were not valid recently

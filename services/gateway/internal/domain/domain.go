@@ -1,4 +1,4 @@
-// Package domain holds the gateway's types: credential, principal, rate window, answer. It is pure: no I/O, no clock.
+// Package domain holds the gateway's types: credential, principal, rate window, response. It is pure: no I/O, no clock.
 package domain
 
 import (

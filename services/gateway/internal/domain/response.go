@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Response is the part of a service's answer that clients see.
+// Response is the part of a service's response that clients see.
 type Response struct {
 	Status          int
 	ContentType     string
@@ -25,10 +25,10 @@ type Response struct {
 	Body            []byte
 	RecordExpiresAt time.Time           // end of the idempotency record; zero: no record
 	Passed          map[string][]string // further headers for a browser; nil for every other response
-	Private         bool                // the service says that the answer must not be cached
+	Private         bool                // the service says that the response must not be cached
 }
 
-// stored is the head of a cached answer; the unchanged body follows it. A placeholder has Service only.
+// stored is the head of a cached response; the unchanged body follows it. A placeholder has Service only.
 type stored struct {
 	Service      string `json:"n,omitempty"`
 	Status       int    `json:"s"`
@@ -46,10 +46,10 @@ func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
 
-// ErrStored reports that a cached answer cannot be decoded. The caller ignores such an answer.
-var ErrStored = errors.New("malformed cached answer")
+// ErrStored reports that a cached response cannot be decoded. The caller ignores such a response.
+var ErrStored = errors.New("malformed cached response")
 
-// Encode returns the cached form of an answer: fingerprint, length of the head, head, body.
+// Encode returns the cached form of a response: fingerprint, length of the head, head, body.
 func (a *Response) Encode(fingerprint [32]byte) ([]byte, error) {
 	return encode(fingerprint, stored{
 		Status: a.Status, ContentType: a.ContentType, Location: a.Location, ETag: a.ETag, CacheControl: a.CacheControl,
@@ -59,7 +59,7 @@ func (a *Response) Encode(fingerprint [32]byte) ([]byte, error) {
 func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
 	head, err := json.Marshal(s)
 	if err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
+		return nil, fmt.Errorf("encode response: %w", err)
 	}
 	out := make([]byte, 0, len(fingerprint)+lengthSize+len(head)+len(body))
 	out = append(out, fingerprint[:]...)
@@ -70,7 +70,7 @@ func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
 // CachedResponse is the cached entry of a key.
 type CachedResponse struct {
 	Same     bool   // the entry belongs to the same request
-	Service  string // of a placeholder: the service that has the answer
+	Service  string // of a placeholder: the service that has the response
 	Response Response
 }
 

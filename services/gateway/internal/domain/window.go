@@ -47,7 +47,7 @@ func (l Limit) Take(w Window, now int64) (Window, bool) {
 	return rolled, true
 }
 
-// Rate holds the values of the answer's headers.
+// Rate holds the values of the response's headers.
 type Rate struct {
 	Limit      int64
 	Remaining  int64

@@ -1,4 +1,4 @@
-// Package peers calls other processes: identity for lookups, and the services that answer.
+// Package peers calls other processes: identity for lookups, and the services that handle requests.
 package peers
 
 import (

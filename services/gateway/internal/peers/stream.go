@@ -30,10 +30,10 @@ const (
 	cutTimeout = time.Second
 )
 
-// passedHeaders are the headers of a stream's answer that clients get. All others, such as X-Internal-*, are dropped.
+// passedHeaders are the headers of a stream's response that clients get. All others, such as X-Internal-*, are dropped.
 var passedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
 
-// newStreams creates the connections for streams: each is used for minutes, which fasthttp's limits on calls and answers
+// newStreams creates the connections for streams: each is used for minutes, which fasthttp's limits on calls and responses
 // do not allow. Their number is not limited here; app.Streams limits the streams of a credential.
 func newStreams(timeout time.Duration) *http.Transport {
 	return &http.Transport{
@@ -45,9 +45,9 @@ func newStreams(timeout time.Duration) *http.Transport {
 	}
 }
 
-// Stream sends one call and forwards the answer to w while it arrives, until the client or the service ends it, or ctx
+// Stream sends one call and forwards the response to w while it arrives, until the client or the service ends it, or ctx
 // ends. An error means that nothing was written; errors are the same as Do's. When the service breaks off, Stream panics
-// with http.ErrAbortHandler, which breaks off the client's answer too.
+// with http.ErrAbortHandler, which breaks off the client's response too.
 func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error {
 	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
@@ -96,7 +96,7 @@ func streamHeader(call *domain.Call, signed string) http.Header {
 	return h
 }
 
-// streamTransport makes Upstream an http.RoundTripper for ReverseProxy, until the answer's header.
+// streamTransport makes Upstream an http.RoundTripper for ReverseProxy, until the response's header.
 type streamTransport struct {
 	*Upstream
 
@@ -127,14 +127,14 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// streamBody is the body of a stream's answer.
+// streamBody is the body of a stream's response.
 type streamBody struct {
 	io.ReadCloser
 	ctx   context.Context
 	whole bool
 }
 
-// Read returns a normal end when the gateway stops, so that clients resume; a whole answer is broken off instead. It logs
+// Read returns a normal end when the gateway stops, so that clients resume; a whole response is broken off instead. It logs
 // when the service broke off.
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
@@ -149,7 +149,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 }
 
 // streamWriter writes a stream to the client. It has its own headers, so that the service's headers, trailers and early
-// hints are not forwarded unchecked; the gateway's headers stay. The server's write time-out is for whole answers: here
+// hints are not forwarded unchecked; the gateway's headers stay. The server's write time-out is for whole responses: here
 // each write has a time-out of its own, after which a client that does not read is dropped.
 type streamWriter struct {
 	w            http.ResponseWriter
@@ -205,7 +205,7 @@ func (p *streamWriter) cut() {
 	}
 }
 
-// finish sets the deadline for the end of the answer, which may come long after its last byte. cut must not follow,
+// finish sets the deadline for the end of the response, which may come long after its last byte. cut must not follow,
 // because the writer then belongs to another request.
 func (p *streamWriter) finish() {
 	p.extend()

@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Upstream is one service that answers clients' requests.
+// Upstream is one service that handles clients' requests.
 type Upstream struct {
 	target  string
 	signer  *caller.Signer
@@ -40,7 +40,7 @@ type Upstream struct {
 
 // UpstreamOptions are the options of NewUpstream.
 type UpstreamOptions struct {
-	Timeout            time.Duration // from the call to the end of the answer, or to a stream's header
+	Timeout            time.Duration // from the call to the end of the response, or to a stream's header
 	MaxConns           int           // connections to the service without streams; further calls wait for one
 	StreamWriteTimeout time.Duration // for one write to a stream's client
 	Changed            func(target, state string)
@@ -89,7 +89,7 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 	return false, true
 }
 
-// Do sends one call when a connection is free. No answer is ErrUnavailable, a late one ErrTimeout. An answer that the
+// Do sends one call when a connection is free. No response is ErrUnavailable, a late one ErrTimeout. A response that the
 // service should never give, such as a refused signature or a body that is too large, is an internal error.
 func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, error) {
 	deadline := time.Now().Add(u.timeout)
@@ -180,7 +180,7 @@ func clientOf(call *domain.Call) string {
 	return call.Caller.Tenant.String()
 }
 
-// unreachable reports whether a connection was refused or broken, or the answer late. Every other result is an answer,
+// unreachable reports whether a connection was refused or broken, or the response late. Every other result is a response,
 // even a too large or wrong one: one tenant's data can cause it, and it must not close the service for all.
 func unreachable(err error) bool {
 	if err == nil { // the usual case
@@ -248,7 +248,7 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	}
 }
 
-// failed returns the error of a call without an answer that can be forwarded. The process may have been replaced, so all
+// failed returns the error of a call without a response that can be forwarded. The process may have been replaced, so all
 // idle connections are closed: at most the running calls use a dead one.
 func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
@@ -293,7 +293,7 @@ func read(res *fasthttp.Response) domain.Response {
 // basic is how OAuth's endpoints challenge an app that they do not know; a refused signed caller is challenged by another scheme.
 var basic = []byte("Basic ")
 
-// pageHeaders are the headers that a page has besides those of every answer.
+// pageHeaders are the headers that a page has in addition to those of every response.
 var pageHeaders = [...]string{
 	"Content-Security-Policy", "Content-Language", "Referrer-Policy", "X-Content-Type-Options", "X-Frame-Options", "Vary", "Pragma",
 	"Access-Control-Allow-Origin", "Content-Disposition", "Content-Encoding",

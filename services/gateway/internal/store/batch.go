@@ -19,7 +19,7 @@ const (
 	retryPause = 50 * time.Millisecond
 )
 
-// evaluation is a request that waits for its reply.
+// evaluation is a request that waits for its result.
 type evaluation struct {
 	request Request
 	result  Result
@@ -29,9 +29,9 @@ type evaluation struct {
 
 // Options are the options of Open.
 type Options struct {
-	Timeout time.Duration   // for Redis to answer
-	Queue   int             // requests, and answers to cache, that may wait
-	Dropped func()          // called when an answer was not cached
+	Timeout time.Duration   // for Redis to respond
+	Queue   int             // requests, and responses to cache, that may wait
+	Dropped func()          // called when a response was not cached
 	Changed func(down bool) // called when Redis goes down, and when it is back
 	Access  redisx.Access   // besides the address
 }
@@ -138,7 +138,7 @@ func forgotten(batch []*evaluation) []*evaluation {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// runScript stores each reply or error, and reports whether Redis, or one of its nodes, has not answered.
+// runScript stores each result or error, and reports whether Redis, or one of its nodes, has not responded.
 func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
@@ -159,7 +159,7 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 	return silent
 }
 
-// unreachable reports whether err means that Redis has not answered. Otherwise Redis has refused a command.
+// unreachable reports whether err means that Redis has not responded. Otherwise Redis has refused a command.
 func unreachable(err error) bool {
 	var refused redis.Error
 	return err != nil && !errors.As(err, &refused)
@@ -214,7 +214,7 @@ func (r *Redis) DownFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// writeResponses caches finished answers, several in one round trip. A lost one does no harm, because its service has
+// writeResponses caches finished responses, several in one round trip. A lost one does no harm, because its service has
 // stored it.
 func (r *Redis) writeResponses(ctx context.Context) {
 	batch := make([]cachedResponse, 0, maxBatch)

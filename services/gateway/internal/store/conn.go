@@ -19,10 +19,10 @@ type lateReadConn struct {
 	net.Conn
 	raw     syscall.Conn
 	timeout time.Duration
-	endless atomic.Bool // the reader waits for messages of Sentinels, not for an answer
+	endless atomic.Bool // the reader waits for messages of Sentinels, not for a response
 }
 
-// dialLateRead dials connections that give Redis the time-out for accepting the connection, and for each answer.
+// dialLateRead dials connections that give Redis the time-out for accepting the connection, and for each response.
 func dialLateRead(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -1,4 +1,4 @@
-// Package store is the gateway's access to Redis: one script per request, and the cache of finished answers. Money and
+// Package store is the gateway's access to Redis: one script per request, and the cache of finished responses. Money and
 // bookings do not depend on it: Redis may lose everything at any time.
 package store
 
@@ -23,10 +23,10 @@ var windowScript string
 // Revoked is the state of a credential that identity has revoked.
 const Revoked = "revoked"
 
-// ErrDown reports that Redis did not answer in time, or is marked as down: decide without it.
+// ErrDown reports that Redis did not respond in time, or is marked as down: decide without it.
 var ErrDown = errors.New("redis is down")
 
-// Redis runs the script and caches answers. Make one with Open. Run sends what Evaluate and CacheResponse queue.
+// Redis runs the script and caches responses. Make one with Open. Run sends what Evaluate and CacheResponse queue.
 type Redis struct {
 	client      redis.UniversalClient
 	script      *redis.Script
@@ -42,7 +42,7 @@ type Redis struct {
 type Request struct {
 	Credential string
 	Limit      domain.Limit
-	Key        string // Idempotency-Key whose cached answer is wanted; "" for none
+	Key        string // Idempotency-Key whose cached response is requested; "" for none
 	Now        int64  // microseconds; 0 is Redis's own clock
 }
 
@@ -53,7 +53,7 @@ type Result struct {
 	Now      int64  // Redis's clock, microseconds
 	State    string // "", Revoked, or the version that identity wrote last
 	Marker   string // changes when Redis has lost its data
-	Response []byte // the cached answer, nil without one
+	Response []byte // the cached response, nil without one
 }
 
 // windowKey has the credential as its hash tag, like its other keys, so that all of them are on one node.
@@ -81,16 +81,16 @@ func (q *Request) args() ([]string, []any) {
 		[]any{q.Now, q.Limit.Max, q.Limit.Per, rand.Text(), look}
 }
 
-// parse decodes the script's reply.
+// parse decodes the script's result.
 func parse(v any) (Result, error) {
 	row, ok := v.([]any)
 	if !ok || len(row) != 8 {
-		return Result{}, fmt.Errorf("window script answered %T", v)
+		return Result{}, fmt.Errorf("window script returned %T", v)
 	}
 	var n [5]int64
 	for i := range n {
 		if n[i], ok = row[i].(int64); !ok {
-			return Result{}, fmt.Errorf("window script answered %T in place %d", row[i], i)
+			return Result{}, fmt.Errorf("window script returned %T in place %d", row[i], i)
 		}
 	}
 	r := Result{Passed: n[0] == 1, Window: domain.Window{Start: n[1], Cur: n[2], Prev: n[3]}, Now: n[4]}
@@ -110,18 +110,18 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// cachedResponse is one answer to cache.
+// cachedResponse is one response to cache.
 type cachedResponse struct {
 	key   string
 	value []byte
 	until time.Time
 }
 
-// maxCachedResponse bounds the size of a cached answer. The service replays a longer one.
+// maxCachedResponse bounds the size of a cached response. The service replays a longer one.
 const maxCachedResponse = 64 << 10
 
-// CacheResponse caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
-// while Redis is down or the queue is full the answer is not cached, and its service replays it.
+// CacheResponse caches value, the finished response of a credential's Idempotency-Key, until that time. It never waits:
+// while Redis is down or the queue is full the response is not cached, and its service replays it.
 func (r *Redis) CacheResponse(credential, key string, value []byte, until time.Time) {
 	if len(value) > maxCachedResponse {
 		return

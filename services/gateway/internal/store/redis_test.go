@@ -38,7 +38,7 @@ func TestRedis(t *testing.T) {
 				"script counts like domain":                  scriptCountsLikeDomain,
 				"Redis's clock and expiry":                   redisClockAndExpiry,
 				"script is loaded again and counts once":     scriptIsLoadedAgainAndCountsOnce,
-				"keeps answers until their end":              storesResponsesUntilTheirEnd,
+				"stores responses until their end":           storesResponsesUntilTheirEnd,
 				"tombstone holds":                            tombstoneHolds,
 				"questions of many credentials share a trip": manyCredentialsAtOnce,
 			} {
@@ -170,7 +170,7 @@ func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 		t.Error("another fingerprint is the same")
 	}
 	if withoutKey, _ := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); withoutKey.Response != nil {
-		t.Error("an answer that was not asked for")
+		t.Error("a response that was not requested")
 	}
 }
 

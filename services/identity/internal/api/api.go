@@ -24,10 +24,10 @@ import (
 type API struct {
 	DB          *pg.DB // app role
 	App         *app.App
-	Idempotency *idemstore.Store // its Box seals answers that hold a secret
+	Idempotency *idemstore.Store // its Box seals responses that hold a secret
 	LastUse     *app.LastUse
 	OAuth       *oauth.Server
-	RateLimit   int // requests a minute of one credential, as GET /me answers it
+	RateLimit   int // requests a minute of one credential, as GET /me returns it
 	Server      *httpx.Server
 	Now         func() time.Time
 }

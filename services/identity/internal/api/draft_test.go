@@ -25,7 +25,7 @@ func draftOf(t *testing.T, proof, name, text string) string {
 	return string(raw)
 }
 
-// TestDrafts checks that form input is kept for an hour, encrypted, by the proof of the operator's pages, and is shown to that
+// TestDrafts checks that form input is retained for an hour, encrypted, by the proof of the operator's pages, and is shown to that
 // operator alone.
 func TestDrafts(t *testing.T) {
 	t.Parallel()

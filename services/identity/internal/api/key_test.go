@@ -254,7 +254,7 @@ func TestKeysAreCreatedOncePerIdempotencyKey(t *testing.T) {
 	}
 	for _, secret := range []string{*newKey.Secret, *next.Secret} {
 		if n := w.Count(`select count(*) from idempotency_keys where position($1::bytea in body) > 0 or not secret`, []byte(secret)); n != 0 {
-			t.Errorf("%d stored answers are not sealed", n)
+			t.Errorf("%d stored responses are not sealed", n)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	if out.Delivery == internalapi.DeliveryMailed { // this request has made the invitation: a repetition sends no second message
+	if out.Delivery == internalapi.DeliveryMailed { // this request has created the invitation: a repetition sends no second message
 		if err := a.App.MailInvitation(context.WithoutCancel(ctx), o, token); err != nil {
 			obs.Add(ctx, slog.String("error", err.Error()))
 			out.Delivery = internalapi.DeliveryFailed

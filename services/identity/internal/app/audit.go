@@ -128,8 +128,8 @@ type Verdict struct {
 	Broken  string             `json:"broken"`  // where the chain first breaks; "" if it is valid
 }
 
-// VerifyAudit checks the chain of each tenant from its first record to its stored head, including the head that was kept
-// elsewhere, by slug. A person who can write to the database can shorten log and head together, but cannot change the kept head.
+// VerifyAudit checks the chain of each tenant from its first record to its stored head, including the head that was saved
+// elsewhere, by slug. A person who can write to the database can shorten log and head together, but cannot change the saved head.
 func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, saved map[string]domain.PrintedHead) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(tenants))
 	for _, t := range tenants {
@@ -153,7 +153,7 @@ func (a *App) VerifyAuditGently(ctx context.Context, t domain.Tenant) (Verdict, 
 // walk checks one chain.
 type walk struct {
 	at     domain.Head
-	saved  domain.PrintedHead // number 0 if none was kept
+	saved  domain.PrintedHead // number 0 if none was saved
 	gentle bool               // rests after each batch
 	broken string
 }

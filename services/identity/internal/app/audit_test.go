@@ -98,7 +98,7 @@ func TestAuditFindsTampering(t *testing.T) {
 	}
 }
 
-// TestAuditAgainstASavedHead checks that if log and head are shortened together or rewritten, only a head kept in another place
+// TestAuditAgainstASavedHead checks that if log and head are shortened together or rewritten, only a head saved in another place
 // reveals it.
 func TestAuditAgainstASavedHead(t *testing.T) {
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestAuditAgainstASavedHead(t *testing.T) {
 				w.key(t, tenant.ID, "test")
 			}
 			if v := w.verify(t, tenant); v.Broken != "" {
-				t.Errorf("without the kept head: %+v", v)
+				t.Errorf("without the saved head: %+v", v)
 			}
 			verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, map[string]domain.PrintedHead{tenant.Slug: saved.Head})
 			if err != nil || (c.broken == "") != (verdicts[0].Broken == "") || !strings.Contains(verdicts[0].Broken, c.broken) {

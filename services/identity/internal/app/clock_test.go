@@ -38,7 +38,7 @@ func (w *world) clock(t *testing.T, secret string, tenant ids.Tenant) (looked, p
 func TestClockMovesForwardOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	real := time.Date(2030, 1, 1, 12, 0, 0, 500, time.UTC) // 500 ns are below what the column keeps
+	real := time.Date(2030, 1, 1, 12, 0, 0, 500, time.UTC) // 500 ns are below the column's precision
 	w.Now = func() time.Time { return real }
 	tenant, other := w.tenant(t), w.tenant(t)
 	test, testSecret := w.key(t, tenant.ID, "test")

@@ -225,7 +225,7 @@ func (l *LastUse) Note(id domain.KeyID, at time.Time) {
 	}
 }
 
-// Write writes the uses recorded since the last write. After a failure, they are kept for the next write.
+// Write writes the uses recorded since the last write. After a failure, they are retained for the next write.
 func (l *LastUse) Write(ctx context.Context) error {
 	l.mu.Lock()
 	used := l.used

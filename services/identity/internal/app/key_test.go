@@ -254,7 +254,7 @@ func TestLastUseIsCoarse(t *testing.T) {
 	}
 }
 
-// TestLastUseSurvivesAFailedWrite checks that while the database is unavailable, recorded uses are kept and newer ones take
+// TestLastUseSurvivesAFailedWrite checks that while the database is unavailable, recorded uses are retained and newer ones take
 // precedence. The end of Run writes the rest.
 func TestLastUseSurvivesAFailedWrite(t *testing.T) {
 	t.Parallel()

@@ -256,7 +256,7 @@ type memberChange struct {
 	waits    bool // it begins when the address is verified
 }
 
-// setMember writes a membership. A tenant always keeps an owner who can act.
+// setMember writes a membership. A tenant always has an owner who can act.
 func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c memberChange) error {
 	id := c.operator.ID
 	if c.was != nil && c.role != nil && c.was.Role == *c.role && c.was.Waits() == c.waits {

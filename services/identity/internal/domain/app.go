@@ -48,7 +48,7 @@ const (
 
 // App is a third-party app that acts for operators: a public client of OAuth 2.1, which has no secret.
 type App struct {
-	TenantID           ids.Tenant // whose operators made it
+	TenantID           ids.Tenant // whose operators created it
 	ID                 AppID
 	Name               string
 	RedirectURIs       []string
@@ -149,7 +149,7 @@ func loopback(u *url.URL) bool {
 	return u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
 }
 
-// Redirects reports whether asked is one of the app's redirect URIs, compared character by character. On a loopback address any
+// Redirects reports whether requested is one of the app's redirect URIs, compared character by character. On a loopback address any
 // port is allowed (OAuth 2.1, section 2.3.1).
 func (a App) Redirects(requested string) bool {
 	if slices.Contains(a.RedirectURIs, requested) {

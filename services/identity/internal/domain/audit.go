@@ -69,7 +69,7 @@ type Head struct {
 // ErrHeadMissing says that a tenant has no head, although a head is created with each tenant.
 var ErrHeadMissing = errors.New("the head is missing")
 
-// PrintedHead is a head in its printed form, to keep in a place that people with write access to the database cannot change.
+// PrintedHead is a head in its printed form, to save in a place that people with write access to the database cannot change.
 type PrintedHead struct {
 	Seq  int64  `json:"sequence"`
 	Hash string `json:"hash"` // in hexadecimal
@@ -84,7 +84,7 @@ func NewHead(tenant ids.Tenant) Head { return Head{TenantID: tenant, Hash: make(
 // Append numbers the record, chains it to the head and returns both ends.
 func (h Head) Append(r Record) (Record, Head, error) {
 	r.TenantID, r.Seq, r.PrevHash = h.TenantID, h.Seq+1, h.Hash
-	r.At = r.At.UTC().Truncate(time.Microsecond) // what the column keeps
+	r.At = r.At.UTC().Truncate(time.Microsecond) // the column's precision
 	sum, err := r.sum()
 	if err != nil {
 		return Record{}, Head{}, err
@@ -109,7 +109,7 @@ func (h Head) Follow(r Record) (Head, error) {
 }
 
 // sum is SHA-256 of the canonical form: JSON in this order of fields, with the keys of Before and After
-// sorted, because jsonb does not keep the order in which they were written.
+// sorted, because jsonb does not preserve the order in which they were written.
 func (r Record) sum() ([]byte, error) {
 	before, err := canonical(r.Before)
 	if err != nil {

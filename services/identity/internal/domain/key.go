@@ -159,7 +159,7 @@ type Invalidation struct {
 // Credential is the public id of the credential.
 func (s Invalidation) Credential() string { return s.KeyID.String() + s.GrantID.String() }
 
-// Lifetime is how long an invalidation must be kept: far longer than any gateway caches a principal.
+// Lifetime is how long an invalidation must be stored: far longer than any gateway caches a principal.
 func (s Invalidation) Lifetime() time.Duration {
 	if s.Value == Revoked {
 		return 24 * time.Hour

@@ -66,7 +66,7 @@ type Operator struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	DisabledAt   *time.Time
-	ProvenAt     *time.Time // nil until a link that was mailed to the address, or made by the command line, was used
+	ProvenAt     *time.Time // nil until a link that was mailed to the address, or created by the command line, was used
 }
 
 // FactorBinding binds the sealed secret of a second factor to its row.

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "strings"
 
-// Choice is a tenant that an operator may choose.
+// Choice is a tenant that an operator may select.
 type Choice struct {
 	ID       string
 	Name     string

@@ -59,7 +59,7 @@ func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Inval
 	return send(ctx, tx, b, "delete invalidations")
 }
 
-// publish keeps an invalidation with more information: a version that arrives late overwrites neither a tombstone nor a newer
+// publish preserves an invalidation with more information: a version that arrives late overwrites neither a tombstone nor a newer
 // version. KEYS: the credential's state. ARGV: the value, its lifetime in seconds.
 var publish = redis.NewScript(`
 local old = redis.call('GET', KEYS[1])

@@ -107,7 +107,7 @@ func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]doma
 func ExtendSession(ctx context.Context, tx pg.Tx, hash []byte, now, expires time.Time) error {
 	_, err := tx.Exec(ctx, `update operator_sessions set seen_at = $2, expires_at = greatest(expires_at, $3) where hash = $1 and expires_at > $2`, hash, now, expires)
 	if err != nil {
-		return fmt.Errorf("keep session: %w", err)
+		return fmt.Errorf("extend session: %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type Audited struct {
 	Actor    string          `json:"actor"`
 	Action   string          `json:"action"`
 	Object   string          `json:"object"`
-	Before   json.RawMessage `json:"before"` // null: nothing was there, or it is not kept
+	Before   json.RawMessage `json:"before"` // null: nothing was there, or it is not stored
 	After    json.RawMessage `json:"after"`
 	Source   string          `json:"source"`
 }

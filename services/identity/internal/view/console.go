@@ -55,7 +55,7 @@ func AuditPage(list []domain.Record, more, whole bool) internalapi.AuditPage {
 	return out
 }
 
-// orNull is nil where nothing is kept.
+// orNull is nil where nothing is stored.
 func orNull(raw json.RawMessage) *json.RawMessage {
 	if len(raw) == 0 {
 		return nil

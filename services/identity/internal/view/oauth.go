@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// AdminApp is an app as the command line prints it and the audit log keeps it.
+// AdminApp is an app as the command line prints it and the audit log stores it.
 type AdminApp struct {
 	ID                 string    `json:"id"`
 	Name               string    `json:"name"`
@@ -31,7 +31,7 @@ func AppForAdmin(a domain.App) AdminApp {
 	}
 }
 
-// AdminGrant is a grant as the command line prints it and the audit log keeps it.
+// AdminGrant is a grant as the command line prints it and the audit log stores it.
 type AdminGrant struct {
 	ID         string     `json:"id"`
 	AppID      string     `json:"app_id"`
@@ -85,7 +85,7 @@ func OperatorForAdmin(m domain.Member) AdminOperator {
 	}
 }
 
-// RoleForAudit is a membership as the audit log keeps it; nil if there was none or it no longer exists. A pending membership is
+// RoleForAudit is a membership as the audit log stores it; nil if there was none or it no longer exists. A pending membership is
 // included.
 func RoleForAudit(m *domain.Membership) any {
 	if m == nil || m.EndedAt != nil && !m.Waits() {

@@ -87,7 +87,7 @@ func me(id string, kind api.MeType, mode caller.Mode, tenant ids.Tenant, scopes 
 	return out
 }
 
-// InternalTenant is a tenant as other services need it: the answer of the internal call and the object of
+// InternalTenant is a tenant as other services need it: the response of the internal call and the object of
 // tenant.updated.
 func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	return internalapi.Tenant{

@@ -1,4 +1,4 @@
-// Package api contains the HTTP handlers by operationId: each decodes the request, makes one call and encodes the answer.
+// Package api contains the HTTP handlers by operationId: each decodes the request, makes one call and encodes the response.
 package api
 
 import (

@@ -89,7 +89,7 @@ func TestSentDelivery(t *testing.T) {
 		}
 	}
 	if a := w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/"+path, ""); a.Status != 401 {
-		t.Errorf("customers may ask: %d", a.Status)
+		t.Errorf("customers can call it: %d", a.Status)
 	}
 	w.Exec(`delete from events where id = $1`, event.ID)
 	if late := apitest.Decode[internalapi.SentDelivery](w.console(ctx, path).is(200).Response); late.Body != "" || late.Sample || len(late.Requests) != 2 {
@@ -151,7 +151,7 @@ func TestFailingDeliveries(t *testing.T) {
 	}
 	w.console(w.as(tenant, caller.Test, "read:leads"), "failing-deliveries").is(403, "insufficient_scope")
 	if a := w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/failing-deliveries", ""); a.Status != 401 {
-		t.Errorf("customers may ask: %d", a.Status)
+		t.Errorf("customers can call it: %d", a.Status)
 	}
 	w.ingest(ctx, "invoice.paid", 30)
 	w.attempted("invoice.paid", "failed", 1)

@@ -37,7 +37,7 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	if filter.Type != "" {
 		types = []string{filter.Type}
 	} else if app.CheckRead(ctx, []string{domain.Every}) != nil {
-		filter.Among = app.Readable(ctx) // replays and earlier subscriptions may have made deliveries of other types
+		filter.Among = app.Readable(ctx) // replays and earlier subscriptions may have created deliveries of other types
 	}
 	if err := app.CheckRead(ctx, types); err != nil {
 		return err

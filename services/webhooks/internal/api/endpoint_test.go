@@ -32,7 +32,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 		t.Errorf("secret %q, location %s", secret, created.Header.Get("Location"))
 	}
 	if cache := created.Header.Get("X-Internal-Idem-Cache"); cache != "no" {
-		t.Error("an answer with a secret may be cached")
+		t.Error("a response with a secret may be cached")
 	}
 	got := w.do(ctx, "GET", "/webhook-endpoints/"+id, "").is(200)
 	if bytes.Contains(got.Body, []byte("whsec_")) || got.str("status") != "enabled" || got.Header.Get("ETag") != `"1"` {
@@ -64,7 +64,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(404, "webhook_endpoint_not_found")
 }
 
-// A field that can be written comes back as it was written, in the answer and in the next reading.
+// A field that can be written comes back as it was written, in the response and in the next reading.
 func TestEachFieldIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,7 +104,7 @@ func TestCapOfEndpoints(t *testing.T) {
 		a.is(422, "limit_reached", "url")
 	}
 	if created != 1 {
-		t.Errorf("%d endpoints were made where one was allowed", created)
+		t.Errorf("%d endpoints were created where one was allowed", created)
 	}
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+last, "").is(204)
 	w.do(ctx, "POST", "/webhook-endpoints", body).is(201)
@@ -270,7 +270,7 @@ func TestForeignEndpoints(t *testing.T) {
 	}
 }
 
-// A repeated request answers with the same secret, which is stored sealed, and makes nothing twice.
+// A repeated request returns the same secret, which is stored sealed, and creates nothing twice.
 func TestSecretsAreReplayedSealed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -299,11 +299,11 @@ func TestSecretsAreReplayedSealed(t *testing.T) {
 	}
 	open := w.Count(`select count(*) from idempotency_keys where encode(body, 'escape') like '%whsec_%' or not secret`)
 	if open != 0 {
-		t.Errorf("%d answers lie open", open)
+		t.Errorf("%d responses are not sealed", open)
 	}
 }
 
-// An idempotency key that is in use is 409. An error of the database is 500, and its text is not in the answer.
+// An idempotency key that is in use is 409. An error of the database is 500, and its text is not in the response.
 func TestBusyAndBroken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -38,7 +38,8 @@ func names(events []domain.Event) []string {
 	return out
 }
 
-// Lists of events with the largest bodies, and of deliveries with the largest answers, have pages of limited size, with each item once.
+// Lists of events with the largest bodies, and of deliveries with the largest responses, have pages of limited size, with each
+// item once.
 func TestPagesOfTheLargestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +129,7 @@ func TestSamples(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 	if last.str("object") != "delivery" || last.str("id") != list[0]["id"] || last.str("endpoint_id") != id {
-		t.Errorf("the last test answered %s, its delivery is %v", last.Body, list[0])
+		t.Errorf("the last test returned %s, its delivery is %v", last.Body, list[0])
 	}
 	if n := w.Count(`select count(*) from deliveries`); n != samples {
 		t.Errorf("%d deliveries in all", n)

@@ -29,7 +29,7 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// elsewhere lists the declared answers that the gateway gives and this service does not.
+// elsewhere lists the declared responses that the gateway returns and this service does not.
 var elsewhere = map[string][]int{
 	"listWebhookEndpoints": {403, 429, 504}, "createWebhookEndpoint": {429, 504}, "listEventTypes": {400, 403, 422, 429, 500, 503, 504},
 	"getWebhookEndpoint": {400, 429, 504}, "updateWebhookEndpoint": {429, 504}, "deleteWebhookEndpoint": {400, 413, 429, 504},
@@ -110,12 +110,12 @@ func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) contex
 
 func (w *world) ctx() context.Context { return w.as(ids.New[ids.TenantPrefix](), caller.Test) }
 
-// response is the answer to a request.
+// response is the response to a request.
 type response struct{ apitest.Response }
 
 type header = apitest.Header
 
-// do sends a request as the gateway would and checks the answer against the contract.
+// do sends a request as the gateway would and checks the response against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) response {
 	w.T.Helper()
 	return response{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}

@@ -46,7 +46,7 @@ func (w *world) about(ctx context.Context, objects ...string) (all []string, pag
 	}
 }
 
-// record writes n events about each object, each with so many bytes of content; one object after the other in turns.
+// record writes n events about each object, each with so many bytes of content; the objects alternate.
 func (w *world) record(ctx context.Context, n, size int, objects ...string) {
 	w.T.Helper()
 	c := caller.FromContext(ctx)

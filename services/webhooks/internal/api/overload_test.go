@@ -32,7 +32,7 @@ func TestOverload(t *testing.T) {
 	}, "listEventTypes")
 }
 
-// A request that waits for a locked row is answered in the same way.
+// A request that waits for a locked row gets the same response.
 func TestLockedEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

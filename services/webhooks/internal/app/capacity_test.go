@@ -29,7 +29,7 @@ func (w *world) large(ctx context.Context) domain.Event {
 	return e
 }
 
-// blockingSender answers when it is released, and counts what is in flight.
+// blockingSender responds when it is released, and counts what is in flight.
 type blockingSender struct {
 	mu       sync.Mutex
 	bytes    map[string]int // by URL
@@ -137,7 +137,7 @@ func TestBytesInFlight(t *testing.T) {
 	})
 }
 
-// A process with little memory delivers the largest events to receivers of many tenants, which answer late. The test runs it as
+// A process with little memory delivers the largest events to receivers of many tenants, which respond late. The test runs it as
 // a process of its own and measures its heap.
 func TestMemoryOfLargeBodies(t *testing.T) {
 	t.Parallel()
@@ -297,16 +297,16 @@ func TestSpeedIsStored(t *testing.T) {
 		t.Errorf("a new endpoint has %d in flight", n)
 	}
 	if n := w.step(); n != 20-domain.UnknownMaxInFlight {
-		t.Errorf("an endpoint that has answered has %d in flight", n)
+		t.Errorf("an endpoint that has responded has %d in flight", n)
 	}
 	if got := slow(); got != "false" {
-		t.Errorf("after fast answers it is slow: %s", got)
+		t.Errorf("after fast responses it is slow: %s", got)
 	}
 	w.receivers.at(hook, func(domain.Outgoing) domain.Response { return domain.Response{Status: 200, Took: 2 * time.Second} })
 	w.ingest(w.ctx, 1)
 	w.drain()
 	if got := slow(); got != "true" {
-		t.Errorf("after a slow answer it is slow: %s", got)
+		t.Errorf("after a slow response it is slow: %s", got)
 	}
 	w.dispatcher.MaxConcurrency = 64
 	w.ingest(w.ctx, 60)

@@ -69,7 +69,7 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQue
 	var schedules []store.Schedule
 	for i, q := range queues {
 		if started[i] == 0 && allowances[i].Max > 0 && !refused[q.Key] && (shares[i] == 0 || dueCount[i] > 0) {
-			continue // the concurrency is used up, or the batch is full: the queue stays ready and keeps its position
+			continue // the concurrency is used up, or the batch is full: the queue stays ready and retains its position
 		}
 		schedules = append(schedules, schedule(q, allowances[i], now, started[i], refused[q.Key]))
 	}

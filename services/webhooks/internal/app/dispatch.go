@@ -35,7 +35,7 @@ import (
 
 // Sender posts to receivers.
 type Sender interface {
-	// Send makes one attempt within the time of ctx. A failure is an answer, too.
+	// Send makes one attempt within the time of ctx. A failure is a result, too.
 	Send(ctx context.Context, d domain.Outgoing) domain.Response
 }
 

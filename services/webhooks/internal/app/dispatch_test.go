@@ -135,11 +135,11 @@ func TestScheduleOfAttempts(t *testing.T) {
 		t.Errorf("endpoint: %+v", got)
 	}
 	if events := w.operatorEvents(); events != "webhook_endpoint.failing 10 enabled, webhook_endpoint.disabled 20 disabled" {
-		t.Errorf("told: %s", events)
+		t.Errorf("events: %s", events)
 	}
 }
 
-// events returns the events for the operator, in order.
+// operatorEvents returns the events for the operator, in order.
 func (w *world) operatorEvents() string {
 	w.t.Helper()
 	var out []string
@@ -216,7 +216,7 @@ func TestGone(t *testing.T) {
 	if len(failed) != 30 || len(w.texts(`select delivery_id::text from queue`)) != 0 {
 		t.Errorf("%d of 30 failed", len(failed))
 	}
-	for _, d := range failed { // also the delivery that was answered
+	for _, d := range failed { // also the delivery that got a response
 		if *d.FailureReason != domain.EndpointDisabled {
 			t.Errorf("after %d attempts: %s", len(d.Attempts), *d.FailureReason)
 		}
@@ -240,7 +240,7 @@ func TestGone(t *testing.T) {
 		t.Errorf("%d attempts of the replay", n)
 	}
 	if events := w.operatorEvents(); events != "webhook_endpoint.disabled 1 disabled" {
-		t.Errorf("told: %s", events)
+		t.Errorf("events: %s", events)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestDisabling(t *testing.T) {
 		t.Errorf("%d were sent", n)
 	}
 	if events := w.operatorEvents(); events != "" {
-		t.Errorf("the operator was told of a change that the operator made: %s", events)
+		t.Errorf("the operator got an event of a change that the operator made: %s", events)
 	}
 	w.ingest(w.ctx, 1500)
 	w.setStatus(e.ID, domain.Disabled)
@@ -319,7 +319,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// The secrets of a rotation sign together until the earlier ones expire.
+// All secrets of a rotation sign until the earlier ones expire.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -63,7 +63,7 @@ func (a *Endpoints) Prepare(ctx context.Context, in domain.EndpointPatch) (Endpo
 	return EndpointWrite{EndpointPatch: in, refused: a.check(ctx, in)}, nil
 }
 
-// Create creates an endpoint with a secret. Only this answer shows the secret.
+// Create creates an endpoint with a secret. Only this response shows the secret.
 func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (domain.EndpointWithSecret, error) {
 	if w.refused != nil {
 		return domain.EndpointWithSecret{}, w.refused

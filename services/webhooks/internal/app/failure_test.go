@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// A process is killed between the receiver's answer and its commit. The delivery is attempted again when the claim expires, and
+// A process is killed between the receiver's response and its commit. The delivery is attempted again when the claim expires, and
 // not before, with the same attempt number. A result that is written after that changes nothing.
 func TestKilledBetweenResponseAndCommit(t *testing.T) {
 	t.Parallel()
@@ -263,7 +263,7 @@ func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 }
 
 // Erasing a customer removes the person from the events, from deliveries that are pending, and from what receivers have
-// answered. Other customers do not change.
+// returned. Other customers do not change.
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -286,13 +286,13 @@ func TestErasure(t *testing.T) {
 		return idem.Response{}
 	}
 	if retried := string(again().Body); !strings.Contains(retried, "Ada") {
-		t.Fatalf("no answer to erase: %s", retried)
+		t.Fatalf("no response to erase: %s", retried)
 	}
 	if err := w.intake.EraseObject(w.ctx, customer.String()); err != nil {
 		t.Fatal(err)
 	}
 	if r := again(); !r.Replayed || strings.Contains(string(r.Body), "Ada") || !strings.Contains(string(r.Body), `"response_body":null`) {
-		t.Errorf("the stored answer of a retry: %s", r.Body)
+		t.Errorf("the stored response of a retry: %s", r.Body)
 	}
 	body := func(i int) string {
 		t.Helper()
@@ -310,7 +310,7 @@ func TestErasure(t *testing.T) {
 	}
 	for _, d := range w.log(w.ctx, e.ID, store.DeliveryFilter{}) {
 		if mine := d.EventID == list[0].ID; mine != (d.Attempts[0].ResponseBody == nil) {
-			t.Errorf("event of the erased %v: answer %v", mine, d.Attempts[0].ResponseBody)
+			t.Errorf("event of the erased %v: response %v", mine, d.Attempts[0].ResponseBody)
 		}
 	}
 	w.receivers.at(hook, nil)
@@ -326,7 +326,7 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// retryOnce retries a delivery once, with an idempotency key, and returns the stored answer.
+// retryOnce retries a delivery once, with an idempotency key, and returns the stored response.
 func (w *world) retryOnce(endpoint domain.EndpointID, id domain.DeliveryID) idem.Response {
 	w.t.Helper()
 	ctx := idem.WithRequest(w.ctx, idem.Request{Key: "retry"})
@@ -380,7 +380,7 @@ func TestErasureByBytes(t *testing.T) {
 	}
 }
 
-// The answer to an attempt that is in flight while the person is erased is not kept.
+// The response to an attempt that is in flight while the person is erased is not stored.
 func TestErasureWhileInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

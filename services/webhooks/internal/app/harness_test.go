@@ -50,7 +50,7 @@ func (c *clock) Move(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// receivers are all receivers of a test. They keep each request, and answer with the function of its URL, or with 200.
+// receivers are all receivers of a test. They record each request, and respond with the function of its URL, or with 200.
 type receivers struct {
 	mu       sync.Mutex
 	requests []domain.Outgoing

@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// StoredResponses are the answers that repeated requests get; *idemstore.Store has them.
+// StoredResponses are the responses that repeated requests get; *idemstore.Store has them.
 type StoredResponses interface {
-	// Erase replaces the answers about resources by what erase leaves of them.
+	// Erase replaces the responses about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
@@ -113,7 +113,7 @@ func (a *Intake) eraseBodies(ctx context.Context, tx pg.Tx, list []store.Intake)
 const eraseBatch = 100
 
 // EraseObject erases a person from the events about an object, from events about it that come later, and from what
-// receivers have answered to them. ctx has a caller of the object's tenant and mode.
+// receivers have returned to them. ctx has a caller of the object's tenant and mode.
 func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 	until := a.Now().Add(domain.Retention + domain.MaxAhead) // after this time the log accepts no event that exists now
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -151,7 +151,7 @@ func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 	}
 }
 
-// eraseResponses removes what receivers have answered from the stored answers about deliveries of the events.
+// eraseResponses removes what receivers have returned from the stored responses about deliveries of the events.
 func (a *Intake) eraseResponses(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
 	deliveries, err := store.AttemptedDeliveries(ctx, tx, list)
 	if err != nil {

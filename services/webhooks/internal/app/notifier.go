@@ -10,10 +10,10 @@ import (
 )
 
 // Notifier wakes the open streams of a tenant and mode when events were written for them, and bounds the number of open
-// streams of a tenant in this process. It keeps nothing of a tenant without streams.
+// streams of a tenant in this process. It stores nothing of a tenant without streams.
 type Notifier struct {
 	MinInterval time.Duration // between two wakeups of a stream
-	MaxStreams  int           // the most open streams of a tenant, of both modes together
+	MaxStreams  int           // the most open streams of a tenant, in both modes
 	mu          sync.Mutex
 	open        map[ids.Tenant]int
 	audiences   map[Audience]*audienceStreams

@@ -77,7 +77,7 @@ func TestNotifierWakesOncePerInterval(t *testing.T) {
 	})
 }
 
-// A tenant may have MaxStreams open, of both modes together.
+// A tenant may have MaxStreams open, in both modes.
 func TestNotifierBoundsTheStreamsOfATenant(t *testing.T) {
 	t.Parallel()
 	n := &app.Notifier{MinInterval: time.Second, MaxStreams: 3}

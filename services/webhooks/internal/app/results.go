@@ -57,7 +57,7 @@ const (
 	stopWriteTime = 4 * time.Second // for which a process that stops tries to write a batch
 )
 
-// writeResults writes results until stop is closed and none is left. It writes the results that have come together in
+// writeResults writes results until stop is closed and none is left. It writes the results that have arrived together in
 // one transaction.
 func (d *Dispatcher) writeResults(stop <-chan struct{}) {
 	for {

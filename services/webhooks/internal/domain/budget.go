@@ -12,7 +12,7 @@ type Speed int
 // The speeds. An endpoint also counts as slow while one of its attempts has been in flight for SlowAfter.
 const (
 	Fast    Speed = iota
-	Unknown       // no attempt has been answered yet
+	Unknown       // no attempt has had a response yet
 	Slow          // an attempt took SlowAfter or more within the last SlowFor
 )
 
@@ -20,10 +20,10 @@ const (
 const (
 	SlowAfter          = time.Second
 	SlowFor            = time.Minute
-	UnknownMaxInFlight = 5 // the most attempts in flight to an endpoint that has not answered yet
+	UnknownMaxInFlight = 5 // the most attempts in flight to an endpoint that has not responded yet
 )
 
-// SpeedAt returns the speed of an endpoint that is slow until slowUntil, which is nil until it has answered.
+// SpeedAt returns the speed of an endpoint that is slow until slowUntil, which is nil until it has responded.
 func SpeedAt(slowUntil *time.Time, now time.Time) Speed {
 	switch {
 	case slowUntil == nil:

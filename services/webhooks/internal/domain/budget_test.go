@@ -15,19 +15,19 @@ func tenant(n byte) ids.Tenant { return endpointKey(n, false, 0).Tenant }
 func TestSpeed(t *testing.T) {
 	t.Parallel()
 	if got := domain.SpeedAt(nil, noon); got != domain.Unknown {
-		t.Errorf("an endpoint that never answered is %v", got)
+		t.Errorf("an endpoint that never responded is %v", got)
 	}
 	quick := domain.SlowUntil(nil, noon, domain.SlowAfter-1)
 	if got := domain.SpeedAt(quick, noon); got != domain.Fast {
-		t.Errorf("an endpoint that answered fast is %v", got)
+		t.Errorf("an endpoint that responded fast is %v", got)
 	}
 	slow := domain.SlowUntil(quick, noon, domain.SlowAfter)
 	if until := domain.SlowUntil(slow, noon.Add(time.Second), 0); until != slow {
-		t.Errorf("a fast answer made the endpoint fast before the minute was over: %v", until)
+		t.Errorf("a fast response made the endpoint fast before the minute was over: %v", until)
 	}
 	for after, want := range map[time.Duration]domain.Speed{0: domain.Slow, domain.SlowFor - 1: domain.Slow, domain.SlowFor: domain.Fast} {
 		if got := domain.SpeedAt(slow, noon.Add(after)); got != want {
-			t.Errorf("%v after a slow answer the endpoint is %v", after, got)
+			t.Errorf("%v after a slow response the endpoint is %v", after, got)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type FailureReason string
 // The reasons why a delivery has failed.
 const (
 	AttemptsExhausted FailureReason = "attempts_exhausted" // MaxAttempts have failed
-	Expired           FailureReason = "expired"            // MaxAge is over, or the log does not keep the event any more
+	Expired           FailureReason = "expired"            // MaxAge is over, or the log no longer contains the event
 	EndpointDisabled  FailureReason = "endpoint_disabled"  // the endpoint is disabled or deleted
 )
 
@@ -46,7 +46,7 @@ type Delivery struct {
 type Attempt struct {
 	Number       int       `json:"number"`
 	At           time.Time `json:"at"`
-	StatusCode   *int      `json:"status_code"` // nil when there was no answer
+	StatusCode   *int      `json:"status_code"` // nil when there was no response
 	DurationMS   int64     `json:"duration_ms"`
 	Error        *string   `json:"error"`         // why it failed
 	ResponseBody *string   `json:"response_body"` // the first MaxResponseLogged bytes
@@ -60,11 +60,11 @@ type Outgoing struct {
 	Body    []byte
 }
 
-// The numbers of bytes of a receiver's answer that are used.
+// The numbers of bytes of a receiver's response that are used.
 const (
 	MaxResponseRead     = 64 << 10                        // are read, so that the connection can be used again
 	MaxResponseLogged   = 4 << 10                         // are written into the log
-	MaxResponseBuffered = MaxResponseLogged + utf8.UTFMax // are kept in memory until then: Text may cut off the last character
+	MaxResponseBuffered = MaxResponseLogged + utf8.UTFMax // are in memory until then: Text may cut off the last character
 )
 
 // Bounds of the failing deliveries that the operators' console shows, as in proto/internal/webhooks.yaml.
@@ -74,7 +74,7 @@ const (
 	RecentlyFailed  = 7 * 24 * time.Hour // for which they are shown
 )
 
-// Text returns an answer as valid UTF-8 of at most MaxResponseLogged bytes without NUL, which the log can store.
+// Text returns a response as valid UTF-8 of at most MaxResponseLogged bytes without NUL, which the log can store.
 func Text(raw []byte) string {
 	s := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD") // may be longer than raw
 	if len(s) <= MaxResponseLogged {
@@ -89,10 +89,10 @@ func Text(raw []byte) string {
 
 // Response is the result of an attempt.
 type Response struct {
-	Status     int // 0 when there was no answer
+	Status     int // 0 when there was no response
 	Body       []byte
 	RetryAfter time.Duration
-	Err        string // why there was no answer
+	Err        string // why there was no response
 	At         time.Time
 	Took       time.Duration
 }

@@ -145,7 +145,7 @@ func (e Endpoint) SwitchedTo(s Status) Endpoint {
 }
 
 // After returns the endpoint after attempts with these outcomes, in this order. A success resets the count of failures.
-// DisableAfter failures in succession, or one answer 410, disable the endpoint. A disabled endpoint does not change.
+// DisableAfter failures in succession, or one response 410, disable the endpoint. A disabled endpoint does not change.
 func (e Endpoint) After(outcomes ...Outcome) Endpoint {
 	for _, o := range outcomes {
 		switch {

@@ -37,7 +37,7 @@ type EndpointQueue struct {
 	Enabled      bool
 	MaxInFlight  int
 	MaxPerSecond int
-	InFlight     int // attempts that all processes together have in flight
+	InFlight     int // attempts that all processes have in flight
 	RateWindow   RateWindow
 	Breaker      Breaker
 	Speed        Speed
@@ -51,7 +51,7 @@ type Allowance struct {
 }
 
 // Allowance returns what the endpoint's own limits allow now. An endpoint whose breaker is probing has one attempt in
-// flight at a time, and an endpoint that has not answered yet has at most UnknownMaxInFlight.
+// flight at a time, and an endpoint that has not responded yet has at most UnknownMaxInFlight.
 func (q EndpointQueue) Allowance(now time.Time) Allowance {
 	free := q.MaxInFlight
 	if q.Speed == Unknown {

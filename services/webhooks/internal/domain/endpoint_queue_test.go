@@ -72,7 +72,7 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// An endpoint that has not answered yet has few attempts in flight.
+// An endpoint that has not responded yet has few attempts in flight.
 func TestAllowanceOfUnknownSpeed(t *testing.T) {
 	t.Parallel()
 	for inFlight, want := range map[int]int{0: domain.UnknownMaxInFlight, 3: domain.UnknownMaxInFlight - 3, domain.UnknownMaxInFlight: 0, 10: 0} {

@@ -109,7 +109,7 @@ func TestEndpointSwitchedTo(t *testing.T) {
 	}{
 		{"enabled again", enabled(7), domain.Enabled, enabled(7)},
 		{"disabled", enabled(7), domain.Disabled, disabled(7, domain.Requested)},
-		{"disabled twice keeps the reason", disabled(20, domain.Failures), domain.Disabled, disabled(20, domain.Failures)},
+		{"disabled twice: the reason stays", disabled(20, domain.Failures), domain.Disabled, disabled(20, domain.Failures)},
 		{"enabled after failures", disabled(20, domain.Failures), domain.Enabled, enabled(0)},
 		{"enabled after 410", disabled(1, domain.Gone), domain.Enabled, enabled(0)},
 		{"enabled after a request", disabled(5, domain.Requested), domain.Enabled, enabled(0)},

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Retention is the time for which events and deliveries are kept.
+// Retention is the time for which events and deliveries are stored.
 const Retention = 30 * 24 * time.Hour
 
 // MaxAhead is how far an event's time may be in the future.

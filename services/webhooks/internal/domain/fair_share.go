@@ -32,7 +32,7 @@ type Candidate struct {
 }
 
 // SelectByBytes selects the candidates whose bodies fit into the free bytes, round robin as FairShare does, up to
-// batch bytes in all; the first body may be larger. Candidates are in the order of their queue, and that order is kept:
+// batch bytes in all; the first body may be larger. Candidates are in the order of their queue, and that order is preserved:
 // a small body does not overtake a large one. The set refused contains the queues whose next body does not fit into the
 // bytes of their tenant or speed.
 func SelectByBytes(queues []EndpointQueue, candidates []Candidate, bytes *Budget, batch int) (selected []int, refused map[EndpointKey]bool) {

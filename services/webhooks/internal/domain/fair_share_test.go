@@ -212,7 +212,7 @@ func TestSelectByBytesExceedsNoLimit(t *testing.T) {
 		}
 		_, before := m.total(make([]int, len(m.queues)))
 		if sum > max(batch, largest) || before+sum > max(m.limit, before, largest) {
-			t.Fatalf("%d bytes beside %d, batch %d, limit %d", sum, before, batch, m.limit)
+			t.Fatalf("%d bytes next to %d, batch %d, limit %d", sum, before, batch, m.limit)
 		}
 		if len(candidates) > 0 && before == 0 && len(selected) == 0 {
 			t.Fatal("nothing is selected though nothing is used")

@@ -40,7 +40,7 @@ var bodies = map[string][]byte{
 	"a megabyte":      bytes.Repeat([]byte("x"), 1<<20),
 }
 
-// mac is HMAC-SHA256 by its definition in RFC 2104, made from the hash function.
+// mac is HMAC-SHA256 by its definition in RFC 2104, computed with the hash function.
 func mac(key, message []byte) []byte {
 	var pad [64]byte
 	copy(pad[:], key)
@@ -135,8 +135,8 @@ func TestVerifyHeaders(t *testing.T) {
 		{"upper-case hex", at + ",v1=" + strings.ToUpper(good), ""},
 		{"the second of two", at + ",v1=" + strings.Repeat("00", 32) + ",v1=" + good, ""},
 		{"the first of two", at + ",v1=" + good + ",v1=" + strings.Repeat("00", 32), ""},
-		{"a broken one beside", at + ",v1=zz,v1=" + good, ""},
-		{"an odd one beside", at + ",v1=abc,v1=" + good, ""},
+		{"next to a broken one", at + ",v1=zz,v1=" + good, ""},
+		{"next to an odd one", at + ",v1=abc,v1=" + good, ""},
 		{"an unknown scheme", at + ",v0=" + good + ",v1=" + good + ",v2=x", ""},
 		{"an empty unknown", at + ",x=,v1=" + good, ""},
 		{"an equals sign in an unknown", at + ",v2=YQ==,v1=" + good, ""},

@@ -75,7 +75,7 @@ var urls = map[error][]string{
 		"http://[::ffff:0:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[64:ff9b::10.0.0.1]/", "http://[64:ff9b::8.8.8.8]/", "http://[64:ff9b:1::a00:1]/",
 		"http://[2002:7f00:1::]/", "http://[2002:c0a8:101::1]/", "http://[2001::1]/", "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/", "http://[2001:10::1]/", "http://[2001:20::1]/",
 		"http://[2001:db8::1]/", "http://[3fff::1]/", "http://[100::1]/", "http://[5f00::1]/", "http://[4000::1]/", "http://[fc00::1]/", "http://[fd00:ec2::254]/", "http://[fe80::1]/",
-		// what clouds answer their own machines on: metadata, credentials, names, time
+		// addresses that clouds serve to their own machines: metadata, credentials, names, time
 		"http://168.63.129.16/", "http://168.63.129.16:8080/", "http://[::ffff:168.63.129.16]/", "http://169.254.169.254:8080/", "http://169.254.169.253/", "http://169.254.169.123/",
 		"http://169.254.170.23/", "http://[fd00:ec2::23]/", "http://[fd00:ec2::253]/", "http://[fd20:ce::254]/", "http://[fe80::1234:5678:9abc]/", "http://[fd00:c1::a9fe:a9fe]/",
 		"http://[fec0::1]/", "http://[ff02::1]/", "http://[ff0e::1]/", "http://[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]/",
@@ -307,7 +307,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// slow is a Resolver that answers after the time that CheckURL waits, or when its context ends.
+// slow is a Resolver that responds after the time that CheckURL waits, or when its context ends.
 type slow struct{}
 
 func (slow) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {

@@ -92,7 +92,7 @@ func take(c net.Conn) {
 	}
 }
 
-// says returns a function that reads the request and answers with a text.
+// says returns a function that reads the request and responds with a text.
 func says(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		take(c)
@@ -100,7 +100,7 @@ func says(text string) func(net.Conn) {
 	}
 }
 
-// over returns a function that answers with a text, and then repeats another one until the connection ends.
+// over returns a function that responds with a text, and then repeats another one until the connection ends.
 func over(first, text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		take(c)
@@ -196,12 +196,12 @@ var hostile = map[string]struct {
 	"closes within the headers":     {func(c net.Conn) { says(ok + "A: b")(c); _ = c.Close() }, 0, early},
 }
 
-// tame fails when an answer contains what it must not.
+// tame fails when a response contains what it must not.
 func tame(t *testing.T, a domain.Response) {
 	t.Helper()
 	for _, secret := range []string{"127.0.0.1", "::1", "->", "receiver.test:", "goroutine", "0x"} {
 		if strings.Contains(a.Err, secret) {
-			t.Errorf("%q tells %q", a.Err, secret)
+			t.Errorf("%q reveals %q", a.Err, secret)
 		}
 	}
 	if len(a.Err) > 4*maxErrorText || utf8.RuneCountInString(a.Err) > maxErrorText || !utf8.ValidString(a.Err) || strings.Contains(a.Err, "\x00") {
@@ -231,7 +231,8 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
-// Of an endless answer MaxResponseRead bytes are read and MaxResponseBuffered kept. The system's buffers may take more bytes from the receiver.
+// Of an endless response MaxResponseRead bytes are read and MaxResponseBuffered stored. The system's buffers may take more bytes
+// from the receiver.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	const buffers = 16 << 20

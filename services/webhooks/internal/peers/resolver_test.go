@@ -103,8 +103,8 @@ func onPort(t *testing.T) net.Listener {
 	return nil
 }
 
-// A name resolves to a public address when the endpoint is made and to loopback when it is dialled. Each attempt is refused before
-// the connection is made.
+// A name resolves to a public address when the endpoint is created and to loopback when it is dialed. Each attempt is refused
+// before the connection is made.
 func TestRebindingIsRefusedAtConnect(t *testing.T) {
 	t.Parallel()
 	var private atomic.Bool

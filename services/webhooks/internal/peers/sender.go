@@ -17,17 +17,17 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// The limits of a connection and of an answer.
+// The limits of a connection and of a response.
 const (
 	dialTimeout  = 5 * time.Second
-	idleTimeout  = 5 * time.Second // for which an idle connection is kept for the next delivery
+	idleTimeout  = 5 * time.Second // for which an idle connection stays open for the next delivery
 	idlePerHost  = 100             // the highest max_in_flight of an endpoint
 	maxHeader    = 32 << 10
 	maxErrorText = 300 // characters
 )
 
-// Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.MaxResponseRead bytes of an answer,
-// keeps those that are shown, and closes the connection when the attempt's time is over.
+// Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.MaxResponseRead bytes of a response,
+// stores those that are shown, and closes the connection when the attempt's time is over.
 type Sender struct{ transport *http.Transport }
 
 // NewSender returns a sender that connects only where guard allows it. It trusts the system's certificates.
@@ -100,7 +100,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// reason returns a short text that says why there was no answer. It contains nothing internal, such as addresses.
+// reason returns a short text that says why there was no response. It contains nothing internal, such as addresses.
 func reason(ctx context.Context, err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno

@@ -248,7 +248,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// No part of an answer is used for another request.
+// No part of a response is used for another request.
 func TestResponsesAreNotReused(t *testing.T) {
 	t.Parallel()
 	var heads []http.Header
@@ -290,7 +290,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			s := testSender(t)
 			a := send(t, s, domain.Outgoing{URL: named(l.URL), Body: []byte("{}")})
 			if a.Status != status || a.Err != "" || a.OK() || requests.Load() != 1 || other.Load() != 0 {
-				t.Errorf("%d to %.30q: %d %q, asked %d times, the other %d times", status, location, a.Status, a.Err, requests.Load(), other.Load())
+				t.Errorf("%d to %.30q: %d %q, called %d times, the other %d times", status, location, a.Status, a.Err, requests.Load(), other.Load())
 			}
 			s.Close()
 			l.Close()
@@ -298,7 +298,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A compressed answer is not decompressed, so a small answer cannot become a large one.
+// A compressed response is not decompressed, so a small response cannot become a large one.
 func TestGzipIsNotUnpacked(t *testing.T) {
 	t.Parallel()
 	var bomb bytes.Buffer

@@ -147,7 +147,7 @@ func pages(t *testing.T, db *pgtest.DB, ctx context.Context, updated bool, want 
 			r.After = &page.Position{At: p.Updated, ID: p.ID}
 		}
 		if int(sent) > len(rows.Items)+1 {
-			t.Errorf("the server sends %.0f rows, of which %d are kept", sent, len(rows.Items))
+			t.Errorf("the server sends %.0f rows, of which %d are stored", sent, len(rows.Items))
 		}
 		if rows.More == (len(got) == len(want)) {
 			t.Errorf("after %d of %d: more %v", len(got), len(want), rows.More)

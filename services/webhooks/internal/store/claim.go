@@ -88,7 +88,7 @@ type Claim struct {
 	DeliveryID domain.DeliveryID
 	EventID    ids.Event
 	EventType  string
-	Body       []byte // nil when the log does not keep the event any more
+	Body       []byte // nil when the log no longer contains the event
 	First      bool
 	Attempts   int // the attempts that were made before
 	Until      time.Time

@@ -32,7 +32,8 @@ func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.Sto
 		pg.Args{"id": id, "from": now.Add(-domain.Retention)})
 }
 
-// SentEvent reads what the deliveries of an event carry, also of a sample. It is the zero SentEvent when the event is kept no more.
+// SentEvent reads what the deliveries of an event carry, also of a sample. It is the zero SentEvent when the event is no longer
+// stored.
 func SentEvent(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.SentEvent, error) {
 	e, err := pg.One(ctx, q, pgx.RowToStructByName[domain.SentEvent], domain.ErrEventNotFound, `
 		select e.body, e.sample from events e where e.tenant_id = @tenant and e.livemode = @live and e.id = @id and e.id >= uuid_floor(@from)`,

@@ -67,8 +67,8 @@ func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, l
 		order by id for update`, pg.Args{"object": objectID, "after": after, "limit": limit, "bytes": maxBytes})
 }
 
-// Erase replaces the bodies of events and deletes what receivers have answered to their deliveries. It marks all of
-// these deliveries as erased, so that the answer to an attempt in flight is not kept either.
+// Erase replaces the bodies of events and deletes what receivers have returned to their deliveries. It marks all of
+// these deliveries as erased, so that the response to an attempt in flight is not stored either.
 func Erase(ctx context.Context, tx pg.Tx, events []ErasedBody) error {
 	args := pg.Args{
 		"ids":    column(events, func(e ErasedBody) [16]byte { return e.ID.UUID() }),

@@ -10,10 +10,10 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// EnsurePartitions creates the weekly partitions of the log from kept until until. tx has the worker role.
+// EnsurePartitions creates the weekly partitions of the log between from and until. tx has the worker role.
 func EnsurePartitions(ctx context.Context, tx pg.Tx, from, until time.Time) error {
 	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, from, until); err != nil {
-		return fmt.Errorf("keep partitions: %w", err)
+		return fmt.Errorf("ensure partitions: %w", err)
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ type pastWeek struct {
 	Pending      bool // an earlier detachment was not finished
 }
 
-// DropPartitions drops the partitions of weeks that ended before kept and returns their names. url names the database's
+// DropPartitions drops the partitions of weeks that ended before the time before, and returns their names. url names the database's
 // owner. It detaches each partition concurrently, so that no reader or writer waits, and drops it when no transaction reads it
 // any more; it retries for at most maxWait. One call works at a time: the next waits until the session of an interrupted call
 // has ended, and finishes what that has not finished.
@@ -52,8 +52,8 @@ func DropPartitions(ctx context.Context, url string, before time.Time, maxWait t
 	return dropped, nil
 }
 
-// pastWeeks returns the partitions of weeks that ended before kept. One that is being detached comes first; a table has at
-// most one of these.
+// pastWeeks returns the partitions of weeks that ended before the time before. One that is being detached comes first; a table
+// has at most one of these.
 func pastWeeks(ctx context.Context, conn *pgx.Conn, before time.Time) ([]pastWeek, error) {
 	rows, err := conn.Query(ctx, `
 		select c.relname::text as name, split_part(c.relname, '_', 1) as parent, i.inhrelid is not null as attached,

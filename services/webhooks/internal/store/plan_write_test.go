@@ -80,7 +80,7 @@ func TestWritesOfATenantReadWhatTheyChange(t *testing.T) {
 	}
 }
 
-// explainWrite explains the statements of a write together, with a plan_cache_mode, and rolls them back.
+// explainWrite explains the statements of a write with a plan_cache_mode, and rolls them back.
 func explainWrite(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, write func(context.Context, pg.Tx) error) *explained {
 	t.Helper()
 	e := &explained{}

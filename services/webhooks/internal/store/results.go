@@ -168,7 +168,7 @@ func (c Completion) attemptsJSON() (string, error) {
 
 // The statements of Complete.
 const (
-	// logCompletions writes the results into the log. Of an erased delivery the receiver's answer is not kept.
+	// logCompletions writes the results into the log. Of an erased delivery the receiver's response is not stored.
 	logCompletions = `
 		with completions as (
 			select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[], $8::text[])

@@ -1,4 +1,4 @@
-// Package view converts domain types into their public bodies. Answers, stored replies, the event log and deliveries use the
+// Package view converts domain types into their public bodies. Responses, stored responses, the event log and deliveries use the
 // same functions, so their bodies are equal.
 package view
 

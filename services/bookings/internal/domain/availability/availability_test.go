@@ -66,7 +66,7 @@ func TestSlotsOfAnOpening(t *testing.T) {
 		"a step of its own":                {"UTC", `{"mon":[["09:00","11:00"]]}`, "2026-05-11", tour(new(60), step(30), buffers(15, 0)), "11T09:00 11T09:30 11T10:00"},
 		"without a duration":               {"UTC", `{"mon":[["09:00","12:00"],["13:00","17:00"]]}`, "2026-05-11", tour(nil, step(30)), "11T09:00 11T13:00"},
 		"always open, without a duration":  {"UTC", `null`, "2026-05-11", tour(nil), "11T00:00"},
-		"each opening begins anew":         {"UTC", `{"mon":[["13:30","16:00"],["09:00","10:30"]]}`, "2026-05-11", tour(new(60)), "11T09:00 11T13:30 11T14:30"},
+		"each opening begins again":        {"UTC", `{"mon":[["13:30","16:00"],["09:00","10:30"]]}`, "2026-05-11", tour(new(60)), "11T09:00 11T13:30 11T14:30"},
 		"past midnight, of the day before": {"UTC", `{"mon":[["22:00","01:00"]]}`, "2026-05-11", tour(new(60)), "11T22:00 11T23:00 12T00:00"},
 		"too long for any opening":         {"UTC", `{"mon":[["00:00","24:00"]]}`, "2026-05-11", tour(new(1441)), ""},
 		"always open, over midnight":       {"UTC", `null`, "2026-05-11", tour(new(600), step(420)), "11T00:00 11T07:00 11T14:00 11T21:00"},
@@ -178,7 +178,7 @@ func TestUnitsShown(t *testing.T) {
 		query availability.Query
 		want  string // unit and number of slots
 	}{
-		"all":                         {availability.Query{}, "both 24 single 12 free 48"}, // of two that last 45 min the first made: short
+		"all":                         {availability.Query{}, "both 24 single 12 free 48"}, // of two that last 45 min, the one that was created first: short
 		"service":                     {availability.Query{Service: &long.ID}, "both 12 single 12"},
 		"service without a duration":  {availability.Query{Service: &bare.ID}, "both 1"},
 		"service that links nothing":  {availability.Query{Service: &lone.ID}, "free 48"},

@@ -16,7 +16,7 @@ type Claim struct {
 	HoldExpiresAt *time.Time
 }
 
-// held reports whether the claim belongs to a pending booking. All other rows keep their unit too.
+// held reports whether the claim belongs to a pending booking. All other rows hold their unit too.
 func (c Claim) held() bool { return c.Status == domain.Pending }
 
 // lapsed reports whether the hold has lapsed. The next booking that needs its time expires it.

@@ -45,7 +45,7 @@ func TestPriceFrom(t *testing.T) {
 		holiday int64 // bps, 0: none
 	}{
 		"cheapest, though its unit is closed": {availability.Query{}, "2026-05-10", half.ID, 900, 0},
-		"a rule turns the order round":        {availability.Query{}, "2026-05-11", sunset.ID, 1000, 0}, // of two at 1000 the first made
+		"a rule reverses the order":           {availability.Query{}, "2026-05-11", sunset.ID, 1000, 0}, // of two at 1000, the one that was created first
 		"stacked, with the combined factor":   {availability.Query{}, "2026-05-12", half.ID, 1620, 18000},
 		"one rule":                            {availability.Query{}, "2026-05-13", half.ID, 1080, 12000},
 		"narrowed by service":                 {availability.Query{Service: &cruise.ID}, "2026-05-10", sunset.ID, 1000, 0},

@@ -1,4 +1,4 @@
-// Package report holds the operator's views of many bookings together: the calendar of a range of days, and the totals of its
+// Package report holds the operator's views of many bookings: the calendar of a range of days, and the totals of its
 // days. It is part of domain and pure.
 package report
 

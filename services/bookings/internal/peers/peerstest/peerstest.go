@@ -1,4 +1,4 @@
-// Package peerstest holds fakes of the other services for tests. They keep state and can be set to fail.
+// Package peerstest holds fakes of the other services for tests. They store state and can be set to fail.
 package peerstest
 
 import (

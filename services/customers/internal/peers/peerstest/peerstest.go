@@ -1,4 +1,4 @@
-// Package peerstest contains fakes of the other services for tests. The fakes keep state, and tests can make them fail.
+// Package peerstest contains fakes of the other services for tests. The fakes store state, and tests can make them fail.
 package peerstest
 
 import (
@@ -57,7 +57,7 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 		}
 		f.requests = append(f.requests, in)
 		if b, ok := f.created[owner]; ok {
-			out = f.bookings[b.ID] // in whatever state it is now
+			out = f.bookings[b.ID] // in its current state
 			return nil
 		}
 		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Status: "pending", Total: in.Total, Version: 1}
@@ -177,7 +177,7 @@ func (f *Bookings) Requests() []domain.LinkedBooking {
 type Tenants struct {
 	Info   domain.Invoicing
 	Fail   error
-	Before func() // runs before Invoicing answers; nil: nothing
+	Before func() // runs before Invoicing responds; nil: nothing
 }
 
 // Invoicing implements app.TenantService.

@@ -62,7 +62,7 @@ type operation struct {
 	Parameters, Body     []field
 	Responses            []response
 	Curl                 string
-	Example              string // the body of the answer
+	Example              string // the body of the response
 }
 
 type field struct {
@@ -79,7 +79,7 @@ type response struct {
 // object is a mapping of the document.
 type object = map[string]any
 
-// plain renders the page without redoc: each operation with its scopes, parameters, body and answers.
+// plain renders the page without redoc: each operation with its scopes, parameters, body and responses.
 func plain(doc object, c *contract.Contract) ([]byte, error) {
 	tree := tree{doc}
 	var ops []operation
@@ -115,7 +115,7 @@ func text(o object, key string) string {
 
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
-	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Answers lists the codes
+	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Responses lists the codes
 	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {

@@ -126,7 +126,7 @@ func TestReuseLeeway(t *testing.T) {
 	first := w.granted()
 	won := winners(t, inParallel(40, func() tokens { return w.refresh(first.Refresh) }))
 	if len(won) != 40 {
-		t.Fatalf("%d of 40 got an answer", len(won))
+		t.Fatalf("%d of 40 got a response", len(won))
 	}
 	for _, a := range won {
 		if a.Access != won[0].Access || a.Refresh != won[0].Refresh || a.Scope != won[0].Scope || a.ExpiresIn < 3590 || a.ExpiresIn > 3600 {
@@ -147,7 +147,7 @@ func TestReuseLeeway(t *testing.T) {
 	}
 }
 
-// TestSealedSuccessorsExpire checks that encrypted tokens are kept no longer than the leeway.
+// TestSealedSuccessorsExpire checks that encrypted tokens are retained no longer than the leeway.
 func TestSealedSuccessorsExpire(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,7 +186,7 @@ func TestScopesOfARefresh(t *testing.T) {
 	w.refresh(a.Refresh, "scope", "read:bookings payments:write").is(t, 400, "invalid_scope")
 	restricted := w.refresh(a.Refresh, "scope", "read:bookings").is(t, 200, "")
 	if scopes, _ := w.alive(restricted.Access); scopes != "read:bookings" || restricted.Scope != scopes {
-		t.Errorf("%q, the answer says %q", scopes, restricted.Scope)
+		t.Errorf("%q, the response says %q", scopes, restricted.Scope)
 	}
 	if whole := w.refresh(restricted.Refresh).is(t, 200, ""); whole.Scope != "read:bookings write:bookings" {
 		t.Errorf("%q", whole.Scope)
@@ -421,7 +421,7 @@ func TestSessions(t *testing.T) {
 	}
 	w.sent(b.submit(consent, "tenant", w.tenant.ID.String(), "mode", "test", "decision", "allow"))
 	if p := b.get("/oauth/authorize?" + w.request("prompt", "login", "login_hint", "dana@example.com").Encode()); p.StatusCode != http.StatusSeeOther {
-		t.Error("prompt=login is asked once for two requests")
+		t.Error("prompt=login shows the form once for two requests")
 	}
 	sessions, err := w.app.Sessions(t.Context(), w.operator.ID)
 	if err != nil || len(sessions) != 1 || sessions[0].Address != "198.51.100.7" {

@@ -208,7 +208,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 	return s.provider.NewAuthorizeRequest(ctx, r)
 }
 
-// requested returns what the consent page shows: the tenants at which the operator can grant at least one of the scopes.
+// consentRequest returns what the consent page shows: the tenants at which the operator can grant at least one of the scopes.
 func (s *Server) consentRequest(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.ConsentRequest {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
 	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
@@ -270,7 +270,7 @@ func (s *Server) respond(v *pageRequest, a *authorization, with url.Values) erro
 	}
 	separator := "?"
 	if strings.Contains(a.redirect, "?") {
-		separator = "&" // the registered URI is kept as it is
+		separator = "&" // the registered URI stays as it is
 	}
 	return v.redirect(a.redirect + separator + with.Encode())
 }

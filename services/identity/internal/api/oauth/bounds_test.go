@@ -379,7 +379,7 @@ func TestScriptsOfPages(t *testing.T) {
 	}
 	form.Set("client_id", domain.NewAppID().String())
 	if open("/oauth/token", own, form, 401) {
-		t.Error("what an unknown app is answered may be read")
+		t.Error("the response to an unknown app may be read")
 	}
 	if open("/oauth/sign-in", own, url.Values{}, 403) {
 		t.Error("a page for people may be read")

@@ -36,7 +36,7 @@ func newSessions(store *sessionStore, site *web.Site) *scs.SessionManager {
 	return m
 }
 
-// sessionStore keeps sessions in PostgreSQL. The manager passes it the hash of the cookie's token.
+// sessionStore stores sessions in PostgreSQL. The manager passes it the hash of the cookie's token.
 type sessionStore struct {
 	app *app.App
 	now func() time.Time

@@ -49,7 +49,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestRedirectsOfEveryKind checks that the response keeps the registered redirect URI, of every kind, and that consent is
+// TestRedirectsOfEveryKind checks that the response uses the registered redirect URI, of every kind, and that consent is
 // requested every time.
 func TestRedirectsOfEveryKind(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestErrorsOfTheTokenEndpoint(t *testing.T) {
 	w.exchange(code).is(t, 200, "") // none of them has used it up
 }
 
-// TestTheChoiceOfTenants checks that an operator of several tenants chooses one of those that the app may act for. The page shows
+// TestTheChoiceOfTenants checks that an operator of several tenants selects one of those that the app may act for. The page shows
 // which scopes each role withholds.
 func TestTheChoiceOfTenants(t *testing.T) {
 	t.Parallel()

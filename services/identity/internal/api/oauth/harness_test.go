@@ -185,7 +185,7 @@ func (w *world) request(pairs ...string) url.Values {
 	return q
 }
 
-// browser keeps cookies and follows no redirect.
+// browser stores cookies and follows no redirect.
 type browser struct {
 	w      *world
 	client *http.Client
@@ -251,7 +251,7 @@ func (b *browser) submit(p *page, pairs ...string) *page {
 	}
 	to := action.FindStringSubmatch(p.body)
 	if to == nil {
-		b.w.t.Fatalf("%s answered %d without a form: %s", p.path, p.StatusCode, p.body)
+		b.w.t.Fatalf("%s returned %d without a form: %s", p.path, p.StatusCode, p.body)
 	}
 	return b.do(http.MethodPost, html.UnescapeString(to[1]), form)
 }
@@ -260,7 +260,7 @@ func (b *browser) submit(p *page, pairs ...string) *page {
 func (b *browser) follow(p *page) *page {
 	b.w.t.Helper()
 	if p.StatusCode != http.StatusSeeOther {
-		b.w.t.Fatalf("%s answered %d, want 303: %s", p.path, p.StatusCode, p.body)
+		b.w.t.Fatalf("%s returned %d, want 303: %s", p.path, p.StatusCode, p.body)
 	}
 	return b.get(strings.TrimPrefix(p.Header.Get("Location"), b.w.server.URL))
 }
@@ -282,7 +282,7 @@ func (b *browser) allow(q url.Values, email string) url.Values {
 func (w *world) sent(p *page) url.Values {
 	w.t.Helper()
 	if p.StatusCode != http.StatusSeeOther {
-		w.t.Fatalf("%s answered %d, want 303: %s", p.path, p.StatusCode, p.body)
+		w.t.Fatalf("%s returned %d, want 303: %s", p.path, p.StatusCode, p.body)
 	}
 	u, err := url.Parse(p.Header.Get("Location"))
 	if err != nil {

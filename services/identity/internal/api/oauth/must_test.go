@@ -63,7 +63,7 @@ var errorText = regexp.MustCompile(`^[\x20-\x21\x23-\x5B\x5D-\x7E]*$`)
 // oauth21 lists the requirements of draft-ietf-oauth-v2-1-16 for an authorization server with MUST and MUST NOT, by section.
 // Requirements for clients and for resource servers are not listed: the tests of the gateway cover the latter.
 var oauth21 = []rule{
-	{"1.4.1", "a scope that differs from the one asked for is named in the answer", func(t *testing.T, w *world) {
+	{"1.4.1", "a scope that differs from the requested one is named in the response", func(t *testing.T, w *world) {
 		w.invite(w.tenant, "viewer@example.com", "viewer")
 		code := w.browser().allow(w.request(), "viewer@example.com").Get("code")
 		if got := w.exchange(code).is(t, 200, ""); got.Scope != "read:bookings" {
@@ -83,7 +83,7 @@ var oauth21 = []rule{
 	{"2.2", "a client identifier is no proof of a client", func(t *testing.T, w *world) {
 		w.token("grant_type", "client_credentials").is(t, 400, "unsupported_grant_type")
 	}},
-	{"2.3", "a redirect URI is absolute and has no fragment; its query is kept", func(t *testing.T, w *world) {
+	{"2.3", "a redirect URI is absolute and has no fragment; its query is preserved", func(t *testing.T, w *world) {
 		for _, uri := range []string{"/callback", "//app.example/callback", "https://app.example/#x", "https://app.example/#"} {
 			if err := domain.CheckRedirectURI(uri); err == nil {
 				t.Errorf("%s may be registered", uri)
@@ -114,7 +114,7 @@ var oauth21 = []rule{
 			t.Errorf("with one: %d", p.StatusCode)
 		}
 	}},
-	{"2.3.5", "nobody is sent to an invalid redirect URI", func(t *testing.T, w *world) {
+	{"2.3.5", "no one is redirected to an invalid redirect URI", func(t *testing.T, w *world) {
 		for _, uri := range []string{"https://evil.example/", "x", redirect + "?x"} {
 			if p := w.authorize(w.request("redirect_uri", uri, "scope", "nonsense")); p.StatusCode != 400 || p.Header.Get("Location") != "" {
 				t.Errorf("%s: %d %s", uri, p.StatusCode, p.Header.Get("Location"))
@@ -144,7 +144,7 @@ var oauth21 = []rule{
 			t.Errorf("%v", got)
 		}
 	}},
-	{"3.1", "the endpoint does not answer scripts of other origins", func(t *testing.T, w *world) {
+	{"3.1", "the endpoint does not respond to scripts of other origins", func(t *testing.T, w *world) {
 		w.client = w.newApp(w.tenant, func(p *app.Registration) { p.Origins = patch.Value([]string{"https://app.example"}) })
 		b := w.browser()
 		b.header.Set("Origin", "https://app.example")
@@ -169,7 +169,7 @@ var oauth21 = []rule{
 		form["refresh_token"] = []string{third.Refresh, third.Refresh}
 		w.post("/oauth/token", form).is(t, 400, "invalid_request")
 	}},
-	{"3.1", "an unknown parameter may come twice, and an answer has each parameter once", func(t *testing.T, w *world) {
+	{"3.1", "an unknown parameter may come twice, and a response has each parameter once", func(t *testing.T, w *world) {
 		p := w.browser().get("/oauth/authorize?" + w.request().Encode() + "&resource=a&resource=b")
 		if p.StatusCode != 303 || !strings.HasPrefix(p.Header.Get("Location"), "/oauth/sign-in?") {
 			t.Errorf("%d %s", p.StatusCode, p.Header.Get("Location"))
@@ -216,7 +216,7 @@ var oauth21 = []rule{
 		w.token("code", "x").is(t, 400, "invalid_request")
 		w.token("grant_type", "urn:x").is(t, 400, "unsupported_grant_type")
 	}},
-	{"3.2.3", "the answer is JSON with the token, its type, lifetime and scope, and is not stored", func(t *testing.T, w *world) {
+	{"3.2.3", "the response is JSON with the token, its type, lifetime and scope, and is not stored", func(t *testing.T, w *world) {
 		got := w.granted()
 		if got.Access == "" || !strings.EqualFold(got.Type, "bearer") || got.ExpiresIn != 3600 || got.Scope == "" || got.Refresh == "" ||
 			got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
@@ -318,7 +318,7 @@ var oauth21 = []rule{
 		w.refresh(first.Refresh, "client_id", other.ID.String()).is(t, 400, "invalid_grant")
 		w.refresh(first.Refresh).is(t, 200, "")
 	}},
-	{"4.3", "a refresh token cannot be made, changed or guessed", func(t *testing.T, w *world) {
+	{"4.3", "a refresh token cannot be forged, changed or guessed", func(t *testing.T, w *world) {
 		first := w.granted()
 		changed := []byte(first.Refresh)
 		changed[len(changed)-10] ^= 1
@@ -343,14 +343,14 @@ var oauth21 = []rule{
 			t.Error("the access token works")
 		}
 	}},
-	{"4.3.3", "a new refresh token has the scope of the old one, whatever the access token was narrowed to", func(t *testing.T, w *world) {
+	{"4.3.3", "a new refresh token has the scope of the old one, regardless of the access token's scope", func(t *testing.T, w *world) {
 		first := w.granted()
 		restricted := w.refresh(first.Refresh, "scope", "read:bookings").is(t, 200, "")
 		if wide := w.refresh(restricted.Refresh).is(t, 200, ""); restricted.Scope != "read:bookings" || wide.Scope != first.Scope {
 			t.Errorf("%q, %q, %q", first.Scope, restricted.Scope, wide.Scope)
 		}
 	}},
-	{"5.2", "a token that has expired or was revoked says so to whoever asks", func(t *testing.T, w *world) {
+	{"5.2", "the response to a request with an expired or revoked token says so", func(t *testing.T, w *world) {
 		first := w.granted()
 		if got := w.introspect(first.Access); got["active"] != true {
 			t.Errorf("%v", got)
@@ -379,7 +379,7 @@ var oauth21 = []rule{
 			t.Error("a stranger has ended the grant")
 		}
 	}},
-	{"7.5.4", "forms with credentials are answered with 303", func(t *testing.T, w *world) {
+	{"7.5.4", "the response to forms with credentials is 303", func(t *testing.T, w *world) {
 		b := w.browser()
 		form := b.follow(b.get("/oauth/authorize?" + w.request().Encode()))
 		entered := b.submit(form, "email", w.operator.Email, "password", password)

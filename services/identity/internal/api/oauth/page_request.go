@@ -54,7 +54,7 @@ func (s *Server) pageHandler(h func(v *pageRequest) error) httpx.Handler {
 		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), browserKey{}, known), exchangeKey{}, &exchange{}))
 		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			v := &pageRequest{s: s, c: c, w: w, r: r, Text: web.Text(r, s.messages)}
-			if err := v.serve(h); err != nil { //nolint:contextcheck // a visit has its request, and that the context
+			if err := v.serve(h); err != nil { //nolint:contextcheck // a pageRequest has its request, and that the context
 				v.broken(err) //nolint:contextcheck // as above
 			}
 		})).ServeHTTP(c.Writer, r)

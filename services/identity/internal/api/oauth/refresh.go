@@ -25,7 +25,7 @@ func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acce
 	return restrictScopes(r, requested)
 }
 
-// restrictScopes keeps the scopes that the request names. Each must be in the grant.
+// restrictScopes returns the scopes that the request names. Each must be in the grant.
 func restrictScopes(r fosite.AccessRequester, requested fosite.Arguments) error {
 	if !r.GetGrantedScopes().Has(requested...) {
 		return fosite.ErrInvalidScope.WithHint("A refresh cannot add scopes that the operator has not granted.")

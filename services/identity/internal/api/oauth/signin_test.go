@@ -382,7 +382,7 @@ func TestAnOperatorIsErased(t *testing.T) {
 		t.Errorf("%d memberships", len(left))
 	}
 	if _, token, err := w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: w.tenant.ID, Email: w.operator.Email, Name: "Dana", Role: "staff"}); err != nil || token == "" {
-		t.Errorf("the same person cannot be invited anew: %v", err)
+		t.Errorf("the same person cannot be invited again: %v", err)
 	}
 }
 

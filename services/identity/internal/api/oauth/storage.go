@@ -347,7 +347,7 @@ func exchangeOf(ctx context.Context) *exchange {
 }
 
 // failed turns an error into one for fosite, which would treat any error as a verdict on the client or the token. The error
-// missing becomes ErrNotFound, and every other one is kept.
+// missing becomes ErrNotFound, and every other one stays as it is.
 func (e *exchange) failed(err, missing error) error {
 	if err == nil {
 		return nil

@@ -74,7 +74,7 @@ func valid(ok bool) error {
 	return nil
 }
 
-// issue returns where the tokens of a request are kept until they are stored.
+// issue returns where the tokens of a request are held until they are stored.
 func issue(r fosite.Requester) *domain.Tokens {
 	s, ok := r.GetSession().(*session)
 	if !ok {

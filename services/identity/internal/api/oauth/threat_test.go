@@ -43,7 +43,7 @@ var rfc9700 = []rule{
 		code := w.sent(b.submit(consent, "mode", "test", "decision", "allow")).Get("code")
 		w.exchange(code, "redirect_uri", "https://app.example/q?a=b").is(t, 400, "invalid_grant")
 	}},
-	{"4.2", "pages tell no other site their address, and load nothing from one", func(t *testing.T, w *world) {
+	{"4.2", "pages send their address to no other site, and load nothing from one", func(t *testing.T, w *world) {
 		b := w.browser()
 		for _, p := range []*page{b.signIn(w.request(), w.operator.Email), b.get("/oauth/sign-in?" + w.request().Encode()), w.authorize(w.request("redirect_uri", "x"))} {
 			if p.Header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(p.Header.Get("Content-Security-Policy"), "default-src 'none'") {
@@ -82,7 +82,7 @@ var rfc9700 = []rule{
 			}
 		}
 	}},
-	{"4.4", "every answer to an app names its issuer, as the metadata does", func(t *testing.T, w *world) {
+	{"4.4", "every response to an app names its issuer, as the metadata does", func(t *testing.T, w *world) {
 		m := w.metadata(t)
 		if m["issuer"] != w.server.URL || m["authorization_response_iss_parameter_supported"] != true {
 			t.Errorf("%v", m)
@@ -113,7 +113,7 @@ var rfc9700 = []rule{
 		w.exchange(stolen, "client_id", evil.ID.String()).is(t, 400, "invalid_grant")
 		w.exchange(stolen).is(t, 200, "")
 	}},
-	{"4.6", "an access token says which app it is of, so that one that is injected is told apart", func(t *testing.T, w *world) {
+	{"4.6", "an access token says which app it is of, so that an injected one is recognized", func(t *testing.T, w *world) {
 		first := w.granted()
 		if got := w.introspect(first.Access); got["client_id"] != w.client.ID.String() || got["sub"] != w.operator.ID.String() {
 			t.Errorf("%v", got)
@@ -181,7 +181,7 @@ var rfc9700 = []rule{
 			t.Error("it works after its grant was revoked")
 		}
 	}},
-	{"4.11", "the server forwards nobody by a parameter of a request", func(t *testing.T, w *world) {
+	{"4.11", "the server redirects no one to a parameter of a request", func(t *testing.T, w *world) {
 		b := w.browser()
 		for _, name := range []string{"next", "return_to", "redirect", "continue", "post_logout_redirect_uri", "redirect_uri"} {
 			for _, path := range []string{"/oauth/sign-in?", "/oauth/sign-out?", "/oauth/account?"} {
@@ -196,7 +196,7 @@ var rfc9700 = []rule{
 			t.Errorf("%s", p.Header.Get("Location"))
 		}
 	}},
-	{"4.11", "nobody is sent on without a question", func(t *testing.T, w *world) {
+	{"4.11", "no one is redirected without a question", func(t *testing.T, w *world) {
 		w.refused(t, w.request("prompt", "none"), "interaction_required")
 		b := w.browser()
 		b.allow(w.request(), w.operator.Email)
@@ -204,7 +204,7 @@ var rfc9700 = []rule{
 			t.Errorf("a second request is allowed by the first: %d %s", p.StatusCode, p.Header.Get("Location"))
 		}
 	}},
-	{"4.12", "no redirect keeps the method and the body", func(t *testing.T, w *world) {
+	{"4.12", "no redirect preserves the method and the body", func(t *testing.T, w *world) {
 		b := w.browser()
 		form := b.follow(b.get("/oauth/authorize?" + w.request().Encode()))
 		entered := b.submit(form, "email", w.operator.Email, "password", password)
@@ -227,7 +227,7 @@ var rfc9700 = []rule{
 			t.Errorf("%s", p.Header.Get("Location"))
 		}
 	}},
-	{"4.14", "whoever comes second with a refresh token ends what the first has got", func(t *testing.T, w *world) {
+	{"4.14", "the second use of a refresh token ends what the first one has got", func(t *testing.T, w *world) {
 		first := w.granted()
 		thief := w.refresh(first.Refresh).is(t, 200, "")
 		w.refresh(first.Refresh).is(t, 400, "invalid_grant") // the app
@@ -268,7 +268,7 @@ var rfc9700 = []rule{
 			}
 		}
 	}},
-	{"4.17", "no answer goes by a message between windows", func(t *testing.T, w *world) {
+	{"4.17", "no response is sent as a message between windows", func(t *testing.T, w *world) {
 		if modes, _ := w.metadata(t)["response_modes_supported"].([]any); !slices.Equal(modes, []any{"query"}) {
 			t.Errorf("%v", modes)
 		}

@@ -16,7 +16,7 @@ import (
 type session struct {
 	expires map[fosite.TokenType]time.Time
 
-	// Of an authorization: what the operator has chosen.
+	// Of an authorization: what the operator has selected.
 	operator domain.OperatorID
 	tenant   ids.Tenant
 	mode     caller.Mode

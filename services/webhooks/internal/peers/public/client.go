@@ -21,7 +21,7 @@ import (
 const (
 	maxResponse  = 8 << 20 // a page has up to 2 MiB, or one larger row
 	callTimeout  = 30 * time.Second
-	firstByteMax = 30 * time.Second // until the header of an answer
+	firstByteMax = 30 * time.Second // until the header of a response
 )
 
 // Client sends requests with one API key.
@@ -30,7 +30,7 @@ type Client struct {
 	http      *http.Client
 }
 
-// Refusal is an answer with a status other than 2xx.
+// Refusal is a response with a status other than 2xx.
 type Refusal struct {
 	Status  int
 	Message string        // of the error envelope, or a text with the status when there is no envelope
@@ -60,7 +60,7 @@ func New(base, key string) (*Client, error) {
 	return &Client{base, key, &http.Client{Transport: transport, CheckRedirect: plain}}, nil
 }
 
-// Call sends body as JSON, with a new Idempotency-Key, and decodes the answer into out. Both may be nil.
+// Call sends body as JSON, with a new Idempotency-Key, and decodes the response into out. Both may be nil.
 func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -92,7 +92,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	return nil
 }
 
-// send returns an answer with a status 2xx, whose body the caller must close.
+// send returns a response with a status 2xx, whose body the caller must close.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	return nil, refusal(method+" "+path, res)
 }
 
-// refusal reads an answer with another status.
+// refusal reads a response with another status.
 func refusal(what string, res *http.Response) *Refusal {
 	r := &Refusal{Status: res.StatusCode}
 	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {

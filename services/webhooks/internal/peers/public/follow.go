@@ -20,7 +20,7 @@ const (
 	firstWait   = time.Second
 	maxWait     = 30 * time.Second
 	defaultIdle = 90 * time.Second
-	maxSeen     = 10_000 // the ids that are kept to recognize repeated events
+	maxSeen     = 10_000 // the ids that are stored to recognize repeated events
 )
 
 // The errors that end a stream.

@@ -142,7 +142,7 @@ func TestFollowResumesAfterACut(t *testing.T) {
 		f.want(ids...)
 		for i, last := range p.LastEventIDs() {
 			if i > 0 && at < one && !slices.Contains([]string{"evt_0002", "evt_0003"}, last) {
-				t.Errorf("cut at %d: stream %d was asked for behind %q", at, i+1, last)
+				t.Errorf("cut at %d: stream %d was requested behind %q", at, i+1, last)
 			}
 		}
 		if len(f.notices) == 0 || !strings.Contains(f.notices[0], "the stream was cut off") {
@@ -180,10 +180,10 @@ func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 			t.Errorf("%s: events %q, want %q and %q", name, got, ids, last)
 		}
 		if heard := strings.Join(p.LastEventIDs(), ""); heard != "" {
-			t.Errorf("%s: a stream was asked for behind %s, which only the list has named", name, heard)
+			t.Errorf("%s: a stream was requested behind %s, which only the list has named", name, heard)
 		}
 		if len(f.notices) > 0 {
-			t.Errorf("%s: a stream that ends is worth a word: %q", name, f.notices)
+			t.Errorf("%s: a notice for a stream that ends: %q", name, f.notices)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestFollowLeavesASilentStream(t *testing.T) {
 	}
 }
 
-// A platform that does not answer is tried again.
+// A platform that does not respond is tried again.
 func TestFollowOutlivesTheNetwork(t *testing.T) {
 	t.Parallel()
 	client, err := public.New("http://127.0.0.1:1/api/v1", "svc_test_x")
@@ -289,7 +289,7 @@ func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := client.Call(t.Context(), http.MethodGet, "/me", nil, nil); err != nil || requested != want {
-			t.Errorf("%q: asked %s, want %s: %v", base, requested, want, err)
+			t.Errorf("%q: requested %s, want %s: %v", base, requested, want, err)
 		}
 	}
 }

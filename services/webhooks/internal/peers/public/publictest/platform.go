@@ -1,4 +1,4 @@
-// Package publictest is a fake platform that answers /events and /events/stream as the real one does, and that fails on demand.
+// Package publictest is a fake platform that serves /events and /events/stream as the real one does, and that fails on demand.
 package publictest
 
 import (
@@ -16,7 +16,7 @@ import (
 // Key is the API key that a Platform accepts.
 const Key = "svc_test_publictest"
 
-// Platform keeps events and serves them at URL.
+// Platform stores events and serves them at URL.
 type Platform struct {
 	URL string
 	// Before is called with each request before it is handled.
@@ -30,7 +30,7 @@ type Platform struct {
 	closed  chan struct{}
 }
 
-// Stream specifies how one call of /events/stream is answered.
+// Stream specifies the response to one call of /events/stream.
 type Stream struct {
 	Status      int    // instead of 200
 	Body        string // with Status, or with ContentType
@@ -45,7 +45,7 @@ type Stream struct {
 // event is an event of the platform, with its body.
 type event struct{ id, kind, body string }
 
-// New starts a platform without events. streams say how the first calls are answered; later calls do not fail.
+// New starts a platform without events. streams are the responses to the first calls; later calls do not fail.
 func New(t testing.TB, streams ...Stream) *Platform {
 	t.Helper()
 	p := &Platform{more: make(chan struct{}), closed: make(chan struct{}), streams: streams}
@@ -146,7 +146,7 @@ func (p *Platform) since(from int, r *http.Request) (out []event, next int, more
 	return out, len(p.events), p.more
 }
 
-// begin returns how the next stream is answered, and the position of its Last-Event-ID.
+// begin returns the response to the next stream, and the position of its Last-Event-ID.
 func (p *Platform) begin(r *http.Request) (s Stream, from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
