@@ -41,7 +41,7 @@ bin/%: SOURCE = services/$*
 bin/%: FORCE | $(REDOC) $(STYLE)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
 
-# The services of the chain with the steps at which the end-to-end suite lets them die.
+# The services of the chain with the steps at which the end-to-end suite crashes them.
 FAILPOINTS := bin/failpoints/identity bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
 failpoints: $(FAILPOINTS)
 bin/failpoints/%: FORCE

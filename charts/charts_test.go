@@ -161,7 +161,7 @@ func TestAWayInNeedsHops(t *testing.T) {
 			}
 			for _, o := range objects(t, out) {
 				if o.Kind == "ConfigMap" && o.Metadata.Name == "holdfast-gateway" && o.Data["TRUSTED_PROXY_HOPS"] != hops {
-					t.Errorf("%s with %q: the gateway is told %q", way, hops, o.Data["TRUSTED_PROXY_HOPS"])
+					t.Errorf("%s with %q: the gateway gets %q", way, hops, o.Data["TRUSTED_PROXY_HOPS"])
 				}
 			}
 		}

@@ -103,7 +103,7 @@ func TestUpstreams(t *testing.T) {
 }
 
 // TestServicesOverrideDefaults checks that the block of a service overrides the defaults, also with false and empty values, and
-// keeps the other keys of a map.
+// preserves the other keys of a map.
 func TestServicesOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	out := must(t, "--set", "defaults.replicas=5,defaults.pdb.maxUnavailable=2,defaults.nodeSelector.pool=api,"+

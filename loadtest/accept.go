@@ -238,7 +238,7 @@ func (a *acceptance) vary(ctx context.Context, quote, key string, body []byte, s
 		Invoices []ids.ID[ids.InvoicePrefix] `json:"invoice_ids"`
 	}
 	if err := json.Unmarshal(body, &accepted); err != nil || len(accepted.Invoices) != 1 {
-		return v, fmt.Errorf("%w: accept answered %.300s: %w", record.ErrRecord, body, err)
+		return v, fmt.Errorf("%w: accept returned %.300s: %w", record.ErrRecord, body, err)
 	}
 	id, err := ids.Parse[ids.QuotePrefix](quote)
 	if err != nil {

@@ -89,7 +89,7 @@ func (b *bench) openChain(ctx context.Context) (*chain, error) {
 	return c, err
 }
 
-// created creates a resource through the gateway and returns its id.
+// create creates a resource through the gateway and returns its id.
 func (c *chain) create(ctx context.Context, key, path, body string) (string, error) {
 	var created struct {
 		ID string `json:"id"`

@@ -126,7 +126,7 @@ func (d *desk) send(ctx context.Context, client *http.Client, method, path strin
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != status {
-		err = fmt.Errorf("%w: %s %s answers %d: %.300s", errPage, method, path, res.StatusCode, text)
+		err = fmt.Errorf("%w: %s %s returned %d: %.300s", errPage, method, path, res.StatusCode, text)
 	}
 	return string(text), err
 }
@@ -203,7 +203,7 @@ func (b *bench) month(ctx context.Context, d *desk) error {
 		more += n
 	}
 	if want := monthUnits * monthDays * monthPerDay; shown+more != want || shown < monthUnits*monthDays {
-		return fmt.Errorf("%w: the calendar shows %d bookings and tells of %d more, of %d", errResult, shown, more, want)
+		return fmt.Errorf("%w: the calendar shows %d bookings and reports %d more, of %d", errResult, shown, more, want)
 	}
 	if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
 		return err
@@ -278,7 +278,7 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 		}
 		defer func() { _ = res.Body.Close() }()
 		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%w: a live page answers %d", errResult, res.StatusCode)
+			return fmt.Errorf("%w: a live page returned %d", errResult, res.StatusCode)
 		}
 	}
 	after, err := held(ctx, d.metrics)

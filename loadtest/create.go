@@ -281,7 +281,7 @@ func beginsTrip(_, s sqlbench.Statement) bool {
 	sql := strings.TrimSpace(s.SQL)
 	switch {
 	case sql == "begin", strings.HasPrefix(sql, "with stamp"),
-		strings.HasPrefix(sql, "insert into outbox"): // sent with the stored answer and the commit
+		strings.HasPrefix(sql, "insert into outbox"): // sent with the stored response and the commit
 		return true
 	case strings.HasPrefix(sql, "select") && strings.Contains(sql, "for no key update"):
 		return true

@@ -37,7 +37,7 @@ type settings struct {
 	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
 }
 
-// upstreamCommand is the command that serves the fixed answer: `loadtest upstream HOST:PORT`.
+// upstreamCommand is the command that serves the fixed response: `loadtest upstream HOST:PORT`.
 const upstreamCommand = "upstream"
 
 var figures = []string{
@@ -45,8 +45,8 @@ var figures = []string{
 	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
 }
 
-// maxSeconds keeps the bookings that are created through the API before the template's day: at 64 a day there are slots for
-// 17,000 a second.
+// maxSeconds limits the bookings that are created through the API to days before the template's day: at 64 a day there are slots
+// for 17,000 a second.
 const maxSeconds = 300
 
 var (

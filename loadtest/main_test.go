@@ -63,7 +63,7 @@ func TestSidesAlternate(t *testing.T) {
 	}
 	for seconds, want := range map[int]time.Duration{1: time.Second, 3: time.Second, 10: 4 * time.Second} {
 		if got := (&bench{settings: settings{Seconds: seconds}}).slice(); got != want {
-			t.Errorf("a turn of %d s is %v, want %v", seconds, got, want)
+			t.Errorf("a slice of %d s is %v, want %v", seconds, got, want)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("per request: %s", got)
 	}
 	if got := delta.plus(delta).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
-		t.Errorf("two turns: %s", got)
+		t.Errorf("two slices: %s", got)
 	}
 	if got := (usage{}).plus(delta).per(0); got != "" {
 		t.Errorf("without requests: %q", got)
@@ -142,7 +142,7 @@ func TestRequestedBookingsNeverOverlap(t *testing.T) {
 	for n := range 10 * units {
 		body := nthBooking(s, n)
 		if seen[body] {
-			t.Fatalf("request %d asks for a slot that is taken: %s", n, body)
+			t.Fatalf("request %d has a slot that is taken: %s", n, body)
 		}
 		seen[body] = true
 	}

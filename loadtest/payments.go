@@ -413,7 +413,7 @@ func (s *standIn) control(ctx context.Context, path string, in, out any) error {
 		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w answers %s to %s: %s", errGateway, res.Status, path, text)
+		return fmt.Errorf("%w returned %s to %s: %s", errGateway, res.Status, path, text)
 	}
 	if out == nil {
 		return nil

@@ -95,7 +95,7 @@ func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) fu
 	}
 }
 
-// dropUnsent deletes the events that pgbench has left in the outbox. Otherwise the relay of the next turn would have to skip
+// dropUnsent deletes the events that pgbench has left in the outbox. Otherwise the relay of the next slice would have to skip
 // them.
 func dropUnsent(ctx context.Context, db *pgx.Conn) error {
 	if db == nil {

@@ -32,7 +32,7 @@ const (
 	servedOperator = "fe000000-0008-7000-8000-"
 	bareOperator   = "ffffffff-0008-7000-8000-"
 
-	perConnection = 8 // operators of each connection, in turns: an operator's 51st grant for an app would end its first
+	perConnection = 8 // operators of each connection, which alternate: an operator's 51st grant for an app would end its first
 	operators     = perConnection * connections
 )
 
@@ -79,7 +79,7 @@ func (p *person) send(ctx context.Context, method, path, query string, form url.
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != status {
-		err = fmt.Errorf("%w: %s %s answers %d: %.300s", errPage, method, path, res.StatusCode, text)
+		err = fmt.Errorf("%w: %s %s returned %d: %.300s", errPage, method, path, res.StatusCode, text)
 	}
 	if err != nil {
 		return nil, "", err

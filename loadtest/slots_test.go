@@ -24,7 +24,7 @@ const slotTable = `create extension btree_gist;
 		exclude using gist (unit_id with =, during with &&))`
 
 // TestPgbenchNeverRunsOutOfSlots checks that pgbench never books a taken slot, regardless of earlier bookings. The recorded
-// booking may take several attempts, each of which leaves a booking. Then pgbench runs both scripts in turns.
+// booking may take several attempts, each of which leaves a booking. Then pgbench runs both scripts alternately.
 func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	t.Parallel()
 	pgbench, err := sqlbench.Find()

@@ -152,7 +152,7 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 			return created.Secret, nil
 		}
 	}
-	return "", fmt.Errorf("%w: no key was made", errResult)
+	return "", fmt.Errorf("%w: no key was created", errResult)
 }
 
 // identity runs the command line of identity, and reads the JSON in its output.

@@ -15,7 +15,7 @@ type ErrorCode struct {
 	Retry  bool   // whether the unchanged request may succeed later
 }
 
-// ErrorCodes is the catalogue of all codes, by status. A code keeps its meaning within v1.
+// ErrorCodes is the catalogue of all codes, by status. A code retains its meaning within v1.
 var ErrorCodes = []ErrorCode{
 	{
 		"invalid_cursor", 400,

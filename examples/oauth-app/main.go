@@ -113,7 +113,7 @@ func (a *app) authorize(ctx context.Context) (*oauth2.Token, error) {
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := r.URL.Query()
 		if r.URL.Path != redirect.Path || got.Get("state") != state || got.Get("iss") != a.issuer { // not the response to this request
-			http.Error(w, "This is not the answer that the app waits for.", http.StatusBadRequest)
+			http.Error(w, "This is not the response that the app waits for.", http.StatusBadRequest)
 			return
 		}
 		fmt.Fprintln(w, "You can close this window and return to the app.")

@@ -3,7 +3,7 @@
 set -eu
 export PATH="/usr/lib/postgresql/15/bin:$PATH" PGDATA=/data/postgres
 # One server on the volume at a time, also when a pod was deleted by force: between containers, where each is process 1,
-# postmaster.pid does not tell.
+# postmaster.pid does not show that.
 exec 9> /data/postgres.lock
 flock 9
 if [ ! -f "$PGDATA/PG_VERSION" ]; then

@@ -27,7 +27,7 @@ var named struct {
 }
 
 // MainOfWrites is Main. When all tests ran, it also fails if a write of the service has left no event that names the caller in
-// any test. others are the writes without an event, whose audit records are made in another way.
+// any test. others are the writes without an event, whose audit records are created in another way.
 func MainOfWrites(m *testing.M, service string, elsewhere map[string][]int, others ...string) int {
 	code := Main(m, service, elsewhere)
 	if code != 0 || checker == nil || !allRan() {

@@ -1,5 +1,5 @@
 // Package apitest runs the tests of a service's HTTP API: the real router on a database of its own, called with requests
-// that are signed like those of the gateway or of another service. It checks each public answer against the contract.
+// that are signed like those of the gateway or of another service. It checks each public response against the contract.
 package apitest
 
 import (
@@ -33,15 +33,15 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// checker is shared by all tests of a package. It counts which answers they saw.
+// checker is shared by all tests of a package. It counts which responses they saw.
 var (
 	checker *contracttest.Checker
 	once    sync.Once
 )
 
-// Main runs the tests of a package and returns the exit code. When all tests ran, it fails if an answer that the
+// Main runs the tests of a package and returns the exit code. When all tests ran, it fails if a response that the
 // contract declares for the service was never seen. elsewhere names, by operation, the statuses that the service itself
-// never answers.
+// never returns.
 func Main(m *testing.M, service string, elsewhere map[string][]int) int {
 	flag.Parse()
 	code := m.Run()
@@ -163,7 +163,7 @@ func (w *Env) Sign(ctx context.Context, req *http.Request, peer string) {
 	req.Header.Set(caller.Header, signed)
 }
 
-// Is fails the test unless the answer has the status and, when given, the error code and the field.
+// Is fails the test unless the response has the status and, when given, the error code and the field.
 func (a Response) Is(status int, codeAndField ...string) {
 	a.T.Helper()
 	var e struct {

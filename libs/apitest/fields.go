@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Written checks that every field of a resource is stored and answered: sent has each field of the generated body B, and
-// the answer has each of them with the value that was sent. except names the fields that are answered in another form,
-// or that cannot be sent together with the others.
+// Written checks that every field of a resource is stored and returned: sent has each field of the generated body B, and
+// the response has each of them with the value that was sent. except names the fields that are returned in another form,
+// or that cannot be sent with the others.
 func Written[B any](t *testing.T, sent string, body []byte, except ...string) {
 	t.Helper()
 	var want, got map[string]any
@@ -27,7 +27,7 @@ func Written[B any](t *testing.T, sent string, body []byte, except ...string) {
 		case !given:
 			t.Errorf("%s can be written: send it in this test too", name)
 		case !reflect.DeepEqual(got[name], value):
-			t.Errorf("%s: sent %v, the answer has %v", name, value, got[name])
+			t.Errorf("%s: sent %v, the response has %v", name, value, got[name])
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Request struct {
 }
 
 // Overloaded sends each request while another transaction holds all tables, until the lock time-out and until the
-// statement time-out, and while no connection is free. Each answer must be 503 unavailable with Retry-After. requests
+// statement time-out, and while no connection is free. Each response must be 503 unavailable with Retry-After. requests
 // must contain every operation of the service except those in idle, which do not use the database.
 func (w *Env) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) {
 	w.T.Helper()

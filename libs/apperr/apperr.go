@@ -1,5 +1,5 @@
 // Package apperr holds the one error type that crosses layers: a kind, which decides the HTTP status, and a stable
-// public code. A handler answers every other error as an internal error.
+// public code. A handler returns every other error as an internal error.
 package apperr
 
 import (
@@ -44,7 +44,7 @@ type Error struct {
 	Fields []FieldError
 	// RetryAfter, when above zero, becomes the Retry-After header, rounded up to seconds.
 	RetryAfter time.Duration
-	// Header holds further answer headers, such as Allow or WWW-Authenticate.
+	// Header holds further response headers, such as Allow or WWW-Authenticate.
 	Header map[string]string
 
 	cause error
@@ -129,7 +129,7 @@ func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	return &c
 }
 
-// WithHeader returns a copy with one more answer header.
+// WithHeader returns a copy with one more response header.
 func (e *Error) WithHeader(key, value string) *Error {
 	c := *e
 	c.Header = map[string]string{key: value}
@@ -150,7 +150,7 @@ func As(err error) *Error {
 	return ErrInternal.WithCause(err)
 }
 
-// Errors that more than one service answers.
+// Errors that more than one service returns.
 var (
 	ErrInternal    = New(Internal, "internal_error", "Something went wrong on our side. It is safe to retry with backoff.")
 	ErrUnavailable = New(Unavailable, "unavailable", "The service is temporarily unavailable. Retry shortly.").WithRetryAfter(time.Second)

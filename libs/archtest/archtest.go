@@ -36,7 +36,7 @@ var (
 )
 
 // HTTPInVerbs names the rule that forbids HTTP in use cases. A module passes it to Check when its use cases still return
-// an HTTP answer, or when it is a proxy.
+// an HTTP response, or when it is a proxy.
 const HTTPInVerbs = "a verb knows nothing of HTTP"
 
 const services = "holdfast.dev/services/"

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxFields bounds the errors in an answer: a body of 1 MiB can have 100,000 invalid fields.
+	// maxFields bounds the errors in a response: a body of 1 MiB can have 100,000 invalid fields.
 	maxFields = 100
-	// maxFieldName bounds the characters of a field's name in an answer, because clients choose the keys of metadata.
+	// maxFieldName bounds the characters of a field's name in a response, because clients choose the keys of metadata.
 	maxFieldName = 200
 )
 

@@ -46,7 +46,7 @@ func TestValidateBody(t *testing.T) {
 	for _, tc := range []struct{ body, want string }{
 		{`{"title":"t","buyer":"a@b.co"}`, ""},
 		{`{}`, "title: Is required.\nbuyer: Is required."},
-		// Unknown fields are ignored, whatever they hold, and names are exact.
+		// Unknown fields are ignored with any value, and names are exact.
 		{with(`"other":{"deep":[1.5,null]},"Note":7`), ""},
 		{with(`"exact":{"a":"x","b":1}`), "exact.b: Unknown field."},
 		// Types.

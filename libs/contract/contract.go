@@ -28,17 +28,17 @@ type Operation struct {
 	ID       string
 	Method   string   // upper case
 	Path     string   // relative to the base path, with {id}
-	Service  string   // x-service: the process that answers
+	Service  string   // x-service: the process that responds
 	Scopes   []string // x-required-scopes: all are needed
 	Success  int      // the declared 2xx status
 	Statuses []int    // all declared statuses, in the document's order
-	Codes    []string // x-error-codes: every error.code that the operation answers
+	Codes    []string // x-error-codes: every error.code that the operation returns
 	// HasBody reports that a body is declared, BodyRequired that it must be sent.
 	HasBody, BodyRequired bool
-	// Secret reports that the answer holds a secret (x-secret-response): it is encrypted in the table and never cached
+	// Secret reports that the response holds a secret (x-secret-response): it is encrypted in the table and never cached
 	// elsewhere.
 	Secret bool
-	// Personal reports that the answer holds a person's data (a field marked x-personal): it is never cached outside the
+	// Personal reports that the response holds a person's data (a field marked x-personal): it is never cached outside the
 	// table, where the person's erasure finds it.
 	Personal bool
 	// Public reports that the operation takes no credential (x-public): what it may read follows from its path.
@@ -48,11 +48,12 @@ type Operation struct {
 	Callers    []string
 	Permission string
 	Idempotent bool
-	// Stream reports that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
+	// Stream reports that the response lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
-	// Download reports that the answer has any size (x-download): it is forwarded while it arrives, and of no use without its end.
+	// Download reports that the response has any size (x-download): it is forwarded while it arrives, and of no use without its
+	// end.
 	Download bool
-	// CSV are the columns of the list as text/csv (x-csv); nil when the operation answers JSON only.
+	// CSV are the columns of the list as text/csv (x-csv); nil when the operation returns JSON only.
 	CSV []Column
 	// PathParams are the names in Path, from left to right.
 	PathParams []string
@@ -62,7 +63,7 @@ type Operation struct {
 	params []*parameter
 }
 
-// Cacheable reports whether an answer may be cached outside the service that gave it.
+// Cacheable reports whether a response may be cached outside the service that gave it.
 func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 
 // Load compiles an OpenAPI 3.1 document (YAML or JSON). It fails on what the services could not use: a missing
@@ -70,7 +71,7 @@ func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 func Load(doc []byte) (*Contract, error) { return load(doc, "") }
 
 // LoadInternal compiles a document of proto/internal, the calls that other services make of one service. An operation needs
-// x-callers there, and neither x-service nor x-required-scopes. Its answers are not read.
+// x-callers there, and neither x-service nor x-required-scopes. Its responses are not read.
 func LoadInternal(doc []byte, service string) (*Contract, error) { return load(doc, service) }
 
 func load(doc []byte, service string) (*Contract, error) {

@@ -36,10 +36,10 @@ func TestOperations(t *testing.T) {
 		t.Errorf("closeLine: %+v", op)
 	}
 	if c.Operation("getShelf").Personal || !c.Operation("expandShelf").Personal {
-		t.Error("a person who is only there when asked for is in every answer, or in none")
+		t.Error("a person who is only included on request is in every response, or in none")
 	}
 	if !c.Operation("getLatestOrder").Stream || op.Stream {
-		t.Error("a stream is told by x-stream alone")
+		t.Error("a stream is marked by x-stream alone")
 	}
 	if c.Operation("nothing") != nil {
 		t.Error("an unknown operation was found")

@@ -15,7 +15,7 @@ import (
 )
 
 // Decode fills into, a pointer to a generated type, from a body that ValidateBody accepted. Names must match exactly.
-// Free-form values such as metadata are kept compact, in the order sent and in plain UTF-8.
+// Free-form values such as metadata stay compact, in the order sent and in plain UTF-8.
 func (op *Operation) Decode(b *Body, into any) error {
 	err := decode(reflect.ValueOf(into).Elem(), b.root, op.shape)
 	var wrong *rangeError

@@ -71,7 +71,7 @@ func TestDecodeMatchesNamesExactly(t *testing.T) {
 	}
 }
 
-// Free-form values keep their order, and are written compactly and in plain UTF-8, however they were escaped.
+// Free-form values retain their order, and are written compactly and in plain UTF-8, however they were escaped.
 func TestDecodeWritesPlainText(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")

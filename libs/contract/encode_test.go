@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// Stored answers, signatures and caches depend on these bytes, so they must equal those that encoding/json wrote before.
+// Stored responses, signatures and caches depend on these bytes, so they must equal those that encoding/json wrote before.
 func TestEncodeWritesTheBytesOfEncodingJSON(t *testing.T) {
 	t.Parallel()
 	type inner struct {

@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// earlier returns the canonical form made with encoding/json, as the stored fingerprints were made from it.
+// earlier returns the canonical form that encoding/json writes, as the stored fingerprints were computed from it.
 func earlier(t *rapid.T, body []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()

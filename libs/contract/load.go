@@ -163,7 +163,7 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	return l.requestBody(op, yamldoc.Child(node, "requestBody"), ptr+"/requestBody")
 }
 
-// response finds out whether the 2xx answer holds a person's data. That of an internal call is stored nowhere.
+// response finds out whether the 2xx response holds a person's data. That of an internal call is stored nowhere.
 func (l *loader) response(op *Operation, node *yaml.Node) error {
 	if l.service != "" {
 		return nil

@@ -20,7 +20,7 @@ type Body struct {
 func Empty() *Body { return &Body{root: &node{kind: objectKind}} }
 
 // Parse returns ErrMalformed unless body is exactly one I-JSON object (RFC 7493): UTF-8, no repeated names, at most 64
-// levels deep. Values that no validation reads are checked but not kept: 1 MiB of zeros would be half a million values.
+// levels deep. Values that no validation reads are checked but not stored: 1 MiB of zeros would be half a million values.
 func (op *Operation) Parse(body []byte) (*Body, error) {
 	defer reserveParser(len(body))()
 	t, err := start(body)
@@ -35,7 +35,7 @@ func (op *Operation) Parse(body []byte) (*Body, error) {
 	return &Body{root, p.nul}, t.end()
 }
 
-// node is a parsed JSON value. Unlike a map it keeps the order of its members.
+// node is a parsed JSON value. Unlike a map, it preserves the order of its members.
 type node struct {
 	kind     jsontext.Kind
 	key      string // inside an object
@@ -185,7 +185,7 @@ func (n *node) object(s *shape) map[string]any {
 	return m
 }
 
-// boundNumber keeps the validator from computing with numbers of a million digits. The replacement has the same sign and
+// boundNumber prevents the validator from computing with numbers of a million digits. The replacement has the same sign and
 // type and is outside every bound that a contract sets.
 func boundNumber(n json.Number) json.Number {
 	const huge = "99999999999999999999999999999999999999999"
@@ -194,7 +194,7 @@ func boundNumber(n json.Number) json.Number {
 	}
 	if f, err := strconv.ParseFloat(string(n), 64); err == nil && f > -1e40 && f < 1e40 {
 		if strings.ContainsAny(string(n), ".eE") {
-			return json.Number(strconv.FormatFloat(f, 'e', -1, 64)) // keeps it a non-integer
+			return json.Number(strconv.FormatFloat(f, 'e', -1, 64)) // so it stays a non-integer
 		}
 		return n
 	}

@@ -158,7 +158,7 @@ func KindOf(eventType string) string {
 }
 
 // HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data.
-// Properties marked x-expand do not count, because no event and no stored answer has them.
+// Properties marked x-expand do not count, because no event and no stored response has them.
 func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(false, map[*mask]bool{}) }
 
 // Erase returns the body of a resource without the values that the contract marks as a person's. The property "object"

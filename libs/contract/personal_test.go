@@ -115,7 +115,7 @@ func value(n *yaml.Node, key string) string {
 	return ""
 }
 
-// An answer that holds a person's data is never cached outside its service; an answer that holds none is.
+// A response that holds a person's data is never cached outside its service; a response that holds none is.
 func TestPersonalOperations(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(proto.OpenAPI)

@@ -252,7 +252,7 @@ func (p *parameter) validate(v any, fail func(name, msg string)) {
 	}
 }
 
-// typed converts a text to the JSON type that the contract wants, when it has that type's form.
+// typed converts a text to the JSON type that the contract requires, when it has that type's form.
 func typed(kind, s string) any {
 	switch {
 	case kind == "integer" && isInteger(s):

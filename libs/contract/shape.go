@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/yamldoc"
 )
 
-// shape holds what the validator does not keep of a schema: the order of its properties. Alternatives (oneOf, anyOf,
+// shape holds what the validator does not store of a schema: the order of its properties. Alternatives (oneOf, anyOf,
 // allOf) are merged.
 type shape struct {
 	names     []string
@@ -20,7 +20,7 @@ type shape struct {
 	strict    bool   // a rule reads unknown properties too
 	open      bool   // a rule limits unknown properties
 	parent    bool   // the value may be an object or an array
-	whole     bool   // additionalProperties is true: the value is kept as sent, to any depth
+	whole     bool   // additionalProperties is true: the value stays as sent, to any depth
 	hint      string // x-message: the error text when pattern fails
 }
 
@@ -96,9 +96,9 @@ func (s *shape) types(n *yaml.Node) {
 	}
 }
 
-// needs reports whether another child of a value is needed after before kept ones. Children beyond the contract's bound
-// are not needed, except as many as it takes to report the excess and a hundred errors. Without a bound all are needed;
-// a value that must not have children needs none.
+// needs reports whether another child of a value is needed, when before children are already stored. Children beyond the
+// contract's bound are not needed, except as many as it takes to report the excess and a hundred errors. Without a bound all are
+// needed; a value that must not have children needs none.
 func (s *shape) needs(key string, before int) bool {
 	switch {
 	case s == nil || !s.parent:
@@ -112,7 +112,7 @@ func (s *shape) needs(key string, before int) bool {
 	}
 }
 
-// closed reports whether the shape names its properties. Other objects, such as metadata, are kept as sent.
+// closed reports whether the shape names its properties. Other objects, such as metadata, stay as sent.
 func (s *shape) closed() bool { return s != nil && len(s.names) > 0 }
 
 // member returns the shape of a property, nil when the contract has no such property.

@@ -10,7 +10,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/aead/subtle"
 )
 
-// ErrOpen reports that a sealed text was changed, was made for other associated data, or names an unknown key.
+// ErrOpen reports that a sealed text was changed, was sealed for other associated data, or names an unknown key.
 var ErrOpen = errors.New("sealed text cannot be opened")
 
 const (
@@ -63,7 +63,7 @@ func (b *Box) Seal(plain, aad []byte) ([]byte, error) {
 	return append(head, sealed...), nil
 }
 
-// Open decrypts what Seal made with the same aad. Everything else is ErrOpen.
+// Open decrypts what Seal returned for the same aad. Everything else is ErrOpen.
 func (b *Box) Open(sealed, aad []byte) ([]byte, error) {
 	if len(sealed) < 2 || sealed[0] != version || len(sealed) < 2+int(sealed[1]) {
 		return nil, ErrOpen

@@ -17,7 +17,7 @@ const CSVType = "text/csv"
 // CSVRoute is the route of a list as CSV in logs and metrics: its time says nothing about the time of pages.
 func CSVRoute(op *contract.Operation) string { return op.Path + ".csv" }
 
-// PrefersCSV reports whether the request is to be answered as CSV.
+// PrefersCSV reports whether the response to the request is to be CSV.
 func PrefersCSV(c *gin.Context) bool { return AcceptsCSV(of(c).op, c.Request.Header) }
 
 // AcceptsCSV reports whether the operation has CSV and the Accept header prefers text/csv. On a tie, JSON wins if the header

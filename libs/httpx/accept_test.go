@@ -27,6 +27,6 @@ func TestAcceptsCSV(t *testing.T) {
 		t.Error("a second Accept was not read")
 	}
 	if httpx.AcceptsCSV(&contract.Operation{}, http.Header{"Accept": {"text/csv"}}) || httpx.AcceptsCSV(nil, http.Header{"Accept": {"text/csv"}}) {
-		t.Error("an operation without CSV answers it")
+		t.Error("an operation without CSV returns it")
 	}
 }

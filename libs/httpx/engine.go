@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// Errors that every HTTP server answers.
+// Errors that every HTTP server returns.
 var (
 	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "This path does not exist.")
 	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not support this method. The Allow header lists the supported methods.")
@@ -23,8 +23,9 @@ var (
 	ErrCaller    = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// NewRouter returns a gin engine with safe settings: it trusts no proxies, never redirects, answers a wrong method with 405
-// and an unknown path with notFound. publicURL is where clients reach the gateway: the doc_url of each error begins with it.
+// NewRouter returns a gin engine with safe settings: it trusts no proxies, never redirects, responds to a wrong method
+// with 405 and to an unknown path with notFound. publicURL is where clients reach the gateway: the doc_url of each error begins
+// with it.
 func NewRouter(publicURL string, notFound error) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -50,7 +51,7 @@ func NewEngine(publicURL string) *gin.Engine {
 	return e
 }
 
-// Recover turns a panic into internal_error. When the answer has already begun, the connection is closed.
+// Recover turns a panic into internal_error. When the response has already begun, the connection is closed.
 func Recover(c *gin.Context) {
 	defer func() {
 		p := recover()
@@ -66,8 +67,8 @@ func Recover(c *gin.Context) {
 	c.Next()
 }
 
-// Steps converts the steps of a request to gin handlers. The first error is the answer, and no later step runs. A step
-// that has written the answer itself calls c.Abort.
+// Steps converts the steps of a request to gin handlers. The first error is the response, and no later step runs. A step
+// that has written the response itself calls c.Abort.
 func Steps(steps ...Handler) gin.HandlersChain {
 	chain := make(gin.HandlersChain, len(steps))
 	for i, step := range steps {
@@ -80,7 +81,7 @@ func Steps(steps ...Handler) gin.HandlersChain {
 	return chain
 }
 
-// Fail ends a request with an error: it adds the error to the log line and writes the answer.
+// Fail ends a request with an error: it adds the error to the log line and writes the response.
 func Fail(c *gin.Context, err error) {
 	e := apperr.As(err)
 	if e.Kind == apperr.Internal {
@@ -97,7 +98,7 @@ func Fail(c *gin.Context, err error) {
 
 const headerRequestID = "X-Request-Id"
 
-// SetRequestID makes id the request id of the answer.
+// SetRequestID makes id the request id of the response.
 func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID] = []string{id} }
 
 // RequestID returns what SetRequestID has set.

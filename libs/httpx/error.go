@@ -1,5 +1,5 @@
 // Package httpx is the HTTP server of a service: it checks each request against the contract in the order that all
-// services share, runs the handler, and writes the answer. It has the only code that writes errors, and the checks that
+// services share, runs the handler, and writes the response. It has the only code that writes errors, and the checks that
 // the gateway makes too.
 package httpx
 

@@ -24,7 +24,7 @@ var kindNames = map[string]apperr.Kind{
 }
 
 // relay is the only file that makes errors with a computed code, because they come from another service.
-const relay = "libs/peer/answer.go"
+const relay = "libs/peer/response.go"
 
 // declared is an error in the source: its kind and code as they are written, "" when they are computed.
 type declared struct{ kind, code string }
@@ -70,7 +70,7 @@ func TestTheCatalogueHasEachCode(t *testing.T) {
 	}
 	for code := range catalogue {
 		if !used[code] {
-			t.Errorf("%s stands in the catalogue, and nothing answers it", code)
+			t.Errorf("%s stands in the catalogue, and nothing returns it", code)
 		}
 	}
 }

@@ -34,7 +34,7 @@ const (
 
 var errNone = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 
-// record is the idempotency table of one test: key → fingerprint and answer.
+// record is the idempotency table of one test: key → fingerprint and response.
 type record struct {
 	fingerprint [32]byte
 	response    idem.Response
@@ -49,7 +49,7 @@ type testService struct {
 	signer  *caller.Signer
 	checker *contracttest.Checker
 	records map[string]record
-	checks  int // lookups of stored answers
+	checks  int // lookups of stored responses
 	exists  int // lookups of the id in the path
 	fail    error
 	panics  bool
@@ -85,7 +85,7 @@ func (d *testService) existing(_ context.Context, id string) error {
 const customer = `{"id":"cu_known","object":"customer","name":"Ada <&> L","first_name":"Ada","last_name":null,"email":"a@b.co",` +
 	`"phone":null,"company":null,"metadata":{},"mode":"test","version":3,"created_at":"2026-05-10T15:04:05Z","updated_at":"2026-05-10T15:04:05Z"}`
 
-// write stores and answers, as a use case does in one transaction.
+// write stores the response and sends it, as a use case does in one transaction.
 func (d *testService) write(c *gin.Context, status int, location string) error {
 	ctx := c.Request.Context()
 	if d.panics {
@@ -120,12 +120,12 @@ func (d *testService) write(c *gin.Context, status int, location string) error {
 	return httpx.Send(c, response)
 }
 
-// routes are the handlers of customers' operations on customers; the others answer that they failed.
+// routes are the handlers of customers' operations on customers; the others return an error.
 func (d *testService) routes() map[string]httpx.Route {
 	routes := d.customers()
 	for _, op := range d.spec.Operations() {
 		if _, ok := routes[op.ID]; !ok && op.Service == "customers" {
-			routes[op.ID] = httpx.Route{Handle: func(*gin.Context) error { return errors.New("not asked for") }}
+			routes[op.ID] = httpx.Route{Handle: func(*gin.Context) error { return errors.New("not requested") }}
 		}
 	}
 	return routes
@@ -210,7 +210,7 @@ func (d *testService) mount(routes map[string]httpx.Route) {
 	d.handler = obs.Handler(slog.New(slog.NewJSONHandler(&d.log, nil)), nil, e)
 }
 
-// call sends one request as the gateway would; headers are pairs. It checks every answer against the contract.
+// call sends one request as the gateway would; headers are pairs. It checks every response against the contract.
 func (d *testService) call(method, target, body string, headers ...string) *http.Response {
 	d.t.Helper()
 	var r io.Reader

@@ -126,7 +126,7 @@ func readAll(r io.Reader, most int64, reserve func(n int64) error) ([]byte, erro
 	}
 }
 
-// readError returns the answer when a body cannot be read. The reader may return an *apperr.Error of its own.
+// readError returns the response when a body cannot be read. The reader may return an *apperr.Error of its own.
 func readError(err error) error {
 	var tooLarge *http.MaxBytesError
 	var apiErr *apperr.Error

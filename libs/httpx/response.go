@@ -16,7 +16,7 @@ import (
 )
 
 // Headers from a service to the gateway, which removes them: the end of the idempotency record (Unix seconds), and "no"
-// for an answer that must not be cached, because it holds a secret or personal data.
+// for a response that must not be cached, because it holds a secret or personal data.
 const (
 	HeaderIdempotencyExpires = "X-Internal-Idem-Expires"
 	HeaderIdempotencyCache   = "X-Internal-Idem-Cache"
@@ -29,7 +29,7 @@ const (
 	HeaderApplied = "Preference-Applied"
 )
 
-// Send answers a write with the stored bytes of its reply.
+// Send responds to a write with the stored bytes of its response.
 func Send(c *gin.Context, r idem.Response) error {
 	h := c.Writer.Header()
 	if r.Location != "" {

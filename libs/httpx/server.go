@@ -22,7 +22,7 @@ import (
 // Base is the path under which a service mounts its operations.
 const Base = "/api/v1"
 
-// Handler is a step of a request. The last step decodes the request, calls one use case and answers with Send or JSON.
+// Handler is a step of a request. The last step decodes the request, calls one use case and responds with Send or JSON.
 // Fail writes the error of a step.
 type Handler func(c *gin.Context) error
 
@@ -38,7 +38,7 @@ type Route struct {
 	Allow Handler
 }
 
-// IdempotencyChecker finds the stored answer of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
+// IdempotencyChecker finds the stored response of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
 // the key was used for another request. *idemstore.Store implements it.
 type IdempotencyChecker interface {
 	Check(ctx context.Context) (*idem.Response, error)
@@ -198,7 +198,7 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
-// validate runs the checks that come after a stored answer and a missing resource. Both need a lookup, which is made
+// validate runs the checks that come after a stored response and a missing resource. Both need a lookup, which is made
 // only when a check fails.
 func (s *Server) validate(route Route, checks ...Handler) Handler {
 	return func(c *gin.Context) error {
@@ -211,7 +211,7 @@ func (s *Server) validate(route Route, checks ...Handler) Handler {
 	}
 }
 
-// refuse responds with the error of a failed validation, unless a stored answer or a missing resource comes first.
+// refuse responds with the error of a failed validation, unless a stored response or a missing resource comes first.
 func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
 	if responded, err := s.replay(c); responded || err != nil {
 		return err
@@ -230,7 +230,7 @@ func parseQuery(c *gin.Context) (err error) {
 	return err
 }
 
-// validateBody names unknown fields in a header of the answer, or refuses them when the client prefers that.
+// validateBody names unknown fields in a header of the response, or refuses them when the client prefers that.
 func validateBody(c *gin.Context) error {
 	r := of(c)
 	if !r.op.HasBody {
@@ -258,7 +258,7 @@ func parseIfMatch(c *gin.Context) (err error) {
 	return err
 }
 
-// handle runs the handler. A stored answer replaces an error that the handler returned before it looked for one.
+// handle runs the handler. A stored response replaces an error that the handler returned before it looked for one.
 func (s *Server) handle(route Route) Handler {
 	return func(c *gin.Context) error {
 		err := route.Handle(c)
@@ -272,7 +272,7 @@ func (s *Server) handle(route Route) Handler {
 	}
 }
 
-// replay responds with the stored reply of the request's key, if there is one, and ends the request.
+// replay responds with the stored response of the request's key, if there is one, and ends the request.
 func (s *Server) replay(c *gin.Context) (responded bool, err error) {
 	ctx := c.Request.Context()
 	if _, ok := idem.RequestFrom(ctx); !ok || s.Idempotency == nil {
@@ -287,7 +287,7 @@ func (s *Server) replay(c *gin.Context) (responded bool, err error) {
 	return true, Send(c, *res)
 }
 
-// early reports whether a handler may return this error before it reads the idempotency record. A stored answer of the
+// early reports whether a handler may return this error before it reads the idempotency record. A stored response of the
 // same key replaces such an error.
 func early(err error) bool {
 	if errors.Is(err, apperr.ErrMismatch) || errors.Is(err, apperr.ErrInProgress) {

@@ -263,7 +263,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// A stored answer, or a mismatch with it, comes before each later error; other requests never look for one.
+// A stored response, or a mismatch with it, comes before each later error; other requests never look for one.
 func TestIdempotencyComesFirst(t *testing.T) {
 	t.Parallel()
 	path := httpx.Base + "/customers/" + known
@@ -280,7 +280,7 @@ func TestIdempotencyComesFirst(t *testing.T) {
 		{"other query, invalid", path + "?x=1", `{}`, nil, "422 idempotency_mismatch Idempotency-Key", 1},
 		{"other resource, missing", httpx.Base + "/customers/" + missing, `{}`, nil, "422 idempotency_mismatch Idempotency-Key", 1},
 		{"other body, version", path, `{"phone":"1"}`, apperr.ErrVersion, "422 idempotency_mismatch Idempotency-Key", 1},
-		{"mismatch is not asked for twice", path, `{"phone":"2"}`, apperr.ErrMismatch, "422 idempotency_mismatch Idempotency-Key", 0},
+		{"mismatch is looked up once", path, `{"phone":"2"}`, apperr.ErrMismatch, "422 idempotency_mismatch Idempotency-Key", 0},
 		{"in progress stays", path, `{}`, apperr.ErrInProgress, "409 idempotency_in_progress", 0},
 		{"a fault is no verdict", path, `{}`, apperr.ErrUnavailable, "503 unavailable", 0},
 	} {

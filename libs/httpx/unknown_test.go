@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/httpx"
 )
 
-// unknown returns "status X-Ignored-Fields Preference-Applied" of an answer.
+// unknown returns "status X-Ignored-Fields Preference-Applied" of a response.
 func unknown(res *http.Response) string {
 	return strings.TrimSpace(fmt.Sprint(res.StatusCode, " ", res.Header.Get(httpx.HeaderIgnored), " ", res.Header.Get(httpx.HeaderApplied)))
 }
@@ -44,7 +44,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	}
 }
 
-// Unknown fields are refused together with other errors of the body: after errors of the path, and after the known
+// Unknown fields are refused with the other errors of the body: after errors of the path, and after the known
 // fields.
 func TestStrictNamesTheNearestField(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestStrictNamesTheNearestField(t *testing.T) {
 	}
 }
 
-// A replay returns the first answer whatever the request prefers now, because the body is not validated again.
+// A replay returns the first response regardless of the request's preferences, because the body is not validated again.
 func TestReplayOmitsUnknownFields(t *testing.T) {
 	t.Parallel()
 	d := open(t)

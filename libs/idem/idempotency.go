@@ -1,4 +1,4 @@
-// Package idem holds what identifies a request with an Idempotency-Key, and its answer; idemstore stores them. Where the
+// Package idem holds what identifies a request with an Idempotency-Key, and its response; idemstore stores them. Where the
 // specification says nothing, both follow the IETF draft "The Idempotency-Key HTTP Header Field".
 package idem
 
@@ -11,12 +11,12 @@ import (
 // Lifetime is how long a key is remembered, from its first use.
 const Lifetime = 24 * time.Hour
 
-// Response is the answer of a write, as stored in the write's transaction and sent unchanged.
+// Response is the response of a write, as stored in the write's transaction and sent unchanged.
 type Response struct {
 	Status    int
 	Location  string
 	ETag      string
-	Resource  string // id of the resource in the body, by which erasure finds the stored answer
+	Resource  string // id of the resource in the body, by which erasure finds the stored response
 	Body      []byte
 	Replayed  bool      // read back from an earlier request with the same key
 	ExpiresAt time.Time // end of the record's life; zero without a key
@@ -27,7 +27,7 @@ type Response struct {
 type Request struct {
 	Key         string
 	Fingerprint [32]byte
-	Secret      bool // the operation's answers hold a secret
+	Secret      bool // the operation's responses hold a secret
 }
 
 type requestKey struct{}

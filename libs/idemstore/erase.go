@@ -10,11 +10,11 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// eraseBatch is how many stored answers are in memory at a time; each is at most a few hundred KiB.
+// eraseBatch is how many stored responses are in memory at a time; each is at most a few hundred KiB.
 const eraseBatch = 20
 
-// Erase replaces the stored answers about resources by what erase leaves of them. The records stay: a repetition of the
-// request answers the erased body and has no second effect.
+// Erase replaces the stored responses about resources by what erase leaves of them. The records stay: a repetition of the
+// request returns the erased body and has no second effect.
 func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error {
 	type storedResponse struct {
 		CredentialID, Key string
@@ -30,13 +30,13 @@ func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase f
 			order by credential_id, key limit @limit for update`,
 			pg.Args{"resources": resources, "credential": last.CredentialID, "key": last.Key, "limit": eraseBatch})
 		if err != nil {
-			return fmt.Errorf("stored answers: %w", err)
+			return fmt.Errorf("stored responses: %w", err)
 		}
 		b := &pgx.Batch{}
 		for _, last = range list {
 			body, err := s.erased(ctx, last.CredentialID, last.Key, last.Secret, last.Body, erase)
 			if err != nil {
-				return fmt.Errorf("stored answer: %w", err)
+				return fmt.Errorf("stored response: %w", err)
 			}
 			b.Queue(`
 				update idempotency_keys set body = @body
@@ -45,7 +45,7 @@ func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase f
 		}
 		if len(list) > 0 {
 			if err := tx.SendBatch(ctx, b).Close(); err != nil {
-				return fmt.Errorf("erase stored answers: %w", err)
+				return fmt.Errorf("erase stored responses: %w", err)
 			}
 		}
 		if len(list) < eraseBatch {
@@ -58,7 +58,7 @@ func (s *Store) erased(ctx context.Context, credential, key string, secret bool,
 	if !secret {
 		return erase(body)
 	}
-	owner := caller.FromContext(ctx) // the caller that the answer is sealed for
+	owner := caller.FromContext(ctx) // the caller that the response is sealed for
 	owner.Credential = credential
 	sealed := aad(caller.With(ctx, owner), key)
 	plain, err := s.Box.Open(body, sealed)

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/reseal"
 )
 
-// sealedResponse is a stored answer that holds a secret.
+// sealedResponse is a stored response that holds a secret.
 type sealedResponse struct {
 	Tenant     ids.Tenant `db:"tenant_id"`
 	Livemode   bool
@@ -23,7 +23,7 @@ type sealedResponse struct {
 	Body       []byte
 }
 
-// Reseal seals the stored answers that hold a secret under the first key of box. db has the worker role.
+// Reseal seals the stored responses that hold a secret under the first key of box. db has the worker role.
 func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return reseal.Run(ctx, db, box, reseal.Column[sealedResponse]{
 		Name: "idempotency_keys", Next: nextResponses, Put: putResponses,
@@ -45,11 +45,11 @@ func nextResponses(ctx context.Context, tx pg.Tx, head []byte, after *sealedResp
 		order by tenant_id, livemode, credential_id, key limit $7 for update`,
 		len(head), head, after.Tenant.UUID(), after.Livemode, after.Credential, after.Key, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read sealed answers: %w", err)
+		return nil, fmt.Errorf("read sealed responses: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[sealedResponse])
 	if err != nil {
-		return nil, fmt.Errorf("read sealed answers: %w", err)
+		return nil, fmt.Errorf("read sealed responses: %w", err)
 	}
 	return list, nil
 }
@@ -61,7 +61,7 @@ func putResponses(ctx context.Context, tx pg.Tx, list []sealedResponse, texts []
 			r.Tenant, r.Livemode, r.Credential, r.Key, texts[i])
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write sealed answers: %w", err)
+		return fmt.Errorf("write sealed responses: %w", err)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.Builder.Write(b)
 }
 
-// Answers of all tenants and modes are sealed again, in batches, however often the command is interrupted. Answers
+// Responses of all tenants and modes are sealed again, in batches, however often the command is interrupted. Responses
 // without a secret are not changed, and one that no key opens is named and left.
 func TestReseal(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestReseal(t *testing.T) {
 	for i, ctx := range spaces {
 		got, err := run(ctx, after, i)
 		if want := fmt.Sprintf(`{"secret":%d}`, i); err != nil || !got.Replayed || string(got.Body) != want {
-			t.Fatalf("answer %d without the old key: %+v, %v", i, got, err)
+			t.Fatalf("response %d without the old key: %+v, %v", i, got, err)
 		}
 	}
 	unreadable := idem.WithRequest(pgtest.Ctx(t, caller.Test), idem.Request{Key: "lost", Secret: true})
@@ -94,7 +94,7 @@ func TestReseal(t *testing.T) {
 	}
 	out = &writer{}
 	if err := idemstore.Reseal(t.Context(), db.Worker, after, out); !errors.Is(err, reseal.ErrLeft) || !strings.Contains(out.String(), `no key opens key "lost"`) {
-		t.Errorf("an answer under a key that is gone: %v, %q", err, out.String())
+		t.Errorf("a response under a key that is gone: %v, %q", err, out.String())
 	}
 	if err := idemstore.Reseal(t.Context(), db.Worker, during, io.Discard); err != nil {
 		t.Errorf("with the key again: %v", err)

@@ -1,5 +1,5 @@
 // Package idemstore makes a POST or PATCH take effect once per Idempotency-Key: the record of the key and the stored
-// answer are rows of the same transaction as the effect.
+// response are rows of the same transaction as the effect.
 package idemstore
 
 import (
@@ -20,15 +20,15 @@ import (
 // Store runs writes. pg.Migrate creates its table idempotency_keys.
 type Store struct {
 	DB *pg.DB
-	// Box encrypts answers that hold a secret. It may be nil in a service without such answers.
+	// Box encrypts responses that hold a secret. It may be nil in a service without such responses.
 	Box *crypt.Box
 	// Now returns real time, in test mode too.
 	Now func() time.Time
 }
 
-// Run runs a verb, which knows nothing of the answer, once per key: the record of the key, what the verb writes, and the
-// answer that render makes of its result, commit together. A request whose key is still in use waits for the first one, up
-// to the lock time-out. The verb may run twice when the database reports a deadlock, so it must touch nothing but tx.
+// Run runs a verb, which knows nothing of the response, once per key: the record of the key, what the verb writes, and the
+// response that render creates from its result are committed together. A request whose key is still in use waits for the first
+// one, up to the lock time-out. The verb may run twice when the database reports a deadlock, so it must touch nothing but tx.
 func Run[T any](
 	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
 ) (idem.Response, error) {
@@ -56,8 +56,8 @@ func Run[T any](
 	return out, err
 }
 
-// Check finds the stored answer for a request that failed before its transaction: a finished record of the same key is a
-// replay or a mismatch. Without an answer it returns nil, nil.
+// Check finds the stored response for a request that failed before its transaction: a finished record of the same key is a
+// replay or a mismatch. Without a response it returns nil, nil.
 func (s *Store) Check(ctx context.Context) (*idem.Response, error) {
 	req, ok := idem.RequestFrom(ctx)
 	if !ok {
@@ -73,9 +73,9 @@ func (s *Store) Check(ctx context.Context) (*idem.Response, error) {
 	return s.replay(ctx, req, rec)
 }
 
-// Claim keeps the request's key from being used by any other request, from the commit of tx on: an operation of several
-// transactions calls it first in the first one, and Run in the last one stores the answer. operation is what the same request has
-// begun before and not finished, "" for nothing; answered says that it was answered before. Without a key it does nothing.
+// Claim reserves the key for the request, from the commit of tx on. An operation of several transactions calls Claim first in the
+// first one, and Run in the last one stores the response. operation is the operation that an earlier attempt of the request began
+// and did not complete, or "". responded reports whether an earlier attempt has a response. Without a key, Claim does nothing.
 func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, responded bool, err error) {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
@@ -99,7 +99,7 @@ func (s *Store) Begin(ctx context.Context, tx pg.Tx, operation string) {
 		c.Tenant, c.Live(), c.Credential, req.Key, operation)
 }
 
-// Hold locks the key of an operation that Begin has noted, for any caller, and keeps it for another Lifetime: the key of an
+// Hold locks the key of an operation that Begin has noted, for any caller, and extends it for another Lifetime: the key of an
 // operation whose outcome is unknown does not expire. A transaction calls it before it locks the operation's own rows.
 func (s *Store) Hold(ctx context.Context, tx pg.Tx, operation string) error {
 	c := caller.FromContext(ctx)
@@ -202,14 +202,14 @@ func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem
 	if [32]byte(rec.Fingerprint) != req.Fingerprint {
 		return nil, apperr.ErrMismatch
 	}
-	if rec.Status == nil { // claimed by the same request, which has no answer yet
+	if rec.Status == nil { // claimed by the same request, which has no response yet
 		return nil, nil
 	}
 	body := rec.Body
 	if rec.Secret {
 		plain, err := s.Box.Open(body, aad(ctx, req.Key))
 		if err != nil {
-			return nil, fmt.Errorf("open stored answer: %w", err)
+			return nil, fmt.Errorf("open stored response: %w", err)
 		}
 		body = plain
 	}
@@ -224,7 +224,7 @@ func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Res
 	if r.Secret {
 		sealed, err := s.Box.Seal(body, aad(ctx, req.Key))
 		if err != nil {
-			return fmt.Errorf("seal answer: %w", err)
+			return fmt.Errorf("seal response: %w", err)
 		}
 		body = sealed
 	}
@@ -236,7 +236,7 @@ func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Res
 	return nil
 }
 
-// aad binds a sealed answer to its row.
+// aad binds a sealed response to its row.
 func aad(ctx context.Context, key string) []byte { return boundTo(caller.FromContext(ctx), key) }
 
 func boundTo(c caller.Caller, key string) []byte {

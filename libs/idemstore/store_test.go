@@ -41,7 +41,7 @@ func effect(ctx context.Context, tx pg.Tx) (idem.Response, error) {
 
 func store(db *pgtest.DB) *idemstore.Store { return &idemstore.Store{DB: db.App, Now: time.Now} }
 
-// runOn runs a verb that makes its answer itself.
+// runOn runs a verb that creates its response itself.
 func runOn(ctx context.Context, s *idemstore.Store, verb func(ctx context.Context, tx pg.Tx) (idem.Response, error)) (idem.Response, error) {
 	return idemstore.Run(ctx, s, verb, func(_ context.Context, r idem.Response) (idem.Response, error) { return r, nil })
 }
@@ -142,7 +142,7 @@ func TestAKeyIsFreshAfterADay(t *testing.T) {
 		s.Now = func() time.Time { return time.Now().Add(tc.after) }
 		got, err := runOn(ctx, s, effect)
 		if err != nil || bytes.Equal(got.Body, first.Body) != tc.replay {
-			t.Errorf("after %v: %s, %v; replay wanted: %v", tc.after, got.Body, err, tc.replay)
+			t.Errorf("after %v: %s, %v; want a replay: %v", tc.after, got.Body, err, tc.replay)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 	s.Now = time.Now
 	for i, stored := range []bool{true, false, false} {
 		if r, err := s.Check(with(ctx, fmt.Sprint(i), `{}`)); err != nil || (r != nil) != stored {
-			t.Errorf("record %d: %v, %v; want it kept: %v", i, r, err, stored)
+			t.Errorf("record %d: %v, %v; want it stored: %v", i, r, err, stored)
 		}
 	}
 	if left := records(t, db, ctx); left != 1 {
@@ -238,8 +238,8 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 	}
 }
 
-// The record of a key names the operation that was begun with it, until the request is answered or the operation is freed: the same
-// request finds it, another one is a mismatch, and while the operation is held the key does not expire.
+// The record of a key names the operation that was begun with it, until the request has a response or the operation is freed: the
+// same request finds it, another one is a mismatch, and while the operation is held the key does not expire.
 func TestOperationOfAKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
@@ -260,7 +260,7 @@ func TestOperationOfAKey(t *testing.T) {
 		tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			operation, responded, err := s.Claim(ctx, tx)
 			if operation != wantOperation || responded != wantResponded {
-				t.Errorf("operation %q, answered %v; want %q, %v", operation, responded, wantOperation, wantResponded)
+				t.Errorf("operation %q, responded %v; want %q, %v", operation, responded, wantOperation, wantResponded)
 			}
 			if err != nil || begin == "" {
 				return err
@@ -304,7 +304,7 @@ func TestOperationOfAKey(t *testing.T) {
 	if _, err := runOn(with(base, "k", `{"other":1}`), s, effect); err != nil {
 		t.Fatal(err)
 	}
-	tx(worker, func(ctx context.Context, tx pg.Tx) error { // a stored answer is no operation
+	tx(worker, func(ctx context.Context, tx pg.Tx) error { // a stored response is no operation
 		return errors.Join(s.Free(ctx, tx, "d"), s.Free(ctx, tx, ""), s.Hold(ctx, tx, ""))
 	})
 	claims(with(base, "k", `{"other":1}`), "", true, "")

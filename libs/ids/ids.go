@@ -17,13 +17,13 @@ import (
 // Prefix names a kind of resource; implementations are empty structs.
 type Prefix interface{ Prefix() string }
 
-// ErrMalformed reports that a string is not an id of the wanted kind. A handler answers it with a 404 or a 422.
+// ErrMalformed reports that a string is not an id of the expected kind. A handler responds to it with a 404 or a 422.
 var ErrMalformed = errors.New("malformed id")
 
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
 type ID[P Prefix] struct{ uuid [16]byte }
 
-// New creates a new id. Ids sort by the time at which they were made.
+// New creates a new id. Ids sort by the time at which they were created.
 func New[P Prefix]() ID[P] {
 	var p P
 	tid, err := typeid.WithPrefix(p.Prefix())
@@ -65,7 +65,7 @@ func (id ID[P]) IsZero() bool { return id.uuid == [16]byte{} }
 // UUID returns the stored form.
 func (id ID[P]) UUID() [16]byte { return id.uuid }
 
-// Time is the millisecond at which the id was made, read from its UUIDv7.
+// Time is the millisecond at which the id was created, read from its UUIDv7.
 func (id ID[P]) Time() time.Time {
 	ms := binary.BigEndian.Uint64(append([]byte{0, 0}, id.uuid[:6]...))
 	return time.UnixMilli(int64(ms)).UTC() //nolint:gosec // 48 bits fit

@@ -89,7 +89,7 @@ group.initial.rebalance.delay.ms=0
 log.index.size.max.bytes=1048576
 `
 
-// findJars finds java and the folder where bin/local keeps Kafka's jars.
+// findJars finds java and the folder where bin/local stores Kafka's jars.
 func findJars(t testing.TB) (java, jars string) {
 	t.Helper()
 	java, err := exec.LookPath("java")

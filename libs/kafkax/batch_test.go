@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/libs/kafkax"
 )
 
-// Messages that wait are handled together, in order per key; a failed batch has no effect and is handled message by
+// Messages that wait are handled in batches, in order per key; a failed batch has no effect and is handled message by
 // message; a restarted consumer begins after the handled messages.
 func TestBatches(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// With FetchWait a broker keeps messages back until they come together; a single one comes all the same.
+// With FetchWait, a broker delays messages until they arrive in a batch; a single one arrives, too.
 func TestHeldBackMessagesArriveInBatches(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

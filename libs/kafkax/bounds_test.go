@@ -114,7 +114,7 @@ func TestABatchIsBoundedByBytes(t *testing.T) {
 			t.Errorf("%d messages: %v", len(all), all)
 		}
 		if n := len(groups.all()); n == 0 {
-			t.Error("no batch came together")
+			t.Error("no batch was formed")
 		}
 	})
 }

@@ -24,10 +24,10 @@ type Consumer struct {
 	Group  string
 	Topics []string
 	Handle Handler
-	// HandleBatch, when set, handles several messages of one partition together: either all take effect or none does. After an
+	// HandleBatch, when set, handles several messages of one partition in one call: either all take effect or none does. After an
 	// error, or ErrSeparate, Handle receives them one by one.
 	HandleBatch func(ctx context.Context, batch []Message) error
-	BatchBytes  int // of the batches of all partitions together; 0: DefaultBatchBytes
+	BatchBytes  int // of the batches of all partitions; 0: DefaultBatchBytes
 	// FetchWait is how long a broker delays its response to collect more messages of a partition; 0: it responds as soon as it has
 	// one. A longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.
 	FetchWait  time.Duration

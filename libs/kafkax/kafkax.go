@@ -18,7 +18,7 @@ import (
 // maxMessageBytes is the largest message with its key. It equals the brokers' default.
 const maxMessageBytes = 1 << 20
 
-// Message is one record. Messages with the same key keep their order.
+// Message is one record. Messages with the same key stay in order.
 type Message struct {
 	Topic, Key string
 	Value      []byte
@@ -56,7 +56,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 	return &Writer{cluster: c, topics: topics, transport: transport, writer: &kafka.Writer{
 		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
-		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do; keeps the order per key
+		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do; preserves the order per key
 		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgment
 		BatchTimeout: 5 * time.Millisecond,                    // the library's default is one second
 		BatchSize:    500,

@@ -281,7 +281,7 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", 0, kafkax.DefaultBatchBytes); n != 1 || err == nil {
-			t.Errorf("beside a letter from nowhere %d were sent, want 1 and an error: %v", n, err)
+			t.Errorf("next to a letter without an origin, %d were sent, want 1 and an error: %v", n, err)
 		}
 		s.redrive(t, 0, 0)
 		eventually(t, "both are handled", func() bool { return got.count("bad") == 1 && got.count("panics") == 1 })

@@ -27,7 +27,7 @@ const (
 	maxBatch      = 200
 	gatherFor     = 5 * time.Millisecond
 	idleWait      = 500 * time.Millisecond // of a broker that has no message
-	fetchBytes    = 1 << 20                // of one answer; the broker sends one batch of a writer at least
+	fetchBytes    = 1 << 20                // of one response; the broker sends at least one batch of a writer
 	fetchAhead    = 1                      // messages that a reader fetches in advance; they may be large
 )
 
@@ -37,7 +37,7 @@ const DefaultBatchBytes = 8 << 20
 // poisonPauses are the pauses between the tries of a poison message, below 5 s in all.
 var poisonPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 
-// Headers of a dead letter. The dead letter also keeps the original message's headers.
+// Headers of a dead letter. The dead letter also has the original message's headers.
 const (
 	HeaderTopic     = "x-original-topic"
 	HeaderPartition = "x-original-partition"
@@ -94,7 +94,7 @@ func (p *partition) read(ctx context.Context) error {
 		case errors.Is(err, context.DeadlineExceeded):
 			err := p.check(ctx)
 			if errors.Is(err, errStalled) && !overdue {
-				patience, overdue = wait+heldBack, true // a broker may keep it back until then
+				patience, overdue = wait+heldBack, true // a broker may delay it until then
 				continue
 			}
 			if err != nil {
@@ -167,7 +167,7 @@ func (p *partition) passed(m kafka.Message) {
 	p.gauge(m.HighWaterMark - next)
 }
 
-// handleBatch handles all messages of a batch together. It returns false when each message must be handled separately.
+// handleBatch handles all messages of a batch in one call. It returns false when each message must be handled separately.
 func (p *partition) handleBatch(ctx context.Context, batch []kafka.Message) bool {
 	list := make([]Message, len(batch))
 	for i, m := range batch {

@@ -10,7 +10,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 )
 
-// coordinator answers each request for a group's offsets with its next error, and then with the offset.
+// coordinator responds to each request for a group's offsets with its next error, and then with the offset.
 type coordinator struct {
 	errors []kafka.Error
 	offset int64
@@ -40,7 +40,7 @@ func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 		"the coordinator is coming": {[]kafka.Error{kafka.NotCoordinatorForGroup, kafka.GroupLoadInProgress}, 7, 7, ""},
 		"nothing yet":               {nil, -1, -1, ""},
 		"first time":                {[]kafka.Error{kafka.GroupIdNotFound}, 7, -1, ""},
-		"no right to ask":           {[]kafka.Error{kafka.GroupAuthorizationFailed}, 7, 0, "Group Authorization Failed"},
+		"no right to read":          {[]kafka.Error{kafka.GroupAuthorizationFailed}, 7, 0, "Group Authorization Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

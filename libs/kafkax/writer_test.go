@@ -78,12 +78,12 @@ func TestUnknownTopic(t *testing.T) {
 		want bool
 	}{
 		"none":                      {nil, false},
-		"the broker's answer":       {kafka.UnknownTopicOrPartition, true},
+		"the broker's response":     {kafka.UnknownTopicOrPartition, true},
 		"one of several":            {fmt.Errorf("write: %w", kafka.WriteErrors{nil, kafka.UnknownTopicOrPartition}), true},
 		"topic not in metadata":     {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoTopic("t"))}, true},
 		"partition not in metadata": {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoPartition("t", 1))}, true},
-		"another answer":            {kafka.WriteErrors{kafka.NotLeaderForPartition}, false},
-		"no answer":                 {errors.New("connection refused"), false},
+		"another response":          {kafka.WriteErrors{kafka.NotLeaderForPartition}, false},
+		"no response":               {errors.New("connection refused"), false},
 	} {
 		if got := unknownTopic(tc.err); got != tc.want {
 			t.Errorf("%s: %v", name, got)

@@ -66,7 +66,7 @@ func (m *Messages) Languages() []string {
 	return out
 }
 
-// For chooses the language: that of wanted, a BCP 47 tag, when it is one of the languages, else by the value of Accept-Language.
+// For selects the language: requested, a BCP 47 tag, if it is one of the languages, otherwise by the value of Accept-Language.
 func (m *Messages) For(requested, accept string) Text {
 	for _, l := range m.languages {
 		if l.String() == requested {
@@ -102,8 +102,8 @@ func (t Text) Languages() []Text {
 	return out
 }
 
-// T returns the text of that id, with the values of its placeholders in pairs of name and value. A value of the name Count chooses the
-// plural form. An id without a text is shown as it is.
+// T returns the text of that id, with the values of its placeholders in pairs of name and value. A value of the name Count
+// selects the plural form. An id without a text is shown as it is.
 func (t Text) T(id string, pairs ...any) string {
 	out, ok := t.Find(id, pairs...)
 	if !ok {

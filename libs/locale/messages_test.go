@@ -53,7 +53,7 @@ func TestLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := m.Languages(); !slices.Equal(got, []string{"de", "en"}) || m.For("", "").Lang != "de" {
-		t.Errorf("%v, %s without a wish", got, m.For("", "").Lang)
+		t.Errorf("%v, %s without a preference", got, m.For("", "").Lang)
 	}
 	var hello []string
 	for _, l := range m.For("en", "").Languages() {

@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// sampled is the share of root traces that is kept. Tracing every request would cost a third of the CPU under load.
+// sampled is the share of root traces that is exported. Tracing every request would cost a third of the CPU under load.
 const sampled = 0.05
 
 const scope = "holdfast.dev/libs/obs"
@@ -47,7 +47,7 @@ func StartTracing(ctx context.Context, service, endpoint string) (stop func(cont
 	return provider.Shutdown, nil
 }
 
-// sampler keeps the spans that its base keeps, and spans that are kept for their result.
+// sampler exports the spans that its base exports, and spans that are exported because of their result.
 type sampler struct{ sdktrace.Sampler }
 
 type sampleKey struct{}
@@ -70,7 +70,7 @@ func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) 
 	return span, func() { span.End() }
 }
 
-// Tracing reports whether StartTracing has run. Without it spans are not exported and need not be made.
+// Tracing reports whether StartTracing has run. Without it spans are not exported and need not be created.
 func Tracing() bool {
 	_, ok := otel.GetTracerProvider().(*sdktrace.TracerProvider)
 	return ok

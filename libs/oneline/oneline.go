@@ -10,7 +10,7 @@ import (
 
 // The reasons to refuse a text. Their texts are messages for a field.
 var (
-	ErrBlank     = errors.New("Must contain a visible character.")                   //nolint:staticcheck // a whole sentence of an answer
+	ErrBlank     = errors.New("Must contain a visible character.")                   //nolint:staticcheck // a whole sentence of a response
 	ErrLineBreak = errors.New("Must not contain a line break.")                      //nolint:staticcheck // as above
 	ErrBidi      = errors.New("Must not contain a bidirectional control character.") //nolint:staticcheck // as above
 )

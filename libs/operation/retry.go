@@ -44,7 +44,7 @@ type Again struct {
 func (a *Again) Error() string { return a.Why }
 
 // Retry runs do, and runs it again when its error requires it: after the Fetch of an Again, and until no other attempt is in
-// progress. It returns the Answer of an UnderWay that takes longer than patience. It returns apperr.ErrUnavailable when a
+// progress. It returns the Err of an UnderWay that takes longer than patience. It returns apperr.ErrUnavailable when a
 // transaction lacks something repeatedly.
 func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Context) error) error {
 	for until, again := time.Now().Add(patience), 0; ; {

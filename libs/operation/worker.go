@@ -20,13 +20,13 @@ type Owner struct {
 	Livemode bool
 }
 
-// Outside is a condition that excludes the rows of a table of the homes in $1 and $2, which Homes makes.
+// Outside returns a condition that excludes the rows of the owners in $1 and $2, the arguments that Owners returns.
 func Outside(table string) string {
 	return ` and not exists (select from unnest($1::uuid[], $2::boolean[]) h (tenant_id, livemode)
 		where h.tenant_id = ` + table + `.tenant_id and h.livemode = ` + table + `.livemode)`
 }
 
-// Owners are the arguments of Outside.
+// Owners returns the arguments of Outside.
 func Owners(list []Owner) (tenants [][16]byte, modes []bool) {
 	tenants, modes = make([][16]byte, len(list)), make([]bool, len(list))
 	for i, h := range list {

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// sizes is a slow broker that records the sizes of messages that came together.
+// sizes is a slow broker that records the sizes of batches of messages.
 type sizes struct {
 	mu      sync.Mutex
 	batches [][]int

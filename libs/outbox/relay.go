@@ -34,8 +34,8 @@ type Relay struct {
 	DB       *pg.DB // worker role
 	Producer Producer
 	Log      *slog.Logger
-	// BatchBytes limits the size of the messages that are sent together, and held in memory until then. A larger message is sent
-	// alone.
+	// BatchBytes limits the size of the messages that are sent in one batch, and held in memory until then. A larger message is
+	// sent alone.
 	BatchBytes int
 
 	wake chan struct{}

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// topic is a broker that keeps what it acknowledged. It can fail after it stored a batch, like a broker that crashes before
+// topic is a broker that stores what it acknowledged. It can fail after it stored a batch, like a broker that crashes before
 // it responds.
 type topic struct {
 	mu       sync.Mutex
@@ -33,7 +33,7 @@ func (p *topic) Produce(_ context.Context, msgs ...kafkax.Message) error {
 	defer p.mu.Unlock()
 	p.messages = append(p.messages, msgs...)
 	if p.fail != nil && p.fail() {
-		return errors.New("the answer was lost")
+		return errors.New("the response was lost")
 	}
 	return nil
 }

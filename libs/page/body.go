@@ -35,7 +35,7 @@ type Rows[T any] struct {
 	More  bool // more rows follow
 }
 
-// Read reads the rows of a list statement that ends in Where.Page. It keeps no more rows than a page can show.
+// Read reads the rows of a list statement that ends in Where.Page. It stores no more rows than a page can show.
 func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], sql string, args ...any) (Rows[T], error) {
 	if r.count != nil {
 		return Rows[T]{}, count(ctx, q, r.count, sql, args)
@@ -78,7 +78,7 @@ func count(ctx context.Context, q pg.Q, n *int, sql string, args []any) error {
 	return nil
 }
 
-// Body returns the answer of a list: its rows in their public shape, as many as MaxBytes allows and at least one.
+// Body returns the response of a list: its rows in their public shape, as many as MaxBytes allows and at least one.
 func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) ([]byte, error) {
 	data, more, err := Fit(rows, shape)
 	if err != nil {
@@ -96,7 +96,7 @@ func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more 
 	return FitWithin(rows, MaxBytes, shape)
 }
 
-// FitWithin is Fit for an answer with another bound than a page; most is at most the bytes that Read keeps, 4 MiB.
+// FitWithin is Fit for a response with another bound than a page; most is at most the bytes that Read stores, 4 MiB.
 func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.RawMessage, more bool, err error) {
 	size := 0
 	data = make([]json.RawMessage, 0, len(rows.Items))
@@ -158,7 +158,7 @@ func Serve[T, V any](
 	return Send(c, pages, r, rows, place, show)
 }
 
-// Shown is a row with its public body, of a list whose bodies are made of all its rows together.
+// Shown is a row with its public body, of a list whose bodies are created from all its rows together.
 type Shown[V any] struct {
 	Place Place
 	Body  V

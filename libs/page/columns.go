@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// table is the columns of one CSV answer. It is used by one goroutine: the rest are buffers of the row in progress.
+// table is the columns of one CSV response. It is used by one goroutine: the rest are buffers of the row in progress.
 type table struct {
 	names []string
 	row   *fields

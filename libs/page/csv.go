@@ -22,7 +22,7 @@ const csvExpanded = 100
 
 var csvSlots = NewSlots()
 
-// refusePaging refuses the parameters that choose a page.
+// refusePaging refuses the parameters that select a page.
 func refusePaging(q contract.Query) error {
 	var fields []apperr.FieldError
 	for _, name := range []string{"limit", "cursor"} {

@@ -79,8 +79,8 @@ func TestAllRowsAreSentOnce(t *testing.T) {
 	}
 }
 
-// Two downloads of a tenant take turns at their pages, and the tenant rests after each for twice as long as it took, except after the last. A slow
-// client keeps no other download from its turn, and another tenant has its own turns.
+// Two downloads of a tenant alternate page by page. After each page, except the last, the tenant rests for twice as long as it
+// took. A slow client does not block other downloads, and another tenant has slots of its own.
 func TestDownloadsOfATenantAlternate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestDownloadsOfATenantAlternate(t *testing.T) {
 	})
 }
 
-// A download that waits for its turn ends with its request.
+// A download that waits for a slot ends with its request.
 func TestWaitForASlotEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestWaitForASlotEndsWithTheRequest(t *testing.T) {
 		}()
 		synctest.Wait()
 		go func() {
-			ended <- csvSlots.Take(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil })
+			ended <- csvSlots.Take(ctx, func() (bool, error) { t.Error("it got a slot"); return false, nil })
 		}()
 		time.Sleep(1500 * time.Millisecond)
 		cancel()

@@ -13,14 +13,16 @@ var Downloads = quota.Limits{Work: "downloads", All: 32, PerTenant: 8}
 
 var downloads = quota.NewSlots(Downloads)
 
-// DownloadRows are the most rows that a download reads at a time: so few that a turn is short, and so many that the statements cost little.
+// DownloadRows are the most rows that a download reads at a time: so few that a slot is held briefly, and so many that the
+// statements cost little.
 const DownloadRows = 250
 
-// Slots lets the downloads of a tenant read and render one part at a time in a process. A download that writes holds no turn. Make one
-// with NewSlots for each kind of download: one that waits for another service keeps only those of its kind waiting.
+// Slots lets the downloads of a tenant read and render one part at a time in a process. A download that writes holds no slot.
+// Create one with NewSlots for each kind of download: a download that waits for another service then delays only those of its
+// kind.
 type Slots struct{ slots *quota.Slots }
 
-// NewSlots creates the turns of a kind of download in this process.
+// NewSlots creates the slots of a kind of download in this process.
 func NewSlots() Slots {
 	return Slots{quota.NewSlots(quota.Limits{
 		Work: Downloads.Work, All: Downloads.All, PerTenant: 1, Waiting: Downloads.PerTenant - 1, Wait: downloadTimeout,

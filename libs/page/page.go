@@ -1,5 +1,5 @@
 // Package page parses a list's position, order and limit, and makes cursors. A cursor is opaque and authenticated: a MAC
-// binds it to the operation, tenant, mode, sort and filters that it was made for, so it cannot be forged or used for
+// binds it to the operation, tenant, mode, sort and filters that it was created for, so it cannot be forged or used for
 // another list. Paging is by keyset: inserts and deletes between pages neither repeat nor skip a row.
 package page
 
@@ -69,7 +69,7 @@ func NewCodec(keys string) (*Codec, error) {
 	return c, nil
 }
 
-// Parse reads the paging parameters of a list operation. A cursor that is forged, or was made for another list, is
+// Parse reads the paging parameters of a list operation. A cursor that is forged, or was created for another list, is
 // apperr.ErrCursor.
 func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (Request, error) {
 	r := Request{Limit: q.Int("limit", DefaultLimit), Updated: q.String("sort") == "updated_at"}

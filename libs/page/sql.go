@@ -99,7 +99,7 @@ func (w *Where) end(r Request, alias, order string) (string, []any) {
 }
 
 // Bounded wraps list, a statement that ends in w's Page or PageByID, so that the server sends only the rows that Read
-// keeps and one more, for rows so large that sending all up to the limit would be expensive. size is the SQL of a row's
+// stores and one more, for rows so large that sending all up to the limit would be expensive. size is the SQL of a row's
 // bytes. columns are the names that list selects, those of its order included.
 func (w *Where) Bounded(list, columns, size string) string {
 	return fmt.Sprintf(`select %[1]s from (

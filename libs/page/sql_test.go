@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// For a bounded list the server sends the rows that Read keeps, in the list's order, and one more, so that Read knows
+// For a bounded list the server sends the rows that Read stores, in the list's order, and one more, so that Read knows
 // whether others follow.
 func TestBoundedListEndsAtTheServer(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestBoundedListEndsAtTheServer(t *testing.T) {
 			Body string
 		}], sql, args...)
 		if err != nil || len(got.Items) != tc.retained || got.More != (tc.beyond > 0) {
-			t.Errorf("%s: %d rows are kept, more %v, %v", name, len(got.Items), got.More, err)
+			t.Errorf("%s: %d rows are stored, more %v, %v", name, len(got.Items), got.More, err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func load(t *testing.T, env map[string]string) (peer.Addresses, error) {
 	return s.Upstreams, err
 }
 
-// Every service has an address made from the pattern, except one that has a setting of its own.
+// Every service has the address that the pattern gives, except one that has a setting of its own.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct {
 		env         map[string]string

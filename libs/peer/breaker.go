@@ -14,7 +14,7 @@ const (
 	failureCalls = 20  // fewer calls say nothing
 	failureSpan  = 10 * time.Second
 	openFor      = time.Second // until a call is tried again
-	closingCalls = 3           // that must be answered before the breaker closes
+	closingCalls = 3           // that must get a response before the breaker closes
 )
 
 // The time-outs of one client that a breaker counts: fewer than it needs to open, so that one client's slow requests never close a service
@@ -46,7 +46,7 @@ func NewBreaker(changed func(state string)) *Breaker {
 // Open reports whether the next call fails immediately.
 func (b *Breaker) Open() bool { return b.circuit.IsOpen() && b.circuit.RemainingDelay() > 0 }
 
-// Begin acquires a permit for one call, which Answered, Unavailable or Late releases. It returns ErrOpen when there is none.
+// Begin acquires a permit for one call, which Responded, Unavailable or Late releases. It returns ErrOpen when there is none.
 func (b *Breaker) Begin() error {
 	if !b.circuit.TryAcquirePermit() {
 		return ErrOpen

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A breaker opens when half of twenty calls fail, lets one call pass after a second, and closes after three that are answered.
+// A breaker opens when half of twenty calls fail, lets one call pass after a second, and closes after three that get a response.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 
 // Dial connects to one of the processes behind an address, for as long as limit allows. A failed attempt is followed by another
 // one, regardless of the request's method, because nothing was sent. A balancer that has not noticed that a process is gone may
-// choose a running one for the next attempt. Each attempt is short, because a process that is gone with its network drops packets
+// select a running one for the next attempt. Each attempt is short, because a process that is gone with its network drops packets
 // and refuses nothing. The error is that of the last attempt, for which Unconnected is true.
 func Dial(ctx context.Context, network, address string, limit time.Duration) (net.Conn, error) {
 	end := time.Now().Add(limit)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/peer/peertest"
 )
 
-// lonely answers and closes the connection, so that the next call makes a new one.
+// lonely responds and closes the connection, so that the next call opens a new one.
 func lonely(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Connection", "close")

@@ -38,7 +38,7 @@ type Client struct {
 	BaseURL string // http://host:port
 	Signer  *caller.Signer
 	Timeout time.Duration
-	HTTP    *http.Client       // nil: one made for peers
+	HTTP    *http.Client       // nil: one for peers
 	Now     func() time.Time   // nil: time.Now
 	Changed func(state string) // called with the breaker's new state: closed, open, half-open; nil: only logged
 
@@ -67,8 +67,8 @@ func Header(name, value string) Option {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// Do sends in as JSON (nil: no body) to path, which may have a query, and decodes a 2xx answer into out (nil: the body
-// is ignored). Any other answer is returned as its *apperr.Error. A peer that cannot be reached, or whose breaker is
+// Do sends in as JSON (nil: no body) to path, which may have a query, and decodes a 2xx response into out (nil: the body
+// is ignored). Any other response is returned as its *apperr.Error. A peer that cannot be reached, or whose breaker is
 // open, is apperr.ErrUnavailable; one that is too slow is apperr.ErrTimeout.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) error {
 	c.once.Do(c.prepare)
@@ -100,13 +100,13 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		return nil
 	}
 	if err := json.Unmarshal(got.body, out); err != nil {
-		return fmt.Errorf("decode answer of %s: %w", c.Target, err)
+		return fmt.Errorf("decode response of %s: %w", c.Target, err)
 	}
 	return nil
 }
 
-// Open sends a GET to path and returns its answer of status 200 unread, for one that is large or lasts. The caller closes its body. ctx
-// bounds the whole answer, Timeout the wait for its header. Errors are those of Do.
+// Open sends a GET to path and returns its response of status 200 unread, for one that is large or lasts. The caller closes its
+// body. ctx bounds the whole response, Timeout the wait for its header. Errors are those of Do.
 func (c *Client) Open(ctx context.Context, path string, options ...Option) (*http.Response, error) {
 	c.once.Do(c.prepare)
 	limited, cancel := context.WithCancel(ctx)
@@ -237,10 +237,10 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
 	if err != nil {
-		return response{}, fmt.Errorf("read answer of %s: %w", c.Target, err)
+		return response{}, fmt.Errorf("read response of %s: %w", c.Target, err)
 	}
 	if len(b) > maxResponse {
-		return response{}, fmt.Errorf("%w: answer of %s is above %d bytes", errOwn, c.Target, maxResponse)
+		return response{}, fmt.Errorf("%w: response of %s is above %d bytes", errOwn, c.Target, maxResponse)
 	}
 	return response{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: b}, nil
 }
@@ -275,7 +275,7 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 	return req, nil
 }
 
-// failed returns the error of a call without an answer. When the caller itself has given up, its own error is returned.
+// failed returns the error of a call without a response. When the caller itself has given up, its own error is returned.
 func (c *Client) failed(ctx, limited context.Context, err error) error {
 	var timeout net.Error
 	switch {

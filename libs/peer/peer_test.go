@@ -111,7 +111,7 @@ func TestResponsesBecomeErrors(t *testing.T) {
 		}
 	}
 	if err := client(t, respondWith(401, envelope("invalid_credential"))).Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(apperr.As(err), apperr.ErrInternal) {
-		t.Errorf("a refused signature is told to the client: %v", err)
+		t.Errorf("a refused signature is reported to the client: %v", err)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestSlowAndDeadPeersAndACanceledCall(t *testing.T) {
 	}
 }
 
-// transport answers requests without a network.
+// transport responds to requests without a network.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

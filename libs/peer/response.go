@@ -36,13 +36,13 @@ type envelope struct {
 	Errors map[string][]string `json:"errors"`
 }
 
-// refused decodes the envelope of an answer outside 2xx. A refused signature is a fault of this service, so it becomes
-// an internal error, like an answer without an envelope. A 5xx without an envelope is ErrUnavailable, because a proxy in
-// between has answered.
+// refused decodes the envelope of a response outside 2xx. A refused signature is a fault of this service, so it becomes
+// an internal error, like a response without an envelope. A 5xx without an envelope is ErrUnavailable, because a proxy in
+// between has responded.
 func (c *Client) refused(a response) error {
 	var e envelope
 	kind, known := kinds[a.status]
-	cause := fmt.Errorf("%s answered %d", c.Target, a.status)
+	cause := fmt.Errorf("%s returned %d", c.Target, a.status)
 	if err := json.Unmarshal(a.body, &e); err != nil || e.Error.Code == "" || !known {
 		if a.status >= http.StatusInternalServerError {
 			return apperr.ErrUnavailable.WithCause(cause)

@@ -52,7 +52,7 @@ func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	migrated := make(chan error, 1)
 	go func() { migrated <- pg.Migrate(t.Context(), db.OwnerURL, altered(), pgtest.Roles()) }()
 	for range 2 { // it tries, gives up, and tries again
-		eventually(t, "the migration asks for the table", func() bool { return waits(t, db) })
+		eventually(t, "the migration requests the table", func() bool { return waits(t, db) })
 		eventually(t, "the migration lets requests pass", func() bool { return !waits(t, db) })
 		before := done.Load()
 		eventually(t, "requests are served", func() bool { return done.Load() > before+10 })

@@ -57,7 +57,7 @@ type statement struct {
 // maxStatements bounds the cached statements. A service has fewer; a list has one form for each combination of filters.
 const maxStatements = 4096
 
-// cache keeps parsed statements by their text.
+// cache stores parsed statements by their text.
 type cache struct {
 	mu     sync.RWMutex
 	parsed map[string]statement

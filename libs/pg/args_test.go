@@ -38,7 +38,7 @@ func TestArgsThatAreMissingAreAnError(t *testing.T) {
 		t.Error(err)
 	}
 	if _, _, err := (pg.Args{"known_name": 1}).RewriteQuery(ctx, nil, sql, nil); err == nil {
-		t.Error("no error once the statement is kept")
+		t.Error("no error once the statement is stored")
 	}
 	if _, _, err := (pg.Args{}).RewriteQuery(context.Background(), nil, `select @tenant`, nil); err == nil {
 		t.Error("no error without a caller")

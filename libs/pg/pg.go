@@ -106,8 +106,8 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = "30000"
 	params["timezone"] = "UTC"
-	// Prepared statements and foreign keys keep the plan that they got while a table was small. Every statement of a
-	// service has an index; a sequential scan chosen then would be slow until the next ANALYZE.
+	// Prepared statements and foreign keys retain the plan that they got while a table was small. Every statement of a
+	// service has an index; a sequential scan selected then would be slow until the next ANALYZE.
 	params["enable_seqscan"] = "off"
 	params["jit"] = "off" // compiling takes longer than any of our statements
 	if opt.ByIndex {
@@ -252,7 +252,7 @@ func uuidText(u [16]byte) string {
 }
 
 // Down reports whether err means that the database is unreachable, or accepts no more connections. The same request with
-// its Idempotency-Key may succeed later. A commit without an answer may have happened or not.
+// its Idempotency-Key may succeed later. A commit without a response may have happened or not.
 func Down(err error) bool {
 	var dial *pgconn.ConnectError
 	var network *net.OpError

@@ -27,14 +27,14 @@ func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options)
 			db.Close()
 			return nil, fmt.Errorf("%s: reach database: %w", name, err)
 		}
-		slog.WarnContext(ctx, "cannot reach the database: not ready until it answers", slog.String("database", name), slog.Any("error", err))
+		slog.WarnContext(ctx, "cannot reach the database: not ready until it responds", slog.String("database", name), slog.Any("error", err))
 	}
 	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
 	rt.Ready(name, db.Ping)
 	return db, nil
 }
 
-// unreachable reports whether err means that no server answered, or that the server is starting, stopping or full.
+// unreachable reports whether err means that no server responded, or that the server is starting, stopping or full.
 func unreachable(err error) bool {
 	code := Code(err)
 	return Down(err) && (code == "" || code == "53300" || strings.HasPrefix(code, "57P"))

@@ -99,7 +99,7 @@ func (t *tx) commit(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("commit: %w", err), t.rollback()) //nolint:contextcheck // ctx may be why the commit failed
 	}
-	if tag.String() != "COMMIT" { // fn ignored an error, which aborted the transaction; Postgres then answers ROLLBACK
+	if tag.String() != "COMMIT" { // fn ignored an error, which aborted the transaction; PostgreSQL then returns ROLLBACK
 		return pgx.ErrTxCommitRollback
 	}
 	return nil

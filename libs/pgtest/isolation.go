@@ -154,7 +154,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		case !known:
 			t.Errorf("%s: the test has no row for it", tb.Name)
 		case !tb.Safe || !slices.Equal(tb.Leads, []string{"tenant_id", "livemode"}):
-			t.Errorf("%+v: wants forced row-level security and a key led by tenant and mode", tb)
+			t.Errorf("%+v: want forced row-level security and a key led by tenant and mode", tb)
 		}
 	}
 	loose, err := conn.Query(t.Context(), `select i.indexrelid::regclass::text from pg_index i

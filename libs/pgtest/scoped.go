@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// recorder keeps the text of each statement that a pool sends.
+// recorder stores the text of each statement that a pool sends.
 type recorder struct {
 	mu   sync.Mutex
 	sent map[string]bool

@@ -1,5 +1,5 @@
 // Package platform builds the parts of every service with a database and Kafka: settings, connections, the relay of its
-// events, stored answers, consumers, the HTTP server, sweepers, and the commands besides serve. proto/services.yaml says
+// events, stored responses, consumers, the HTTP server, sweepers, and the commands besides serve. proto/services.yaml says
 // what a service is called, writes and reads.
 //
 //	func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
@@ -49,7 +49,7 @@ type Config struct {
 // Spec is what one service needs differently from the others.
 type Spec struct {
 	CursorKeys    string     // the setting CURSOR_KEYS; empty for a service without lists
-	Box           *crypt.Box // seals stored answers that hold a secret; nil for a service without such answers
+	Box           *crypt.Box // seals stored responses that hold a secret; nil for a service without such responses
 	WorkerByIndex bool       // pg.Options.ByIndex of the worker role's connections
 }
 

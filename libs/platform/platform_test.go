@@ -274,7 +274,7 @@ func relayed(t *testing.T, cluster kafkax.Cluster) {
 func (s *tiny) consumes(t *testing.T, cluster kafkax.Cluster) {
 	t.Helper()
 	writer := kafkax.NewWriter(cluster)
-	defer writer.Close() // Each Produce has waited for its answer.
+	defer writer.Close() // Each Produce has waited for its response.
 	for _, value := range []string{"bad", "good"} {
 		if err := writer.Produce(t.Context(), kafkax.Message{Topic: "webhooks", Key: "one", Value: []byte(value)}); err != nil {
 			t.Fatal(err)

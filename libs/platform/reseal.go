@@ -29,7 +29,7 @@ func ResealCommand(table ResealTable) *cobra.Command {
 		func(ctx context.Context, s ResealSettings) error { return Reseal(ctx, s, table) })
 }
 
-// Reseal seals the table and the stored answers, both also when one has a secret that no key opens.
+// Reseal seals the table and the stored responses, both also when one has a secret that no key opens.
 func Reseal(ctx context.Context, s ResealSettings, table ResealTable) error {
 	box, err := crypt.NewBox(s.EncryptionKeys)
 	if err != nil {

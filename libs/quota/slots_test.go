@@ -84,7 +84,7 @@ func TestAllSlotsAreTaken(t *testing.T) {
 			f()
 		}
 		if len(s.tenants) != 0 || len(s.slots) != 0 {
-			t.Errorf("%d tenants and %d slots are kept", len(s.tenants), len(s.slots))
+			t.Errorf("%d tenants and %d slots are stored", len(s.tenants), len(s.slots))
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestSlotsWithoutWaiting(t *testing.T) {
 	}
 }
 
-// Work that rests keeps its tenant's slot for twice as long again as it took, and no slot of the others.
+// Work that rests holds its tenant's slot for twice as long again as it took, and no slot of the others.
 func TestSlotsRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

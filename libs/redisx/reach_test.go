@@ -115,7 +115,7 @@ func TestDeadNodeOfAClusterFailsFast(t *testing.T) {
 			best = min(best, time.Since(start))
 		}
 		if best > 400*time.Millisecond {
-			t.Errorf("%d answered after %v", i, best)
+			t.Errorf("%d responded after %v", i, best)
 		}
 		if err != nil {
 			failed++
@@ -132,7 +132,7 @@ func TestSentinelNamesTheNextMaster(t *testing.T) {
 		u, kill := redistest.Sentinel(t, a)
 		x := access(t, a)
 		if err := openTo(t, u, x).Ping(t.Context()).Err(); err == nil {
-			t.Error("the Sentinel answers without its password")
+			t.Error("the Sentinel responds without its password")
 		}
 		x.SentinelPassword = redistest.SentinelPassword
 		c := openTo(t, u, x)

@@ -70,7 +70,7 @@ func TestCommandsAndLine(t *testing.T) {
 	}
 }
 
-// proxy forwards to a real Redis until hung is set. Then it reads without answering, as a stopped process does.
+// proxy forwards to a real Redis until hung is set. Then it reads without responding, as a stopped process does.
 func proxy(t *testing.T, target string, hung *atomic.Bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -151,7 +151,7 @@ func TestDeadRedisFailsFast(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent := open(t, "redis://"+l.Addr().String())
-	fails(t, "accepts and never answers", func(ctx context.Context) error { return silent.Ping(ctx).Err() })
+	fails(t, "accepts and never responds", func(ctx context.Context) error { return silent.Ping(ctx).Err() })
 	_ = l.Close()
 	refused := open(t, "redis://"+l.Addr().String())
 	fails(t, "refuses connections", func(ctx context.Context) error { return refused.Ping(ctx).Err() })

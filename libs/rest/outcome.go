@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Outcome is how the answer is made of what a verb returns that is not a resource of a Collection, such as a test's
+// Outcome is how to create the response from the result of a verb that is not a resource of a Collection, such as a test's
 // delivery or a count.
 type Outcome[V any] struct {
 	Status int

@@ -1,6 +1,6 @@
 // Package rest has one helper per kind of handler: get, create, update, action, delete, an object without a version, and a
 // verb whose outcome is not the resource of the path. A handler passes only what is specific to its resource. A write is
-// stored with its answer, so that a repetition with the same Idempotency-Key gets the same answer.
+// stored with its response, so that a repetition with the same Idempotency-Key gets the same response.
 package rest
 
 import (
@@ -22,14 +22,14 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Response is a resource in the form of an answer.
+// Response is a resource in the form of a response.
 type Response struct {
 	ID      string
 	Version int64 // the entity tag; 0 for what has none
 	Body    any   // the public shape
 }
 
-// res is the answer as it is stored and sent.
+// response returns the response as it is stored and sent.
 func (a Response) response(status int) (idem.Response, error) {
 	body, err := contract.Encode(a.Body)
 	out := idem.Response{Status: status, Resource: a.ID, Body: body}
@@ -134,8 +134,8 @@ func Object(c *gin.Context, v any) error {
 // None is the preparation of a use case that looks nothing up.
 func None[In any](_ context.Context, in In) (In, error) { return in, nil }
 
-// Create creates a resource: from converts the body, prepare looks up what the use case needs, and create makes the resource in
-// the transaction that stores the record of the key, the event and the response. An error of prepare is answered in that
+// Create creates a resource: from converts the body, prepare looks up what the use case needs, and create creates the resource in
+// the transaction that stores the record of the key, the event and the response. An error of prepare is returned in that
 // transaction: an earlier success with the same key outranks it.
 func Create[ID, T, B, In, P any](
 	c *gin.Context, r Collection[ID, T], from func(B) In, prepare func(ctx context.Context, in In) (P, error),

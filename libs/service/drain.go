@@ -24,7 +24,7 @@ func (rt *Runtime) drain() {
 	}
 }
 
-// noteConnection is the ConnState of a server: it keeps the time of the newest connection.
+// noteConnection is the ConnState of a server: it stores the time of the newest connection.
 func (rt *Runtime) noteConnection(_ net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		rt.connected.Store(time.Now().UnixNano())

@@ -26,8 +26,8 @@ func oneRequest(t *testing.T, conn net.Conn, r *bufio.Reader, path string) *http
 	return res
 }
 
-// While balancers still choose a process that is to stop, it serves: idle connections stay open, each response closes its connection,
-// also that of a request that began before the signal, and new connections prolong the drain.
+// While balancers still select a process that is to stop, it serves: idle connections stay open, each response closes its
+// connection, also that of a request that began before the signal, and new connections prolong the drain.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -85,7 +85,7 @@ func TestDrain(t *testing.T) {
 	}
 	for path, c := range idle {
 		if res := oneRequest(t, c, c.r, path); !res.Close {
-			t.Errorf("%s keeps its connection during the drain", path)
+			t.Errorf("the connection of %s stays open during the drain", path)
 		}
 	}
 	began, served := time.Now(), 0
@@ -95,7 +95,7 @@ func TestDrain(t *testing.T) {
 			break
 		}
 		if res := oneRequest(t, conn, bufio.NewReader(conn), "/full"); !res.Close {
-			t.Error("a new connection is kept during the drain")
+			t.Error("a new connection stays open during the drain")
 		}
 		_ = conn.Close()
 		served++

@@ -31,7 +31,7 @@ func (rt *Runtime) Ready(name string, run func(ctx context.Context) error) {
 	rt.checks = append(rt.checks, check{name, run})
 }
 
-// HTTP registers a server with the limits of Common.HTTP. It answers GET /healthz and /readyz itself and passes
+// HTTP registers a server with the limits of Common.HTTP. It serves GET /healthz and /readyz itself and passes
 // everything else to h inside obs.Handler, so that each request gets its line, trace and metrics.
 func (rt *Runtime) HTTP(addr string, h http.Handler) {
 	rt.serve(addr, obs.Handler(rt.Log, rt.red, h))

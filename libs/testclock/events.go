@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// Events learns the clocks from identity's events about tenants.
+// Events records the clocks from identity's events about tenants.
 type Events struct {
 	DB      *pg.DB
 	Service string // the consumer's name in the inbox
@@ -52,7 +52,7 @@ func (h *Events) record(ctx context.Context, event ids.Event, clock Clock) error
 		return Put(ctx, tx, clock)
 	})
 	if err != nil {
-		return fmt.Errorf("learn test clock: %w", err)
+		return fmt.Errorf("record test clock: %w", err)
 	}
 	return nil
 }

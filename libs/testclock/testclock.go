@@ -1,4 +1,4 @@
-// Package testclock keeps what a service knows of the tenants' test clocks, which identity owns. Background work, such as an
+// Package testclock stores what a service knows of the tenants' test clocks, which identity owns. Background work, such as an
 // expiry, follows the tenant's time by it. The service makes the table test_clocks in a migration of its own.
 package testclock
 

@@ -107,7 +107,7 @@ func TestProjection(t *testing.T) {
 	}
 }
 
-// The clock that a caller acts by is kept in test mode only, and where the caller knows the tenant's version.
+// The clock that a caller acts by is stored in test mode only, and where the caller knows the tenant's version.
 func TestSave(t *testing.T) {
 	t.Parallel()
 	db, at := pgtest.New(t, migrations), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

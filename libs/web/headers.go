@@ -27,8 +27,8 @@ func (p Policy) String() string {
 // source is a directive that allows the site and one more source.
 func source(directive, more string) string { return strings.TrimSpace(directive + " 'self' " + more) }
 
-// Guard sets what every answer to a browser has: no frames (RFC 9700, section 4.16), no guessing of media types, and no copies of what it
-// says.
+// Guard sets what every response to a browser has: no frames (RFC 9700, section 4.16), no guessing of media types, and no copies
+// of what it says.
 func (s *Site) Guard(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

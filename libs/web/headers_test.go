@@ -18,7 +18,7 @@ func (p page) Render(_ context.Context, w io.Writer) error {
 	return err
 }
 
-// guarded are the headers that each answer to a browser has.
+// guarded are the headers that each response to a browser has.
 var guarded = map[string]string{
 	"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
 	"Vary": "Accept-Language, Cookie, Accept-Encoding",

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/web"
 )
 
-// The language that a person has chosen takes precedence over those that the browser requests.
+// The language that a person has selected takes precedence over those that the browser requests.
 func TestText(t *testing.T) {
 	t.Parallel()
 	texts, err := locale.New(fstest.MapFS{

@@ -1,5 +1,5 @@
 // Package web is the browser layer of the services that have pages: the site's cookies, forms that only its own pages can send,
-// the headers of an answer to a browser, and the choice of the language.
+// the headers of a response to a browser, and the choice of the language.
 package web
 
 import (
@@ -12,7 +12,7 @@ import (
 // SessionCookie names the cookie that holds the token of a browser's session: see Site.CookieName.
 const SessionCookie = "session"
 
-// cookieLifetime is how long a browser keeps what Site.Remember gives it.
+// cookieLifetime is how long a browser stores what Site.Remember gives it.
 const cookieLifetime = 365 * 24 * time.Hour
 
 // Site is where browsers reach the pages of a service. It is immutable and safe for concurrent use.
@@ -24,7 +24,7 @@ type Site struct {
 }
 
 // NewSite returns the site at an address such as https://example.com. Its forms are accepted from pages of that origin, although the
-// gateway calls the service under another host. referrer is the Referrer-Policy of all answers.
+// gateway calls the service under another host. referrer is the Referrer-Policy of all responses.
 func NewSite(address, referrer string) (*Site, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -55,7 +55,8 @@ func Cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// Remember has the browser keep a cookie for a year. It sends the cookie with requests for path and all below it; scripts cannot read it.
+// Remember makes the browser store a cookie for a year. It sends the cookie with requests for path and all below it; scripts
+// cannot read it.
 func (s *Site) Remember(w http.ResponseWriter, name, value, path string) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever the address is https
 		Name: name, Value: value, Path: path, MaxAge: int(cookieLifetime.Seconds()), HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode,

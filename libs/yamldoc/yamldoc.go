@@ -1,4 +1,4 @@
-// Package yamldoc reads OpenAPI documents as YAML nodes, which keep the order of their properties.
+// Package yamldoc reads OpenAPI documents as YAML nodes, which preserve the order of their properties.
 package yamldoc
 
 import (

@@ -1,4 +1,4 @@
-// Many clients ask for 31 days of a service while bookings are made on them.
+// Many clients request 31 days of a service while bookings are created on them.
 
 import exec from 'k6/execution';
 import { Counter } from 'k6/metrics';
@@ -16,7 +16,7 @@ const asked = new Counter('asked');
 const made = new Counter('bookings_made');
 const wrongPrice = new Counter('wrong_price');
 const wrongSlots = new Counter('wrong_slots'); // a day or a slot that is not as the units are open
-const freed = new Counter('slots_freed'); // taken in one answer, fewer in a later one
+const freed = new Counter('slots_freed'); // taken in one response, fewer in a later one
 const difference = new Counter('taken_but_not_booked'); // or the other way round, at the end
 
 export const options = {
@@ -42,7 +42,7 @@ interface Season {
   rules: string[];
 }
 
-// Two rules of highest priority: whatever other rules the tenant has, the prices are known.
+// Two rules of highest priority: regardless of other rules of the tenant, the prices are known.
 export function setup(): Season {
   const catalogue = makeCatalogue(units);
   const rule = (from: number, to: number, multiplier_bps: number, priority: number) =>

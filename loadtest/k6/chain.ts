@@ -17,7 +17,7 @@ const completed = new Counter('completed');
 const bookings = new Counter('not_one_booking'); // chains whose lead, quote and invoice do not name one booking
 const invoices = new Counter('not_one_invoice'); // bookings without exactly one open or paid invoice
 const unconfirmed = new Counter('left_unconfirmed');
-const repeated = new Counter('repeat_differs'); // accepts sent again with another answer
+const repeated = new Counter('repeat_differs'); // accepts sent again with another response
 const accepting = new Trend('accept_duration', true);
 
 export const options = {

@@ -11,11 +11,11 @@ import type { Row } from './lib/types.ts';
 const vus = whole('VUS', 60);
 const operations = whole('OPERATIONS', 40); // each with an Idempotency-Key
 
-const done = new Counter('done'); // answers that are no replay
+const done = new Counter('done'); // responses that are no replay
 const replayed = new Counter('replayed');
 const waited = new Counter('waited'); // 409 idempotency_in_progress, 429 and 503, sent again
 const other = new Counter('other');
-const sameId = new Counter('same_id'); // answers with the id of the one resource that the list shows
+const sameId = new Counter('same_id'); // responses with the id of the one resource that the list shows
 const resources = new Counter('resources'); // there are afterwards
 
 http.setResponseCallback(http.expectedStatuses(200, 201, 409));
@@ -35,7 +35,7 @@ export function setup(): Catalogue {
   return makeCatalogue(1);
 }
 
-// Customers and bookings without a unit take turns: nothing but the key keeps them from being made twice.
+// Customers and bookings without a unit alternate: only the key prevents duplicates.
 function path(n: number): string {
   return n % 2 ? '/customers' : '/bookings';
 }

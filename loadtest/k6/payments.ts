@@ -1,4 +1,5 @@
-// Deposits by card, many at once: each intent is asked for twice with one key, is paid once, confirms its booking, and is refunded in part.
+// Deposits by card, many at once: each intent is requested twice with one key, is paid once, confirms its booking, and is
+// refunded in part.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -16,7 +17,7 @@ const patience = 50; // looks, 0.2 s apart, until a payment or a refund has reac
 const part = 500; // of each deposit, refunded
 
 const completed = new Counter('completed');
-const twice = new Counter('not_one_intent'); // requests with one key that were answered with different intents
+const twice = new Counter('not_one_intent'); // requests with one key that returned different intents
 const unpaid = new Counter('left_unpaid'); // bookings that do not show their deposit as paid and are not confirmed
 const unrefunded = new Counter('left_unrefunded');
 const differs = new Counter('amount_differs'); // bookings whose payments are not what their intents have received
@@ -44,7 +45,7 @@ export function setup(): Catalogue {
   return makeCatalogue(20);
 }
 
-// post is a request of the n-th iteration, which keeps to one API key: an Idempotency-Key belongs to it.
+// post is a request of the n-th iteration, which uses one API key: an Idempotency-Key belongs to it.
 function post(n: number, path: string, idempotencyKey: string, body: object): Call {
   return { method: 'POST', path, name: `POST ${path}`, body, idempotencyKey, key: n };
 }

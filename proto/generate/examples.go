@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// example is a request that a test has made, and its answer: the content of examples/<operationId>.json.
+// example is a request that a test has made, and its response: the content of examples/<operationId>.json.
 type example struct {
 	Request struct {
 		Path    string            `json:"path"`    // with its query
@@ -22,9 +22,9 @@ type example struct {
 	} `json:"request"`
 	Response struct {
 		Status int             `json:"status"`
-		Body   json.RawMessage `json:"body"` // a text when the answer is not JSON
+		Body   json.RawMessage `json:"body"` // a text when the response is not JSON
 	} `json:"response"`
-	CSV string `json:"-"` // the same answer as CSV, the content of examples/<operationId>.csv
+	CSV string `json:"-"` // the same response as CSV, the content of examples/<operationId>.csv
 }
 
 func readExamples(files fs.FS) (map[string]example, error) {

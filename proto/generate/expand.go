@@ -18,7 +18,7 @@ import (
 const firstLine = "# Code generated from openapi.yaml and examples/ by make gen. DO NOT EDIT.\n"
 
 // expand returns the whole document. openapi.yaml leaves out what follows from an operation's method, parameters and
-// answer: the headers of its answer, its errors and their codes. The comment at the top of openapi.yaml states the
+// response: the headers of its response, its errors and their codes. The comment at the top of openapi.yaml states the
 // rules.
 func expand(source []byte, examples map[string]example) ([]byte, error) {
 	var top yaml.Node
@@ -112,7 +112,7 @@ func (op operation) parameters() []string {
 	return names
 }
 
-// addHeaders adds the headers of the answer before its content.
+// addHeaders adds the headers of the response before its content.
 func (op operation) addHeaders(status string, response *yaml.Node) {
 	headers := mapping()
 	add := func(name, component string) { set(headers, name, reference("headers", component)) }
@@ -150,7 +150,7 @@ func (op operation) addHeaders(status string, response *yaml.Node) {
 // public reports whether the operation takes no credential.
 func (op operation) public() bool { return text(op.node, "x-public") == "true" }
 
-// addPublicHeaders adds the headers of an answer without a credential, which has no scopes and no rate of one.
+// addPublicHeaders adds the headers of a response without a credential, which has no scopes and no rate of one.
 func (op operation) addPublicHeaders(response, headers *yaml.Node) {
 	nodes := []*yaml.Node{response}
 	if unchanged := get(op.node, "responses", "304"); unchanged != nil {
@@ -211,7 +211,7 @@ var responses = map[int]string{
 	413: "TooLarge", 422: "Invalid", 429: "RateLimited", 500: "ServerError", 502: "GatewayFailed", 503: "Unavailable", 504: "Timeout",
 }
 
-// addErrors completes x-error-codes, adds an answer for each status of these codes, and lists the codes in the
+// addErrors completes x-error-codes, adds a response for each status of these codes, and lists the codes in the
 // description.
 func (op operation) addErrors() error {
 	codes, err := op.codes()
@@ -272,7 +272,7 @@ func notFoundCode(parameter string) string {
 	return strings.TrimPrefix(noun, "_") + "_not_found"
 }
 
-// codes returns the operation's own codes and those that follow from its parameters and answer, in the order of the
+// codes returns the operation's own codes and those that follow from its parameters and response, in the order of the
 // catalogue.
 func (op operation) codes() ([]proto.ErrorCode, error) {
 	has := []string{

@@ -25,5 +25,5 @@ type Dispute struct {
 	Reason          string     `json:"reason"`  // in the gateway's words
 	Status          string     `json:"status"`  // the gateway's
 	Outcome         string     `json:"outcome"` // won, lost or withdrawn; "" while it is open
-	DueBy           *time.Time `json:"due_by"`  // until when the operator can answer
+	DueBy           *time.Time `json:"due_by"`  // until when the operator can respond
 }

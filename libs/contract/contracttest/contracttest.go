@@ -1,5 +1,6 @@
-// Package contracttest checks the answers of API tests against the contract, strictly: a status, header or property that
-// is not declared fails the test, and so do properties in another order than the contract's. It also records which answers were never seen.
+// Package contracttest checks the responses of API tests against the contract, strictly: a status, header or property that
+// is not declared fails the test, and so do properties in another order than the contract's. It also records which responses were
+// never seen.
 package contracttest
 
 import (
@@ -16,9 +17,9 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Checker checks answers; it is safe for parallel tests.
+// Checker checks responses; it is safe for parallel tests.
 type Checker struct {
-	service   bool // the answers come from a service, not from the gateway
+	service   bool // the responses come from a service, not from the gateway
 	contract  *contract.Contract
 	responses *responses
 	mu        sync.Mutex
@@ -28,7 +29,7 @@ type Checker struct {
 // bases are the paths under which the API is served.
 var bases = []string{"/api/v1", "/v1"}
 
-// gatewayHeaders are added to every authenticated answer by the gateway; errors need not declare them.
+// gatewayHeaders are added to every authenticated response by the gateway; errors need not declare them.
 var gatewayHeaders = map[string]string{
 	"X-Service-Scope": "read:bookings", "RateLimit-Limit": "600", "RateLimit-Remaining": "599", "RateLimit-Reset": "60",
 	"RateLimit": `"default";r=599;t=60`, "RateLimit-Policy": `"default";q=600;w=60`,
@@ -45,7 +46,7 @@ var (
 	checkers = map[string]*Checker{}
 )
 
-// New returns the checker of answers as clients get them, through the gateway. It returns the same checker for the same
+// New returns the checker of responses as clients get them, through the gateway. It returns the same checker for the same
 // document within a test binary: reading a document takes 0.2 s, and coverage is counted over all tests.
 func New(t testing.TB, doc []byte) *Checker {
 	t.Helper()
@@ -79,12 +80,12 @@ func open(t testing.TB, doc []byte, service bool) *Checker {
 	return checkers[key]
 }
 
-// Check fails the test unless res, whose body was read into body, is an answer that the contract declares for req. When
+// Check fails the test unless res, whose body was read into body, is a response that the contract declares for req. When
 // the contract does not know the path or method, Check looks at the error envelope only.
 func (c *Checker) Check(t testing.TB, req *http.Request, res *http.Response, body []byte) {
 	t.Helper()
 	for _, problem := range c.problems(req, res, body) {
-		t.Errorf("%s %s answered %d against the contract: %s\nbody: %s", req.Method, req.URL.Path, res.StatusCode, problem, body)
+		t.Errorf("%s %s returned %d against the contract: %s\nbody: %s", req.Method, req.URL.Path, res.StatusCode, problem, body)
 	}
 }
 
@@ -114,7 +115,7 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	}
 	out = append(out, c.responses.wrong(op.Method, op.Path, c.response(res), body)...) //nolint:bodyclose // has none
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") && !strings.Contains(strings.Join(req.Header["Accept"], ","), "text/csv") {
-		out = append(out, "CSV that the request did not ask for")
+		out = append(out, "CSV that the request did not accept")
 	}
 	if res.StatusCode == http.StatusNoContent && len(body) > 0 {
 		out = append(out, "204 with a body")
@@ -122,7 +123,7 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	return out
 }
 
-// match finds the operation of a request's path, under whatever base, or the methods that the path has.
+// match finds the operation of a request's path, under any base, or the methods that the path has.
 func (c *Checker) match(method string, req *http.Request) (op *contract.Operation, allow []string) {
 	path := req.URL.EscapedPath()
 	for _, base := range bases {
@@ -135,12 +136,12 @@ func (c *Checker) match(method string, req *http.Request) (op *contract.Operatio
 	return op, allow
 }
 
-// headProblems checks a response to HEAD, whose body the server drops: only an operation without a credential answers it, as GET.
+// headProblems checks a response to HEAD, whose body the server drops: only an operation without a credential allows it, as GET.
 func (c *Checker) headProblems(req *http.Request, res *http.Response) []string {
 	op, _ := c.match(http.MethodGet, req)
 	switch {
 	case res.StatusCode < http.StatusBadRequest && (op == nil || !op.Public || !slices.Contains(op.Statuses, res.StatusCode)):
-		return []string{"the operation does not answer HEAD so"}
+		return []string{"the operation does not respond to HEAD like this"}
 	case res.StatusCode == http.StatusMethodNotAllowed && res.Header.Get("Allow") == "":
 		return []string{"405 without Allow"}
 	}
@@ -158,7 +159,7 @@ func (c *Checker) response(res *http.Response) *http.Response {
 	return &http.Response{StatusCode: res.StatusCode, Header: h}
 }
 
-// unknown checks the answer to a path that does not exist.
+// unknown checks the response to a path that does not exist.
 func unknown(res *http.Response, allow []string) []string {
 	switch {
 	case allow == nil && res.StatusCode < http.StatusBadRequest:
@@ -208,16 +209,16 @@ func envelope(res *http.Response, body []byte) []string {
 	return out
 }
 
-// errorCode returns error.code of an answer, "" when it has none.
+// errorCode returns error.code of a response, "" when it has none.
 func errorCode(body []byte) string {
 	var e struct {
 		Error struct{ Code string } `json:"error"`
 	}
-	_ = json.Unmarshal(body, &e) // envelope reports an answer without an envelope
+	_ = json.Unmarshal(body, &e) // envelope reports a response without an envelope
 	return e.Error.Code
 }
 
-// Uncovered lists "operationId status" for each declared answer that no Check has seen, for the named services or for
+// Uncovered lists "operationId status" for each declared response that no Check has seen, for the named services or for
 // all.
 func (c *Checker) Uncovered(services ...string) []string {
 	c.mu.Lock()

@@ -16,7 +16,7 @@ const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","time
 
 const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`
 
-// TestProblems checks answers with one fault each; the first one has none.
+// TestProblems checks responses with one fault each; the first one has none.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../../proto/api/openapi.yaml")

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestExamplesConformToTheContract validates the examples of the contract with the code that validates requests and answers.
+// TestExamplesConformToTheContract validates the examples of the contract with the code that validates requests and responses.
 func TestExamplesConformToTheContract(t *testing.T) {
 	t.Parallel()
 	spec, err := contract.Load(proto.OpenAPI)
@@ -56,7 +56,7 @@ func TestExamplesConformToTheContract(t *testing.T) {
 		res := &http.Response{StatusCode: e.Response.Status, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"req_1"}}}
 		switch {
 		case len(e.Response.Body) > 0 && e.Response.Body[0] == '"':
-			continue // a text: the answer is not JSON
+			continue // a text: the response is not JSON
 		case op.Success == http.StatusCreated:
 			res.Header.Set("Location", "/api/v1/example")
 		}

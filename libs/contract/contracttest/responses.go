@@ -17,7 +17,7 @@ import (
 
 const docURL = "contract://answers"
 
-// responses holds what a document declares of its answers. Its schemas are those that the services validate by, but
+// responses holds what a document declares of its responses. Its schemas are those that the services validate by, but
 // closed: an object that names its properties may have no others.
 type responses struct {
 	document *yaml.Node // with the order of the properties
@@ -72,7 +72,7 @@ func seal(v any) any {
 	return v
 }
 
-// wrong lists the differences between an answer and its declaration for the operation at a path template.
+// wrong lists the differences between a response and its declaration for the operation at a path template.
 func (a *responses) wrong(method, template string, res *http.Response, body []byte) []string {
 	pointer := "/paths/" + escape(template) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(res.StatusCode)
 	declared, pointer := a.at(pointer)

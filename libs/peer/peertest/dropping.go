@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dropping returns the address, host:port, of several sockets: h answers on `living` of them, and one more drops each packet that opens a
-// connection, as the address of a pod does that is gone while its node still routes to it. The kernel chooses among the sockets by
-// the client's port, so that of many connections one in living+1 meets the silent one.
+// Dropping returns the address, host:port, of several sockets: h responds on `living` of them, and one more drops each packet
+// that opens a connection, as the address of a pod does that is gone while its node still routes to it. The kernel chooses among
+// the sockets by the client's port, so that of many connections one in living+1 meets the silent one.
 func Dropping(t *testing.T, living int, h http.Handler) string {
 	t.Helper()
 	silent := silentSocket(t)

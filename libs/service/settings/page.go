@@ -31,7 +31,7 @@ var commands = map[string]string{
 		"platform, in the working folder or a folder above it.",
 }
 
-// page returns the text of docs/settings.md, made from the source below root.
+// page returns the text of docs/settings.md, generated from the source below root.
 func page(root string) (string, error) {
 	s := newSource(root)
 	var b strings.Builder

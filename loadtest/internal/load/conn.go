@@ -60,10 +60,10 @@ func (c *conn) send(n int) error {
 		return fmt.Errorf("request %d: %w", n, err)
 	}
 	if err := c.response.Read(c.in); err != nil {
-		return fmt.Errorf("answer %d: %w", n, err)
+		return fmt.Errorf("response %d: %w", n, err)
 	}
 	if got := c.response.StatusCode(); got != c.target.Status {
-		return fmt.Errorf("answer %d: status %d, want %d: %.300s", n, got, c.target.Status, c.response.Body())
+		return fmt.Errorf("response %d: status %d, want %d: %.300s", n, got, c.target.Status, c.response.Body())
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func TestOpenContinuesWhileAResponseIsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := s.Percentile(50); p > 50*time.Millisecond {
-		t.Errorf("p50 is %v: one late answer held up the others", p)
+		t.Errorf("p50 is %v: one late response delayed the others", p)
 	}
 	if p := s.Percentile(100); p < 300*time.Millisecond {
 		t.Errorf("the slowest took %v, want 300 ms", p)

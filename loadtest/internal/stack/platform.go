@@ -39,7 +39,7 @@ type Platform struct {
 // Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop also after an error.
 func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
 	p := &Platform{say: say}
-	sweep() //nolint:contextcheck // what a killed run has left goes whatever becomes of this one
+	sweep() //nolint:contextcheck // it deletes what a killed run has left, regardless of this run
 	var err error
 	if p.Dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid())); err != nil {
 		return p, err
@@ -200,7 +200,7 @@ func checkOK(ctx context.Context, url string) error {
 	}
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, res.Status)
+		return fmt.Errorf("%s returned %s", url, res.Status)
 	}
 	return nil
 }

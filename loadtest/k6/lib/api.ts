@@ -64,7 +64,7 @@ export function refusal(a: Answer): string {
   }
 }
 
-// patient sends the same request again, key and all, as long as the answer is to come back later.
+// patient sends the same request again, key and all, as long as the response is to come back later.
 export function patient(c: Call, waited: Counter): Answer {
   let a = call(c);
   for (let left = 20; left > 0 && (a.status === 429 || a.status === 503 || refusal(a) === 'idempotency_in_progress'); left--) {

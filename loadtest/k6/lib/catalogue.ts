@@ -51,7 +51,7 @@ export function slot(c: Catalogue, n: number, days: number) {
   };
 }
 
-// retire takes what was made out of the offer; its bookings stay.
+// retire deactivates what was created; its bookings stay.
 export function retire(c: Catalogue): void {
   const off = (path: string, name: string, body: object) => call({ method: 'PATCH', path, name, body });
   off(`/packages/${c.package}`, 'PATCH /packages/{id}', { active: false });

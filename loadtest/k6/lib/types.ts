@@ -1,4 +1,4 @@
-// What the scenarios read of the API's answers. The contract is proto/openapi.yaml.
+// What the scenarios read of the API's responses. The contract is proto/openapi.yaml.
 
 export interface Money {
   amount: number;
