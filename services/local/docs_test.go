@@ -14,7 +14,7 @@ import (
 
 var (
 	usedName = regexp.MustCompile(`\$\{?([A-Z][A-Z0-9_]+)`)
-	// definedNames are the names that a page explains in a table, or sets itself.
+	// definedName and explainedRow match the names that a page sets itself, or explains in a table.
 	definedName  = regexp.MustCompile("(?m)^(?:export )?([A-Z][A-Z0-9_]+)=")
 	explainedRow = regexp.MustCompile("(?m)^\\| (`[A-Z][A-Z0-9_]+`(?:, `[A-Z][A-Z0-9_]+`)*) \\|")
 	quotedName   = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")

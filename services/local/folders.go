@@ -69,7 +69,7 @@ func marks(root, data string) []string {
 	return []string{supervise.OwnerEnv + "=" + root + "\x00", data + "/"}
 }
 
-// rotateLogs keeps the logs of one earlier start.
+// rotateLogs retains the logs of one earlier start.
 func rotateLogs(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	for _, file := range files {

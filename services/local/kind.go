@@ -29,7 +29,7 @@ const (
 )
 
 // kind is Holdfast in a development cluster. Its keys are in a Secret of their own, because the volumes cannot be read
-// without them; everything else can be made again.
+// without them; everything else can be created again.
 type kind struct {
 	*cluster.Cluster
 	wiring

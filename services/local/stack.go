@@ -25,17 +25,17 @@ type stack struct {
 
 	postgresURL string   // of the administrator
 	redisURL    string   //
-	brokers     []string // comma-separated lists, in the order of wanted.kafka
+	brokers     []string // comma-separated lists, in the order of partsConfig.kafka
 	standIn     string   // why the broker is not Apache Kafka; empty when it is, or was given
 }
 
-// preferred specifies which parts to start, and which are given.
+// partsConfig specifies which parts to start, and which are given.
 type partsConfig struct {
 	postgresURL, redisURL, brokers string   // used when not empty
 	kafka                          []string // kinds: auto, apache, embedded
 }
 
-// check checks that the given parts answer.
+// check checks that the given parts respond.
 func (w partsConfig) check(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, part := range []struct {
@@ -94,7 +94,7 @@ func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string)
 		return err
 	}
 	p := parts.Postgres{Bin: bin, Port: port, Password: s.state.Secret("postgres"), Throwaway: s.throwaway}
-	if err := s.state.Save(); err != nil { // saved before the cluster is made, so that a killed start does not lose its password
+	if err := s.state.Save(); err != nil { // saved before the cluster is created, so that a killed start does not lose its password
 		return err
 	}
 	if err := host.StartPostgres(ctx, p); err != nil {

@@ -148,7 +148,7 @@ func onTerminal() bool {
 // scratchPrefix begins the name of a temporary folder. Our process id follows.
 const scratchPrefix = "holdfast-with-"
 
-// scratchBase is where temporary folders are made: as root a folder that the servers' user can reach, which TMPDIR may
+// scratchBase is where temporary folders are created: as root a folder that the servers' user can reach, which TMPDIR may
 // not be.
 func scratchBase() (string, error) {
 	if os.Geteuid() != 0 {

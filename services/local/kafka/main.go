@@ -1,5 +1,5 @@
 // Command local-kafka is the embedded Kafka-protocol broker of the development stack: one broker on a loopback port that
-// keeps its topics in a folder. It replaces Apache Kafka when no JDK is installed, and is not a part of production.
+// stores its topics in a folder. It replaces Apache Kafka when no JDK is installed, and is not a part of production.
 package main
 
 import (

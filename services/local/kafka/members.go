@@ -13,7 +13,7 @@ import (
 const watchEvery = time.Second
 
 // members makes sure that the session of every member can time out. kfake starts a member's session with the first response that
-// reaches the member. A member that was killed while it waited to join would keep its partitions indefinitely. Therefore members
+// reaches the member. A member that was killed while it waited to join would hold its partitions indefinitely. Therefore members
 // sends one heartbeat on behalf of each member per generation, which also starts its session.
 type members struct {
 	cluster *kfake.Cluster
@@ -57,7 +57,7 @@ func (m *members) begin(ctx context.Context, group *kfake.GroupInfo, before map[
 			continue
 		}
 		if group.State != "Stable" {
-			continue // some members wait for an answer
+			continue // some members wait for a response
 		}
 		req := kmsg.NewPtrHeartbeatRequest()
 		req.Group, req.Generation, req.MemberID = group.Group, group.Epoch, member.MemberID

@@ -11,7 +11,7 @@ import (
 
 const session = time.Second
 
-// crashWhileJoining sends a join and closes the connection before the answer.
+// crashWhileJoining sends a join and closes the connection before the response.
 func crashWhileJoining(t *testing.T, broker, group, topic string) {
 	t.Helper()
 	subscription := kmsg.NewConsumerMemberMetadata()

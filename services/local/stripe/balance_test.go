@@ -18,7 +18,7 @@ type held struct {
 	Movements []stripe.BalanceTransaction `json:"balance_transactions"`
 }
 
-// Whatever is done, the balance is what was captured, less what was refunded and what is disputed or lost.
+// After any operations, the balance is what was captured, less what was refunded and what is disputed or lost.
 func TestBalanceIsCapturedLessRefundedLessDisputed(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *config) { c.FeeBasisPoints, c.FeeFixed, c.FeeDispute = 290, 30, 1500 })
@@ -30,7 +30,7 @@ func TestBalanceIsCapturedLessRefundedLessDisputed(t *testing.T) {
 	})
 }
 
-// step does one random thing. Refusals are answers, too.
+// step does one random thing. Refusals are results, too.
 func (s *standIn) step(r *rapid.T) {
 	methods := []string{
 		"pm_card_visa", "pm_card_chargeDeclined", "pm_card_refundFail", "pm_card_pendingRefund", "pm_card_createDispute",

@@ -22,7 +22,7 @@ type config struct {
 	// ControlToken opens the API under /_control.
 	ControlToken string `env:"CONTROL_TOKEN,required"`
 
-	// The account that is made at the start, or given these keys. Keys that are empty are made up.
+	// The account that is created at the start, or given these keys. Keys that are empty are generated.
 	AccountID       string `env:"ACCOUNT_ID" envDefault:"acct_1HoldfastDemo"`
 	AccountCountry  string `env:"ACCOUNT_COUNTRY" envDefault:"US"`
 	AccountCurrency string `env:"ACCOUNT_CURRENCY" envDefault:"usd"`

@@ -21,12 +21,12 @@ func (s *standIn) intents() int {
 	return len(all.Intents)
 }
 
-// Each fault does what its name says, with or without the effect, and the key keeps what Stripe would keep.
+// Each fault does what its name says, with or without the effect, and the key stores what Stripe would store.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		action   string
-		status   int  // of the faulty answer; 0: none comes
+		status   int  // of the faulty response; 0: none comes
 		effect   bool // the intent exists after it
 		again    int  // status of the same request with the same key
 		replayed bool
@@ -88,7 +88,7 @@ func TestEveryThirdResponseIsLost(t *testing.T) {
 		}
 	}
 	if n := s.intents(); lost != 3 || n != 9 {
-		t.Errorf("%d answers lost of %d intents", lost, n)
+		t.Errorf("%d responses lost of %d intents", lost, n)
 	}
 	s.control("DELETE", "faults", nil, nil)
 	var all struct {
@@ -125,7 +125,7 @@ func TestLatencyAndDelays(t *testing.T) {
 	s.control("POST", "faults", map[string]any{"action": "delay_after", "wait": "300ms", "path": "/v1/account", "times": 1}, nil)
 	begin = time.Now()
 	if status, _, _ := s.send("GET", "sk_test_demo", "/v1/account", ""); status != 200 || time.Since(begin) < 300*time.Millisecond {
-		t.Errorf("a late answer: %d after %v", status, time.Since(begin))
+		t.Errorf("a late response: %d after %v", status, time.Since(begin))
 	}
 }
 

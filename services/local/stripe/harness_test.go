@@ -85,7 +85,7 @@ func (s *standIn) with(key string) *client.API {
 	return client.New(key, &stripe.Backends{API: backend, Connect: backend, Uploads: backend})
 }
 
-// control calls the control API and decodes its answer.
+// control calls the control API and decodes its response.
 func (s *standIn) control(method, path string, body, into any) {
 	s.t.Helper()
 	text, err := json.Marshal(body)
@@ -201,7 +201,7 @@ func (s *standIn) await(id string, status stripe.PaymentIntentStatus) *stripe.Pa
 	return pi
 }
 
-// receiver is a webhook endpoint that keeps the events whose signature is right.
+// receiver is a webhook endpoint that records the events whose signature is right.
 type receiver struct {
 	*httptest.Server
 	secret string
@@ -209,7 +209,7 @@ type receiver struct {
 	mu     sync.Mutex
 	events []stripe.Event
 	wrong  int
-	refuse int // so many requests are answered with 500
+	refuse int // the number of requests whose response is 500
 }
 
 // receive creates an endpoint of the account for all events.

@@ -50,7 +50,7 @@ func child(t *testing.T, folder string) (*standIn, *exec.Cmd) {
 	return nil, nil
 }
 
-// What was answered is there after kill -9 at any moment, and a repeated key meets it.
+// A response is stored after kill -9 at any moment, and a repeated key returns it.
 func TestKillPreservesResponses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -82,7 +82,7 @@ func TestKillPreservesResponses(t *testing.T) {
 	}
 	s, _ := child(t, folder)
 	if len(completed) < 20 {
-		t.Fatalf("only %d answers before the kills", len(completed))
+		t.Fatalf("only %d responses before the kills", len(completed))
 	}
 	for key, id := range completed {
 		p := paying(500, "usd", "pm_card_visa")
@@ -102,7 +102,7 @@ func TestKillPreservesResponses(t *testing.T) {
 		}
 	}
 	if len(counters.Charges) < len(completed) {
-		t.Errorf("%d intents with charges, %d answered", len(counters.Charges), len(completed))
+		t.Errorf("%d intents with charges, %d responses", len(counters.Charges), len(completed))
 	}
 }
 

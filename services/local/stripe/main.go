@@ -1,5 +1,5 @@
 // Command local-stripe is the stand-in for Stripe of the development stack: payment intents, charges, refunds, disputes
-// and events with the answers of Stripe's API, kept in one file. It moves no money and is not a part of production.
+// and events with the responses of Stripe's API, stored in one file. It moves no money and is not a part of production.
 package main
 
 import (

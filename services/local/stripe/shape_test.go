@@ -23,7 +23,7 @@ type specification struct {
 // olderFields are fields of API version 2023-10-16 that Stripe's current OpenAPI lacks.
 var olderFields = map[string][]string{}
 
-// Each answer has the fields that Stripe's OpenAPI requires, and no field that it does not know.
+// Each response has the fields that Stripe's OpenAPI requires, and no field that it does not know.
 func TestShapesMatchStripe(t *testing.T) {
 	t.Parallel()
 	var spec specification

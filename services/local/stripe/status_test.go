@@ -400,7 +400,7 @@ func TestIdempotency(t *testing.T) {
 		{"sk_test_demo", "/v1/refunds", create, "a", 400, false},
 		{"sk_live_demo", "/v1/payment_intents", create, "a", 200, false},
 		{"sk_test_demo", "/v1/payment_intents", "amount=x&currency=usd", "b", 400, false},
-		{"sk_test_demo", "/v1/payment_intents", create, "b", 200, false}, // what did not validate is not kept
+		{"sk_test_demo", "/v1/payment_intents", create, "b", 200, false}, // what did not validate is not stored
 		{"sk_test_demo", "/v1/payment_intents", "amount=1&currency=usd", "c", 400, false},
 		{"sk_test_demo", "/v1/payment_intents", "amount=1&currency=usd", "c", 400, true},
 		{"sk_test_demo", "/v1/payment_intents", create + "&confirm=true&use_stripe_sdk=true&payment_method=pm_card_chargeDeclined", "d", 402, false},

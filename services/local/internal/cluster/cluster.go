@@ -19,7 +19,7 @@ type Cluster struct {
 	Namespace string
 	Say       func(format string, args ...any)
 
-	context string // of KUBECONFIG; no other context is used, whatever the current one is
+	context string // of KUBECONFIG; no other context is used, regardless of the current one
 	helm    string // command
 }
 
@@ -128,7 +128,7 @@ func (c *Cluster) Release(ctx context.Context, name, chart string, args ...strin
 	return err
 }
 
-// Remove uninstalls the release and deletes everything in the namespace except volumes and the objects in keep.
+// Remove uninstalls the release and deletes everything in the namespace except volumes and the objects in retain.
 func (c *Cluster) Remove(ctx context.Context, name string, retain ...string) error {
 	if _, err := c.RunHelm(ctx, "uninstall", name, "--ignore-not-found", "--wait"); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 // Forward connects a port of this machine to a port of a pod until ctx ends, also when the pod is replaced. It returns
-// when the port answers for the first time.
+// when the port accepts a connection for the first time.
 func (c *Cluster) Forward(ctx context.Context, pod string, local, port int) error {
 	first := make(chan error, 1)
 	go func() {

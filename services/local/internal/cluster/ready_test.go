@@ -47,7 +47,7 @@ func TestWhatAClusterLacksForTheTests(t *testing.T) {
 		"nothing":                  {[]string{control, a, b}, served, nil},
 		"a soft taint":             {[]string{a, node("b", `{"taints":[{"effect":"PreferNoSchedule"}]}`, "True")}, served, nil},
 		"one node":                 {[]string{a}, served, []string{"two ready nodes", "(there are 1: a)"}},
-		"one beside the control":   {[]string{control, a}, served, []string{"two ready nodes", "(there are 1: a)"}},
+		"one besides the control":  {[]string{control, a}, served, []string{"two ready nodes", "(there are 1: a)"}},
 		"one is cordoned":          {[]string{a, node("b", cordoned, "True")}, served, []string{"two ready nodes"}},
 		"one is not ready":         {[]string{a, node("b", `{}`, "Unknown")}, served, []string{"two ready nodes"}},
 		"no metrics":               {[]string{a, b}, "", []string{"metrics-server"}},

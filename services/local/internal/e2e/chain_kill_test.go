@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// attempt is one request of the load with its key, and its last clear answer.
+// attempt is one request of the load with its key, and its last clear response.
 type attempt struct {
 	verb, method, path, body, key string
-	statuses                      []int // clear answers; after any other one the client repeats the request
+	statuses                      []int // clear responses; after any other one the client repeats the request
 	got                           response
 }
 
 func (a *attempt) completed() bool { return slices.Contains(a.statuses, a.got.Status) }
 
-// send sends the request once. What is answered while processes die is an outage, or that another attempt is still running.
+// send sends the request once. While processes crash, the response is an outage, or that another attempt is still running.
 func (a *attempt) send(t *testing.T, c *client) {
 	t.Helper()
 	got, err := c.try(t, a.method, a.path, a.body, a.key)
@@ -34,7 +34,8 @@ func (a *attempt) send(t *testing.T, c *client) {
 	}
 }
 
-// complete repeats the request until it has a clear answer, and once more: what has had an effect is answered the same again.
+// complete repeats the request until it has a clear response, and once more: a request that has had an effect gets the same
+// response.
 func (a *attempt) complete(t *testing.T, c *client) {
 	t.Helper()
 	if !a.completed() {
@@ -44,7 +45,7 @@ func (a *attempt) complete(t *testing.T, c *client) {
 		return
 	}
 	if again := c.insist(t, a.method, a.path, a.body, a.key, a.statuses...); string(again.Body) != string(a.got.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%s %s: answered %s, then %s", a.method, a.path, a.got.Body, again.Body)
+		t.Errorf("%s %s: responded %s, then %s", a.method, a.path, a.got.Body, again.Body)
 	}
 }
 
@@ -149,7 +150,7 @@ func (w *chain) settled(t *testing.T, targets []*target) map[string]int {
 			if to, moves := map[string]string{
 				"accept": "accepted", "cancel": "cancelled", "decline": "declined", "convert with a booking": "converted", "open": "open",
 			}[a.verb]; moves && (a.got.Status == http.StatusOK) != (is == to) {
-				t.Errorf("%s: %s was answered %d %s, and it is %s", one.id, a.verb, a.got.Status, a.got.Body, is)
+				t.Errorf("%s: the response to %s was %d %s, and it is %s", one.id, a.verb, a.got.Status, a.got.Body, is)
 			}
 		}
 		booked, billed := "", ""

@@ -75,7 +75,7 @@ func chainDay(n int) string {
 	return time.Date(2150, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n).Format(time.DateOnly)
 }
 
-// From a lead to a paid deposit: a quote is accepted, its booking is made, the invoice is opened and paid, and the booking
+// From a lead to a paid deposit: a quote is accepted, its booking is created, the invoice is opened and paid, and the booking
 // is confirmed. Each step has its event once, and each resource names the others.
 func TestFromLeadToPaidInvoice(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")

@@ -32,7 +32,7 @@ func scaled(normal, full int) int {
 // unique creates a value that no earlier run has used.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
-// answer is one HTTP answer, read completely.
+// response is one HTTP response, read completely.
 type response struct {
 	Status int
 	Header http.Header
@@ -63,7 +63,7 @@ func (a response) code() string {
 	return e.Error.Code
 }
 
-// outage reports whether the answer is the one that clients are promised while something is down: 503 with a
+// outage reports whether the response is the documented one while something is unavailable: 503 with a
 // Retry-After, or 504.
 func (a response) outage() bool {
 	switch a.Status {
@@ -77,11 +77,11 @@ func (a response) outage() bool {
 	}
 }
 
-// client calls the platform with one key and checks each answer against the contract.
+// client calls the platform with one key and checks each response against the contract.
 type client struct {
 	base, key string
 	checker   *contracttest.Checker
-	reported  sync.Map // kinds of wrong answers that were reported
+	reported  sync.Map // kinds of wrong responses that were reported
 }
 
 // as creates a client with a key of .run/env.

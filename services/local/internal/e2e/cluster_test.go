@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
-// openCluster returns the platform in a cluster. folder is the one that `local kind forward` keeps, with the
+// openCluster returns the platform in a cluster. folder is the one that `local kind forward` maintains, with the
 // command-line tools in its bin/.
 func openCluster(folder string) (*platform, error) {
 	c, err := cluster.Open(context.Background(), "holdfast", func(string, ...any) {})

@@ -177,7 +177,7 @@ func TestPoisonIsDeadLetteredAndRedriven(t *testing.T) {
 		p.produce(t, "bookings.dlq", kafka.Message{Key: lost.Key, Value: lost.Value, Headers: append(lost.Headers,
 			kafka.Header{Key: kafkax.HeaderTopic, Value: []byte("customers")})})
 		if said := p.redrive(t); said != fmt.Sprintln(left+13, "sent back") {
-			t.Errorf("redrive of thirteen letters beside %d says %q", left, said)
+			t.Errorf("redrive of thirteen letters with %d left says %q", left, said)
 		}
 		await(t, "the good one is known again", func() bool { return knows(good) })
 		await(t, "the others are put aside again", func() bool { return dead() >= 24 })

@@ -51,7 +51,7 @@ var (
 // allow opens the address that the app prints, consents, and follows the redirect to the app.
 func (a *exampleApp) allow(t *testing.T) {
 	t.Helper()
-	await(t, "the app asks", func() bool { return authorizeLine.MatchString(a.log.String()) })
+	await(t, "the app shows its address", func() bool { return authorizeLine.MatchString(a.log.String()) })
 	address := authorizeLine.FindString(a.log.String())
 	authorization, err := url.Parse(address)
 	if err != nil {

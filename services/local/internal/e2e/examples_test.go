@@ -21,8 +21,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the examples of the contract, proto/examples")
 
 // TestExamples creates each example of the contract again, as one story of an operator: what it sells, who books, and what
-// its receiver gets. It fails when an answer differs from the example. Run it with -update after a change, then make
-// gen.
+// its receiver gets. It fails when a response differs from the example. Run it with -update after a change, then run
+// make gen.
 func TestExamples(t *testing.T) {
 	onMachine(t) // a cluster has no stand-in for Stripe
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
@@ -306,13 +306,13 @@ type exampleRequest struct {
 
 type exampleResponse struct {
 	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body,omitempty"` // a text when the answer is not JSON
+	Body   json.RawMessage `json:"body,omitempty"` // a text when the response is not JSON
 }
 
 // capitals finds the capital letters of an operationId.
 var capitals = regexp.MustCompile(`[A-Z]`)
 
-// step creates the example of an operation and returns the id in its answer.
+// step creates the example of an operation and returns the id in its response.
 func (b *book) step(t *testing.T, operation, method, path, body string) (id string) {
 	t.Helper()
 	e := example{Request: exampleRequest{Method: method, Path: path, Body: json.RawMessage(body)}}

@@ -19,7 +19,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// failpoints are the steps of the chain at which a process dies in TestCrashAtEachStep, with the service, an operation that
+// failpoints are the steps of the chain at which a process crashes in TestCrashAtEachStep, with the service, an operation that
 // passes the step, and what is left of it before the client repeats it: done, as a completer ends what was begun, or nothing.
 var failpoints = []struct{ name, service, operation, left string }{
 	{"accept.marked", "customers", "accept", "done"},
@@ -113,20 +113,20 @@ func TestProductionHasNoFailpoint(t *testing.T) {
 	}
 }
 
-// step is one request that a process dies of.
+// step is one request during which a process crashes.
 type step struct {
 	failpoint, operation, left string
 	id, path, body, key        string
-	committed                  bool // the process dies after the commit of the whole operation
+	committed                  bool // the process crashes after the commit of the whole operation
 }
 
 func (s step) books() bool { return s.operation == "accept" || s.operation == "convert with a booking" }
 
 func (s step) String() string { return s.operation + ", killed at " + s.failpoint }
 
-// Customers and bookings die at each step of accept, convert and open, while other processes of both go on. Without a word of
-// the client each operation is completed, or nothing of it is left; its repetition with the same key is answered, and there
-// is one booking, one invoice with the next number, and one event of each kind.
+// Customers and bookings crash at each step of accept, convert and open, while other processes of both go on. Without another
+// request of the client, each operation is completed, or nothing of it is left. Its repetition with the same key succeeds, and
+// there is one booking, one invoice with the next number, and one event of each kind.
 func TestCrashAtEachStep(t *testing.T) {
 	onMachine(t)
 	c := shared.as(t, "DEMO_TEST_KEY")
@@ -162,7 +162,7 @@ func TestCrashAtEachStep(t *testing.T) {
 			}
 		}
 		if a, err := dying.try(t, http.MethodPost, s.path, s.body, s.key); err == nil && a.Status < 300 {
-			t.Errorf("%v: answered %d before its process died", s, a.Status)
+			t.Errorf("%v: responded %d before its process crashed", s, a.Status)
 		}
 		victim.killed(t)
 		steps = append(steps, s)
@@ -206,7 +206,7 @@ func (w *chain) prepare(t *testing.T, operation string, day int) step {
 	s := step{operation: operation, key: unique("step")}
 	unit := w.unit
 	if day%2 == 0 {
-		unit = "" // nothing but the chain itself keeps it from being booked twice
+		unit = "" // only the chain itself prevents a double booking
 	}
 	switch operation {
 	case "accept":
@@ -298,16 +298,16 @@ func (w *chain) left(t *testing.T, s step) {
 	}
 }
 
-// repeated repeats the request as a client does that has no answer.
+// repeated repeats the request as a client does that has no response.
 func (w *chain) repeated(t *testing.T, s step) {
 	t.Helper()
 	second := w.c.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK)
 	third := w.c.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK)
 	if string(second.Body) != string(third.Body) || third.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%v: answered %s, then %s", s, second.Body, third.Body)
+		t.Errorf("%v: responded %s, then %s", s, second.Body, third.Body)
 	}
 	if s.committed && second.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%v: the answer was committed, and is not repeated", s)
+		t.Errorf("%v: the response was committed, and is not repeated", s)
 	}
 	if !w.done(t, s) {
 		t.Errorf("%v: repeated, and not done", s)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each id route answers the owner of the id, and answers every other caller with the same 404 as for an unknown id.
+// Each id route serves the owner of the id, and responds to every other caller with the same 404 as for an unknown id.
 func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
 	own, live, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "DEMO_LIVE_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	var customer, booking map[string]any

@@ -14,7 +14,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// write is one request with a key, and how to find the resource that it made.
+// write is one request with a key, and how to find the resource that it created.
 type write struct {
 	path, body, key, topic, created string
 }
@@ -35,8 +35,8 @@ func newBooking() write {
 	}
 }
 
-// complete repeats the write until it is answered, and fails unless there is exactly one resource and one answer, whatever
-// happened to the first attempt. The ledger checks its event later.
+// complete repeats the write until it succeeds, and fails unless there is exactly one resource and one response, regardless of the
+// first attempt. The ledger checks its event later.
 func (w write) complete(t *testing.T, c *client, first response) (id string) {
 	t.Helper()
 	second := c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated)
@@ -50,7 +50,7 @@ func (w write) complete(t *testing.T, c *client, first response) (id string) {
 	return second.id(t)
 }
 
-// ledger holds the answered writes by the id in their answers.
+// ledger holds the completed writes by the id in their responses.
 type ledger struct {
 	mu   sync.Mutex
 	byID map[string]write
@@ -65,7 +65,7 @@ func (l *ledger) note(id string, w write) {
 	l.byID[id] = w
 }
 
-// check fails unless each answered write exists once, and has exactly one event.
+// check fails unless each completed write exists once, and has exactly one event.
 func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	t.Helper()
 	if len(l.byID) == 0 {
@@ -75,7 +75,7 @@ func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	for id, w := range l.byID {
 		events[w.topic] = nil
 		if found := c.list(t, w.path+"?metadata[tag]="+w.key); len(found) != 1 || found[0]["id"] != id {
-			t.Errorf("%s was answered as %s, and the list shows %v", w.key, id, found)
+			t.Errorf("the response to %s was %s, and the list shows %v", w.key, id, found)
 		}
 	}
 	await(t, fmt.Sprintf("an event for each of %d writes", len(l.byID)), func() bool {
@@ -96,7 +96,7 @@ func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	}
 }
 
-// The worst moment, on purpose: the transaction is committed, and the process dies before the client gets the answer.
+// The worst moment, on purpose: the transaction is committed, and the process crashes before the client gets the response.
 // PostgreSQL is made to wait, after its commit, for a replica that does not exist.
 func TestKilledBetweenCommitAndResponse(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
@@ -107,8 +107,8 @@ func TestKilledBetweenCommitAndResponse(t *testing.T) {
 		victim string
 		write  func() write
 	}{
-		"bookings dies": {"bookings", newBooking}, "customers dies": {"customers", newCustomer},
-		"the gateway dies, bookings lives": {"gateway", newBooking}, "the gateway dies, customers lives": {"gateway", newCustomer},
+		"bookings crashes": {"bookings", newBooking}, "customers crashes": {"customers", newCustomer},
+		"the gateway crashes, bookings runs": {"gateway", newBooking}, "the gateway crashes, customers runs": {"gateway", newCustomer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range rounds(1) {
@@ -134,7 +134,7 @@ func TestKilledBetweenCommitAndResponse(t *testing.T) {
 				shared.kill(t, tc.victim)
 				first := <-responses
 				if first.Status == http.StatusCreated {
-					t.Error("the answer came before the commit was confirmed: nothing was attacked")
+					t.Error("the response came before the commit was confirmed: nothing was attacked")
 				}
 				commitsWait(t, admin, false)
 				writes.note(w.complete(t, c, response{}), w)
@@ -158,7 +158,7 @@ func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 	await(t, "the setting has arrived", func() bool { return rows(t, admin, `show synchronous_standby_names`)[0] == want })
 }
 
-// Processes that serve the request die at random moments. Afterwards each operation exists exactly once.
+// Processes that serve the request are killed at random moments. Afterwards each operation exists exactly once.
 func TestKilledAtRandomMoments(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	var writes ledger
@@ -182,8 +182,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	writes.check(t, shared, c)
 }
 
-// PostgreSQL dies under load and comes back: clients get 503 with a Retry-After, never a 500, and what was answered
-// exists once.
+// PostgreSQL crashes under load and comes back: clients get 503 with a Retry-After, never a 500, and what was
+// confirmed exists once.
 func TestPostgresKilledUnderLoad(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	var writes ledger
@@ -235,7 +235,7 @@ func (l *load) stop() {
 }
 
 // Every process of the platform is killed once, in random order, while clients compete for slots: no slot is booked
-// twice, and each answered booking exists and has its event.
+// twice, and each confirmed booking exists and has its event.
 func TestEveryProcessKilledUnderLoad(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]["id"].(string)

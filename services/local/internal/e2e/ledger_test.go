@@ -49,8 +49,8 @@ func (p *platform) movements(t *testing.T, intent string) (list []string) {
 	return list
 }
 
-// Whatever dies, each movement at the gateway is in the ledger once: payments and the stand-in are killed while an intent is paid, and
-// while a part of it is refunded.
+// Each movement at the gateway is in the ledger once, whichever process crashes: payments and the stand-in are killed while an
+// intent is paid, and while a part of it is refunded.
 func TestLedgerUnderKills(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	rounds := 2
@@ -65,7 +65,7 @@ func TestLedgerUnderKills(t *testing.T) {
 			func() {
 				reconciled(t, "the intent has succeeded", func() bool { return read[intent](t, c, "/payment-intents/"+created.ID).Status == "succeeded" })
 				key := unique("refund")
-				await(t, "the refund is made", func() bool {
+				await(t, "the refund is created", func() bool {
 					a, err := c.try(t, http.MethodPost, "/refunds",
 						fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":5000,"reason":"duplicate"}`, created.ID), key)
 					if err != nil || a.Status >= http.StatusInternalServerError || a.Status == http.StatusConflict {

@@ -21,7 +21,7 @@ type purse struct {
 	customers *pgx.Conn
 	customer  string
 	booking   string
-	open      []intent // made, and not confirmed
+	open      []intent // created, and not confirmed
 	steps     []string
 }
 
@@ -233,7 +233,7 @@ func (p *purse) begin(body string, owed int64) (created intent, ok bool) {
 	}
 	a.decode(p.t, &created)
 	if created.Amount > owed {
-		p.t.Fatalf("after %v: %s asks for %d, and %d are owed", p.steps, body, created.Amount, owed)
+		p.t.Fatalf("after %v: %s requests %d, and %d are owed", p.steps, body, created.Amount, owed)
 	}
 	return created, true
 }

@@ -38,7 +38,7 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 		}
 		_ = res.Body.Close()
 		if res.StatusCode != http.StatusOK || p.pid(name) == 0 {
-			t.Errorf("%s answers %s as process %d", name, res.Status, p.pid(name))
+			t.Errorf("%s responds %s as process %d", name, res.Status, p.pid(name))
 		}
 	}
 	if !strings.Contains(p.log.String(), "gateway, example are healthy") {

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// oauthFailpoints are the steps at which identity dies in TestIdentityCrashesDuringTokenRotation.
+// oauthFailpoints are the steps at which identity crashes in TestIdentityCrashesDuringTokenRotation.
 var oauthFailpoints = []string{"grant.rotated", "grant.revoked"}
 
 // person is an operator's browser, without a screen.
@@ -136,7 +136,7 @@ func authorized(t *testing.T, app *oauth2.Config, pages, mode string) (token *oa
 }
 
 // An app acts for an operator with a library that knows the RFCs alone: it reads and books in the mode and with the scopes that were
-// consented to, refreshes, and is ended by the operator's word on its next request.
+// consented to, and refreshes. After the operator has revoked the access, its next request fails.
 func TestAnAppActsForAnOperator(t *testing.T) {
 	app := oauthApp(shared.env["AUTH_URL"], "read:customers", "write:customers")
 	token, secrets := authorized(t, app, shared.env["AUTH_URL"], "test")
@@ -180,7 +180,7 @@ func TestAnAppActsForAnOperator(t *testing.T) {
 	noSecret(t, append(secrets, fresh.AccessToken, fresh.RefreshToken, shared.env["OPERATOR_PASSWORD"])...)
 }
 
-// created is the id of what was made.
+// createdID is the id of what was created.
 func createdID(t *testing.T, a response) string {
 	t.Helper()
 	if a.Status != http.StatusCreated {
@@ -238,8 +238,9 @@ func noSecret(t *testing.T, secrets ...string) {
 	}
 }
 
-// Identity dies between the rotation of a refresh token and its answer. An app with a leeway sends the old token again and gets what it was
-// exchanged for; without one that token was used, and its family ends. Killed between the end of a grant and its publication, the end holds.
+// Identity crashes between the rotation of a refresh token and its response. An app with a leeway sends the old token again and
+// gets what it was exchanged for; without one that token was used, and its family ends. Killed between the end of a grant and its
+// publication, the end holds.
 func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 	onMachine(t)
 	bin, err := filepath.Abs("../../../../bin")
@@ -264,9 +265,9 @@ func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 		identity.stop()
 		identity.start(t, shared, "FAILPOINT=grant.rotated")
 		old := &oauth2.Token{RefreshToken: token.RefreshToken}
-		await(t, "identity dies", func() bool { // a connection to the process before may break first
+		await(t, "identity crashes", func() bool { // a connection to the process before may break first
 			if _, err := app.TokenSource(t.Context(), old).Token(); err == nil {
-				t.Fatal("identity has answered, and was to die")
+				t.Fatal("identity has responded, and was to crash")
 			}
 			return identity.dead()
 		})
@@ -295,11 +296,11 @@ func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 	identity.stop()
 	identity.start(t, shared, "FAILPOINT=grant.revoked")
 	form := url.Values{"token": {token.RefreshToken}, "client_id": {app.ClientID}}
-	await(t, "identity dies", func() bool {
+	await(t, "identity crashes", func() bool {
 		if res, err := httpClient.PostForm("http://"+gateway.address+"/oauth/revoke", form); err == nil {
 			_ = res.Body.Close()
 			if res.StatusCode == http.StatusOK {
-				t.Fatal("identity has answered, and was to die")
+				t.Fatal("identity has responded, and was to crash")
 			}
 		}
 		return identity.dead()

@@ -103,7 +103,7 @@ func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	}
 	m.control(t, http.MethodPost, "disputes/"+dispute.ID+"/close", map[string]any{"outcome": "won"}, nil)
 	nextDay(t, db, booking)
-	patient(t, "the refund is made", func() bool {
+	patient(t, "the refund is created", func() bool {
 		state, _, _ := owed(t, db, booking)
 		return state == "done"
 	})
@@ -132,7 +132,7 @@ func TestOwedRefundIsRetriedUntilTheBalanceCoversIt(t *testing.T) {
 		}
 		nextDay(t, db, booking)
 	}
-	patient(t, "the refund is made", func() bool {
+	patient(t, "the refund is created", func() bool {
 		state, _, _ := owed(t, db, booking)
 		return state == "done"
 	})

@@ -88,7 +88,7 @@ func (m merchant) booking(t *testing.T) string {
 	return m.insist(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":%q}`, chainDay(rand.IntN(10_000))), unique("booking"), http.StatusCreated).id(t)
 }
 
-// begin creates an intent, and repeats the request with its key until it is made.
+// begin creates an intent, and repeats the request with its key until it is created.
 func (m merchant) begin(t *testing.T, booking string, amount int64, more string) (created intent) {
 	t.Helper()
 	m.beginWith(t, booking, amount, more, unique("pay"), &created)
@@ -98,7 +98,7 @@ func (m merchant) begin(t *testing.T, booking string, amount int64, more string)
 func (m merchant) beginWith(t *testing.T, booking string, amount int64, more, key string, created *intent) {
 	t.Helper()
 	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d%s}`, booking, amount, more)
-	await(t, "the intent is made", func() bool {
+	await(t, "the intent is created", func() bool {
 		a, err := m.try(t, http.MethodPost, "/payment-intents", body, key)
 		if err != nil || a.Status >= http.StatusInternalServerError || a.Status == http.StatusConflict {
 			return false // a client tries again with its key
@@ -111,7 +111,7 @@ func (m merchant) beginWith(t *testing.T, booking string, amount int64, more, ke
 	})
 }
 
-// tryConfirm pays as Stripe.js does, once; 0 when the answer is lost.
+// tryConfirm pays as Stripe.js does, once; 0 when the response is lost.
 func (s stripe) tryConfirm(i intent, method string) (status int, body string) {
 	form := url.Values{"key": {s.publishable}, "client_secret": {i.ClientSecret}, "payment_method": {method}}
 	res, err := httpClient.PostForm(s.url+"/v1/payment_intents/"+i.ID+"/confirm", form)
@@ -126,7 +126,7 @@ func (s stripe) tryConfirm(i intent, method string) (status int, body string) {
 	return res.StatusCode, string(text)
 }
 
-// pay confirms until it is known to have succeeded, also when answers are lost.
+// pay confirms until it is known to have succeeded, also when responses are lost.
 func (s stripe) pay(t *testing.T, i intent) {
 	t.Helper()
 	await(t, i.ID+" is paid", func() bool {
@@ -183,7 +183,7 @@ func (h holding) taken() (bookings map[string]int64, charges map[string]int) {
 	return bookings, charges
 }
 
-// paid waits until bookings shows what was taken. A process that died may hold an event until its lease ends.
+// paid waits until bookings shows what was taken. A process that crashed may hold an event until its lease ends.
 func (m merchant) paid(t *testing.T, booking string, amount int64) {
 	t.Helper()
 	patient(t, fmt.Sprintf("the booking %s shows %d", booking, amount), func() bool {
@@ -297,7 +297,7 @@ func TestPaidTwice(t *testing.T) {
 }
 
 // What excludes each other at the gateway is decided there once, and everybody shows it: a payment and a cancellation, a capture and a
-// cancellation, and refunds that together would return more than was taken.
+// cancellation, and refunds that in total would return more than was taken.
 func TestPaymentRaces(t *testing.T) {
 	m := newMerchant(t, "USD")
 	agree := func(t *testing.T, booking, id string, allowed ...string) {
@@ -368,7 +368,7 @@ func TestPaymentRaces(t *testing.T) {
 		}
 		race(t, refund, refund)
 		if statuses[http.StatusCreated] != 3 || statuses[http.StatusCreated]+statuses[http.StatusConflict]+statuses[http.StatusUnprocessableEntity] != 20 {
-			t.Errorf("answers %v", statuses)
+			t.Errorf("responses %v", statuses)
 		}
 		var sum int64
 		for _, r := range m.holding(t).Refunds {
@@ -429,7 +429,7 @@ func signature(secret string, at time.Time, body string) string {
 	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(mac.Sum(nil)))
 }
 
-// send sends bytes as an event of the account, and returns the status; 0 when the connection is closed without an answer.
+// send sends bytes as an event of the account, and returns the status; 0 when the connection is closed without a response.
 func (m merchant) send(t *testing.T, url string, body io.Reader, signature string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
@@ -474,7 +474,7 @@ func TestForgedGatewayEvents(t *testing.T) {
 	}
 	if stored := rows(t, shared.database(t, "payments"), `select e.id from gateway_events e join gateway_accounts a on a.id = e.account_id where a.account = any($1) and e.id like 'evt_forged%'`,
 		[]string{m.account, other.account}); len(stored) != 1 {
-		t.Errorf("kept: %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 	t.Run("slow", func(t *testing.T) { slowEvent(t, m) })
 }

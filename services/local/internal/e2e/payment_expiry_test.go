@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A hold expires while the deposit is being paid. The booking stays expired, and the payment is kept and shown, or refunded once
+// A hold expires while the deposit is being paid. The booking stays expired, and the payment stays and is shown, or refunded once
 // if the tenant's policy requires it. A payment that arrives first confirms the booking. When both happen at the same time, one
 // of the two applies.
 func TestHoldEndsWhileItIsPaid(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// paymentFailpoints are the steps at which payments dies in TestPaymentsCrashAtEachStep, with the operation that passes the step,
-// and whether the operation takes effect without another request of the client.
+// paymentFailpoints are the steps at which payments crashes in TestPaymentsCrashAtEachStep, with the operation that passes the
+// step, and whether the operation takes effect without another request of the client.
 var paymentFailpoints = []struct {
 	name, operation string
 	completed       bool
@@ -31,7 +31,7 @@ var paymentFailpoints = []struct {
 	{"event.stored", "event", true},
 }
 
-// cardStep is one request that a process of payments dies of.
+// cardStep is one request during which a process of payments crashes.
 type cardStep struct {
 	failpoint, operation string
 	completed            bool
@@ -72,11 +72,11 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 			body := fmt.Sprintf(`{"id":"evt_%s","object":"event","type":"payment_intent.succeeded","data":{"object":{"id":%q}}}`, s.key, s.intent.ID)
 			address := strings.Replace(m.webhooks, host, gateway.address, 1)
 			if status := m.send(t, address, strings.NewReader(body), signature(m.signing, time.Now(), body)); status == http.StatusOK {
-				t.Errorf("%v: answered before the process died", s)
+				t.Errorf("%v: responded before the process crashed", s)
 			}
 			m.control(t, http.MethodPost, "events", map[string]any{"account": m.account}, nil)
 		} else if a, err := dying.try(t, http.MethodPost, s.path, s.body, s.key); err == nil && a.Status < 300 {
-			t.Errorf("%v: answered %d before its process died", s, a.Status)
+			t.Errorf("%v: responded %d before its process crashed", s, a.Status)
 		}
 		payments.killed(t)
 		steps[n] = s
@@ -89,7 +89,7 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 		if s.completed {
 			patient(t, s.String()+": completed", func() bool { return s.done(t, m) })
 		} else if s.done(t, m) {
-			t.Errorf("%v: done, and nobody has asked", s)
+			t.Errorf("%v: done, without a request", s)
 		}
 	}
 	for _, s := range steps {
@@ -97,7 +97,7 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 			m.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK, http.StatusCreated)
 			again := m.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK, http.StatusCreated)
 			if again.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%v: the answer is not repeated", s)
+				t.Errorf("%v: the response is not repeated", s)
 			}
 		}
 		if !s.done(t, m) {

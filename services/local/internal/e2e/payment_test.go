@@ -250,8 +250,8 @@ func TestPaymentsNeedAGateway(t *testing.T) {
 	}
 }
 
-// Whatever dies, the customer is charged once: payments and the stand-in are killed while clients create intents with a few keys each
-// and pay them.
+// The customer is charged once, whichever process crashes: payments and the stand-in are killed while clients create intents with
+// a few keys each and pay them.
 func TestChargedOnceUnderKills(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	rounds := 3
@@ -268,7 +268,7 @@ func TestChargedOnceUnderKills(t *testing.T) {
 		for range 4 {
 			clients.Go(func() {
 				var got intent
-				await(t, "the intent is made", func() bool {
+				await(t, "the intent is created", func() bool {
 					a, err := c.try(t, http.MethodPost, "/payment-intents", body, key)
 					if err != nil || a.Status >= http.StatusInternalServerError || a.Status == http.StatusConflict {
 						return false // a client tries again with its key

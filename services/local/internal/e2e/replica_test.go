@@ -96,13 +96,13 @@ func (r *replica) stop() {
 	}
 }
 
-// killed waits until the process has died of SIGKILL.
+// killed waits until SIGKILL has ended the process.
 func (r *replica) killed(t *testing.T) {
 	t.Helper()
 	select {
 	case <-r.gone:
 	case <-time.After(20 * time.Second):
-		t.Fatalf("%s does not die\n%s", r.service, r.log)
+		t.Fatalf("%s does not end\n%s", r.service, r.log)
 	}
 	if s, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
 		t.Fatalf("%s ended by itself: %v\n%s", r.service, r.cmd.ProcessState, r.log)

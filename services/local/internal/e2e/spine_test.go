@@ -98,7 +98,7 @@ func TestRequestsContinueWhileRedisIsDown(t *testing.T) {
 	})
 }
 
-// Fifty clients want one slot: one gets it, the others are refused, and nothing else happens.
+// Fifty clients request one slot: one gets it, the others are refused, and nothing else happens.
 func TestFiftyClientsOneSlot(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]
@@ -200,7 +200,7 @@ func TestNewTenantTakesABooking(t *testing.T) {
 // identity runs bin/identity in the checkout's folder, as an operator would, and decodes its output.
 func (p *platform) identity(t *testing.T, out any, args ...string) {
 	t.Helper()
-	if p.cluster != nil { // the forwarding moves from a pod that died to the next one
+	if p.cluster != nil { // the forwarding moves from a pod that crashed to the next one
 		await(t, "PostgreSQL and Redis are reached", func() bool {
 			conn, err := pgx.Connect(t.Context(), p.env["POSTGRES_URL"])
 			return err == nil && conn.Close(t.Context()) == nil && p.redis(t).Ping(t.Context()).Err() == nil

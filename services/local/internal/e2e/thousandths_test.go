@@ -17,7 +17,7 @@ func TestThousandthsArePaidByCard(t *testing.T) {
 		var i intent
 		m.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q%s}`, booking, more), unique("pay"), http.StatusCreated).decode(t, &i)
 		if i.Amount != want {
-			t.Errorf("the intent asks for %d, want %d", i.Amount, want)
+			t.Errorf("the intent requests %d, want %d", i.Amount, want)
 		}
 		m.pay(t, i)
 	}

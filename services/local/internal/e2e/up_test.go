@@ -309,7 +309,7 @@ func TestStartKilledMidway(t *testing.T) {
 	if err := p.begin(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "PostgreSQL's folder is made", func() bool { return p.pid("postgres") != 0 })
+	await(t, "PostgreSQL's folder is created", func() bool { return p.pid("postgres") != 0 })
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -37,14 +37,14 @@ type receiver struct {
 	wrong      []string
 }
 
-// receive registers an endpoint for the types and serves it until the test ends; answer may be nil.
+// receive registers an endpoint for the types and serves it until the test ends; handler may be nil.
 func (c *client) receive(t *testing.T, types string, handler http.HandlerFunc) *receiver {
 	t.Helper()
 	r := &receiver{}
 	srv := serveReceiver(t, func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
-			return // the sender died
+			return // the sender crashed
 		}
 		r.record(req.Header, body)
 		if handler != nil {
@@ -174,7 +174,7 @@ func TestEventsArriveWithinASecond(t *testing.T) {
 
 // Two thousand changes, while the process that delivers, the service that publishes and Kafka are killed at random: each
 // change is delivered, nothing is delivered that was not committed, and a delivery succeeds twice only when the process
-// died between the receiver's answer and its own commit.
+// crashed between the receiver's response and its own commit.
 func TestDeliveriesUnderKills(t *testing.T) {
 	p := shared
 	c := p.as(t, "OTHER_TEST_KEY")
@@ -230,21 +230,21 @@ func TestDeliveriesUnderKills(t *testing.T) {
 			continue
 		}
 		twice++
-		// A request of a process that has just died may be read a moment later.
+		// A request of a process that has just crashed may be read a moment later.
 		if !slices.ContainsFunc(deaths, func(d time.Time) bool { return d.After(before.Add(-time.Second)) && d.Sub(before) < 3*time.Second }) {
-			t.Errorf("%s came at %v and at %v, and no process died in between (%v)", h.delivery, before, h.at, deaths)
+			t.Errorf("%s came at %v and at %v, and no process crashed in between (%v)", h.delivery, before, h.at, deaths)
 		}
 	}
 	got := objects(mine(), "customer.created")
 	for id := range got {
 		if !created[id] {
-			t.Errorf("%s was delivered and never answered", id)
+			t.Errorf("%s was delivered, and never with a response", id)
 		}
 	}
 	if len(first) != events || len(got) != events {
 		t.Errorf("%d deliveries of %d objects, want %d", len(first), len(got), events)
 	}
-	t.Logf("%d events, %d deaths of webhooks, %d deliveries made twice", events, len(deaths), twice)
+	t.Logf("%d events, %d crashes of webhooks, %d deliveries made twice", events, len(deaths), twice)
 }
 
 // patient waits for something that may have to wait for the end of a claim after a death.
@@ -257,7 +257,7 @@ func patient(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// One endpoint is dead, and one takes ten seconds and does not answer; eight others of two tenants get their events
+// One endpoint is dead, and one takes ten seconds and does not respond; eight others of two tenants get their events
 // without delay. The test measures time, so it has three attempts for a busy machine.
 func TestSlowEndpointsDelayNoOther(t *testing.T) {
 	c, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "OTHER_TEST_KEY")
@@ -317,7 +317,7 @@ func TestSlowEndpointsDelayNoOther(t *testing.T) {
 	}
 }
 
-// An endpoint that answers 410 is disabled; the audit log has this, and its chain is valid.
+// An endpoint that responds with 410 is disabled; the audit log has this, and its chain is valid.
 func TestADisabledEndpointIsAudited(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	r := c.receive(t, `["customer.created"]`, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// reading is what a tenant requests of one kind, and by which processes it is answered.
+// reading is what a tenant requests of one kind, and which processes handle it.
 type reading struct {
 	urls      []string
 	header    http.Header
@@ -55,7 +55,7 @@ func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
 	return res.StatusCode, time.Since(began)
 }
 
-// measured sends requests one after the other and returns their median and their 99th percentile. Each answer must be 200.
+// measured sends requests one after the other and returns their median and their 99th percentile. Each response must be 200.
 func (l reading) measured(t *testing.T, requests int) (p50, p99 time.Duration) {
 	t.Helper()
 	times := make([]time.Duration, requests)
@@ -200,7 +200,7 @@ func lengthenAudit(t *testing.T, slug string, records int) {
 }
 
 // A tenant that requests what costs most, as often as it can, gets 200 and 429. Another tenant's requests of the same kind are all
-// answered, and the processes stay below the chart's limit of memory. The times are only reported: all
+// successful, and the processes stay below the chart's limit of memory. The times are only reported: all
 // processes, the attackers too, share the machine.
 func TestOneTenantAtItsWorst(t *testing.T) {
 	if shared.cluster != nil {
@@ -251,7 +251,7 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 				p50alone, p50concurrent, alone, concurrent, float64(concurrent)/float64(alone), memory, responses[http.StatusOK].Load(), responses[http.StatusTooManyRequests].Load())
 			for status := range responses {
 				if n := responses[status].Load(); n > 0 && status != http.StatusOK && status != http.StatusTooManyRequests {
-					t.Errorf("%d answers with status %d", n, status)
+					t.Errorf("%d responses with status %d", n, status)
 				}
 			}
 			if memory == 0 || memory >= l.limit {

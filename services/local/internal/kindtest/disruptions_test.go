@@ -55,7 +55,7 @@ func TestKilledPods(t *testing.T) {
 			t.Logf("%d requests, %d on their way, %d failed", load.sent, inFlight, len(load.failed))
 			for _, f := range load.failed {
 				if f.began.After(after) || f.at.Before(before) {
-					t.Errorf("failed without having been on its way when the pod died, %v after: %v", f.began.Sub(after), f)
+					t.Errorf("failed without having been on its way when the pod ended, %v after: %v", f.began.Sub(after), f)
 				}
 				once(t, f.call)
 			}
@@ -127,7 +127,7 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	}
 	load.stop().none(t, "while a migration failed")
 	if err := upgrade(t, "services.bookings.migrate.existingSecret=", "services.bookings.env.LOG_LEVEL=info"); err != nil {
-		t.Errorf("the mended upgrade: %v", err)
+		t.Errorf("the repaired upgrade: %v", err)
 	}
 }
 
@@ -166,7 +166,7 @@ func replicaSets(pods []clustertest.Pod) string {
 	return strings.Join(sorted(all), " ")
 }
 
-// Whatever happens to a datastore's pod, no second server uses its volume while the first one runs. (Kafka has a lock of
+// Regardless of what happens to a datastore's pod, no second server uses its volume while the first one runs. (Kafka has a lock of
 // its own.)
 func TestOneServerPerVolume(t *testing.T) {
 	for _, name := range []string{"postgres", "redis"} {

@@ -1,4 +1,4 @@
-// Package kindtest attacks the platform in a cluster: upgrades, dying pods, drained nodes, policies. It runs by
+// Package kindtest attacks the platform in a cluster: upgrades, killed pods, drained nodes, policies. It runs by
 // `make kind-test` on what `make kind-install` has installed.
 package kindtest
 
@@ -193,13 +193,13 @@ func TestGatewaysShareTheRateLimit(t *testing.T) {
 	}
 	for _, pod := range pods(t, "gateway") {
 		if now := responseCounts(t, pod); now == before[pod.Name] {
-			t.Errorf("%s has answered nothing", pod.Name)
+			t.Errorf("%s has sent no response", pod.Name)
 		}
 	}
 	t.Logf("605 requests in %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// responseCounts returns the gateway's own count of answers, from its metrics.
+// responseCounts returns the gateway's own count of responses, from its metrics.
 func responseCounts(t *testing.T, pod clustertest.Pod) string {
 	t.Helper()
 	text, err := clustertest.Inside(t.Context(), pod, "curl -sf http://127.0.0.1:9090/metrics")

@@ -20,7 +20,7 @@ var ports = func() map[string][]int {
 	return all
 }()
 
-// From a pod of each kind every port of every other pod is tried: exactly those answer that proto/services.yaml implies.
+// From a pod of each kind every port of every other pod is tried: exactly those respond that proto/services.yaml implies.
 func TestNetworkAllowsOnlyTheEdges(t *testing.T) {
 	unrelatedPod(t, "unrelated", nil)
 	unrelatedPod(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})

@@ -19,7 +19,7 @@ import (
 // call is one request.
 type call struct{ method, path, body, idempotency, key string }
 
-// client behaves like an ordinary client behind an ordinary load balancer: it keeps connections, and retries a refused
+// client behaves like an ordinary client behind an ordinary load balancer: it reuses connections, and retries a refused
 // one, because nothing was sent.
 var client = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{
 	MaxIdleConnsPerHost: 100,
@@ -61,7 +61,7 @@ func fetch(ctx context.Context, client *http.Client, c call) (int, []byte, error
 	return res.StatusCode, body, err
 }
 
-// traffic sends requests at a constant rate, whether or not earlier ones were answered.
+// traffic sends requests at a constant rate, whether or not earlier ones have completed.
 type traffic struct {
 	quit, done chan struct{}
 	mu         sync.Mutex
@@ -70,7 +70,7 @@ type traffic struct {
 	pending    map[*call]time.Time
 }
 
-// failure is a request without a 2xx answer.
+// failure is a request without a 2xx response.
 type failure struct {
 	call
 	at, began time.Time
@@ -198,10 +198,10 @@ func mixed() call {
 	}
 }
 
-// once repeats a write with its key until it is answered, and fails unless its effect exists exactly once.
+// once repeats a write with its key until it succeeds, and fails unless its effect exists exactly once.
 func once(t *testing.T, c call) {
 	t.Helper()
-	await(t, "an answer to "+c.body, time.Minute, func() bool {
+	await(t, "a response to "+c.body, time.Minute, func() bool {
 		status, err := fetchStatus(t.Context(), client, c)
 		return err == nil && status == http.StatusCreated
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// givenLimit is how long a given part may take for its first answer.
+// givenLimit is how long a given part may take for its first response.
 const givenLimit = 10 * time.Second
 
 // CheckPostgres returns an error of one line that describes what is wrong with a given DATABASE_URL.
@@ -62,7 +62,7 @@ func CheckRedis(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckKafka returns an error of one line that describes what is wrong with given KAFKA_BROKERS. One broker that answers is
+// CheckKafka returns an error of one line that describes what is wrong with given KAFKA_BROKERS. One broker that responds is
 // enough.
 func CheckKafka(ctx context.Context, brokers string) error {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)

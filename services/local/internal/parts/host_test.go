@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Another process may hold a port for a moment that was free when it was chosen.
+// Another process may hold a port for a moment that was free when it was selected.
 func TestPartThatCrashesAtStartIsRestarted(t *testing.T) {
 	t.Parallel()
 	for deaths, want := range map[string]string{"2": "", "9": "part does not start: exit status 1"} {
@@ -26,7 +26,7 @@ func TestPartThatCrashesAtStartIsRestarted(t *testing.T) {
 		}
 		err := (&Host{Group: group}).await(t.Context(), "part", ready)
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
-			t.Errorf("a part that dies %s times: %v, want %q", deaths, err, want)
+			t.Errorf("a part that crashes %s times: %v, want %q", deaths, err, want)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestInstallStartsNothingAndPutsBack(t *testing.T) {
 				t.Errorf("the script ended with %v", err)
 			}
 			if args := read(t, filepath.Join(root, "told")); !strings.Contains(args, "install -y -qq --no-install-recommends postgresql redis-server") {
-				t.Errorf("apt-get was told %q", args)
+				t.Errorf("apt-get was called with %q", args)
 			}
 			if seen := read(t, filepath.Join(root, "policy.seen")); !strings.Contains(seen, "exit 101") {
 				t.Errorf("policy-rc.d meanwhile: %q", seen)

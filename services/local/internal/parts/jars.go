@@ -106,7 +106,7 @@ func fetchJars(ctx context.Context, mvn, work, dir string) error {
 	}
 	err := os.Rename(jars, dir)
 	if _, there := os.Stat(dir); there == nil {
-		return nil // another checkout has made it meanwhile
+		return nil // another checkout has created it meanwhile
 	}
 	return err
 }

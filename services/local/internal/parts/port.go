@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// The range of ports: below the range of the kernel's outgoing connections, so that no client uses a chosen port.
+// The range of ports: below the range of the kernel's outgoing connections, so that no client uses a selected port.
 const (
 	lowestPort  = 20000
 	highestPort = 32000
@@ -24,7 +24,7 @@ type Ports struct {
 	claims []io.Closer
 }
 
-// Free returns wanted when it is free, else any free loopback port.
+// Free returns preferred if it is free, otherwise any free loopback port.
 func (p *Ports) Free(preferred int) (int, error) {
 	if preferred != 0 && p.Take(preferred) {
 		return preferred, nil
@@ -62,7 +62,7 @@ func (p *Ports) Take(port int) bool {
 }
 
 // claimed reserves the port against other checkouts with a name in Linux's abstract socket namespace, which disappears with this
-// process. Call it before listenable, which uses the port for a moment. On other systems two starts in the same second may choose
+// process. Call it before listenable, which uses the port for a moment. On other systems, two starts in the same second may select
 // the same port.
 func claimed(port int) (claim io.Closer, ok bool) {
 	if runtime.GOOS != "linux" {

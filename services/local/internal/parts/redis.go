@@ -67,7 +67,7 @@ daemonize no
 `, r.Port, dir, r.Password, persistence)
 }
 
-// ready sends PING. While Redis reads the append-only file it answers with an error.
+// ready sends PING. While Redis reads the append-only file it responds with an error.
 func (r Redis) ready(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", Loopback(r.Port))

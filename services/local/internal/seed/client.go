@@ -15,7 +15,7 @@ import (
 // client calls the public API with one key.
 type client struct{ base, key string }
 
-// refusal is an answer outside 2xx.
+// refusal is a response outside 2xx.
 type refusal struct {
 	status  int
 	message string
@@ -38,8 +38,8 @@ const (
 	callPause = 200 * time.Millisecond
 )
 
-// call sends body as JSON and decodes a 2xx answer into out; either may be nil. A service that is starting answers 503:
-// then the request is sent again with the same Idempotency-Key.
+// call sends body as JSON and decodes a 2xx response into out; either may be nil. A service that is starting responds with
+// 503: then the request is sent again with the same Idempotency-Key.
 func (c *client) call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -54,7 +54,7 @@ type booking struct {
 	Guests     int    `json:"guest_count,omitempty"`
 }
 
-// Suggestion is a booking with a deposit that can be made now.
+// Suggestion is a booking with a deposit that can be created now.
 type Suggestion struct{ PackageID, UnitID, Date, Start, End string }
 
 // fill creates the missing customers and, when there are no bookings, some bookings. It returns one that is still free.

@@ -17,7 +17,7 @@ type Tool func(ctx context.Context, service string, args ...string) ([]byte, err
 type Seeder struct {
 	Base  string // …/api/v1
 	Tool  Tool
-	State *state.State // keeps the keys' secrets
+	State *state.State // stores the keys' secrets
 }
 
 // Result is what a new user needs.

@@ -1,4 +1,4 @@
-// Package state keeps what one checkout's stack must know at its next start: ports, passwords, keys, and the secrets of
+// Package state stores what one checkout's stack must know at its next start: ports, passwords, keys, and the secrets of
 // the seeded tenants.
 package state
 
@@ -38,7 +38,7 @@ func Load(path string) (*State, error) {
 	return s, nil
 }
 
-// Save writes the state in one step, readable by its owner only. A state without a path is kept in memory.
+// Save writes the state in one step, readable by its owner only. A state without a path stays in memory.
 func (s *State) Save() error {
 	if s.path == "" {
 		return nil
@@ -88,7 +88,7 @@ func (s *State) Given(name string) string {
 	return s.Secrets[name]
 }
 
-// Give stores a secret that another process made.
+// Give stores a secret that another process created.
 func (s *State) Give(name, secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ var errStopping = errors.New("the stack is being stopped")
 // Group holds the running processes of one stack in the order of their start.
 type Group struct {
 	PIDs   string                           // folder of the pid files; none when empty
-	Notice func(format string, args ...any) // called at each death and restart; may be nil
+	Notice func(format string, args ...any) // called at each crash and restart; may be nil
 
 	mu      sync.Mutex
 	procs   []*process
@@ -66,7 +66,7 @@ func (g *Group) Failed(name string) error {
 	return p.failure()
 }
 
-// Deaths counts how often the process of that name has died.
+// Deaths counts how often the process of that name has crashed.
 func (g *Group) Deaths(name string) int {
 	p := g.find(name)
 	if p == nil {

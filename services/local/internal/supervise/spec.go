@@ -24,9 +24,9 @@ type Spec struct {
 	Log  io.Writer // both output streams
 
 	Stop        syscall.Signal // requests a graceful stop; SIGTERM when zero
-	Orphan      syscall.Signal // sent by the kernel when the supervisor dies; SIGKILL when zero
+	Orphan      syscall.Signal // sent by the kernel when the supervisor crashes; SIGKILL when zero
 	StopTimeout time.Duration  // then SIGKILL to the whole group; 10 s when zero
-	Once        bool           // not restarted when it dies
+	Once        bool           // not restarted when it crashes
 }
 
 const defaultStopTimeout = 10 * time.Second

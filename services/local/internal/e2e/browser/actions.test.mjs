@@ -1,4 +1,4 @@
-// Each action of the operators' area, by mouse with scripts and by keyboard without them. Every action begins with what it needs, made
+// Each action of the operators' area, by mouse with scripts and by keyboard without them. Every action begins with what it needs, created
 // through the API, and ends with what the page says of it.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';

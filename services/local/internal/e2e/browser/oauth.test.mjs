@@ -148,7 +148,7 @@ for (const [i, look] of looks.entries()) {
     await tab.press('button[value=end_grant]');
     await assert.rejects(me(granted.access_token), (e) => e instanceof oauth.WWWAuthenticateChallengeError);
 
-    // A second factor: set up, asked for, and replaced by a recovery code.
+    // A second factor: set up, requested, and replaced by a recovery code.
     await tab.press('button[value=factor_begin]');
     await tab.check('factor-begin');
     const secret = await page.locator('code.key').innerText();
@@ -182,7 +182,7 @@ for (const [i, look] of looks.entries()) {
   });
 }
 
-// The pages are written in four languages, and the best of those that the browser asks for is used.
+// The pages are written in four languages, and the best of those that the browser prefers is used.
 test('the languages of the pages', async () => {
   for (const locale of ['en-GB', 'de-AT', 'es-MX', 'fr-FR']) {
     const tab = await Tab.open(browser, { ...looks[0], name: locale, locale }, [issuer.host]);

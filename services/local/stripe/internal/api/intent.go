@@ -163,7 +163,7 @@ func (c *call) methodData(at func(string) string) app.MethodInput {
 	return in
 }
 
-// tokens are Stripe's test tokens of cards.
+// cardNumber returns the number of a card, which may be one of Stripe's test tokens.
 func (c *call) cardNumber(at func(string) string) string {
 	if token := c.form.Or(at("card[token]"), ""); token != "" {
 		if test := domain.CaseNamed("pm_card_" + strings.TrimPrefix(token, "tok_")); test != nil {

@@ -130,7 +130,7 @@ func (u *inUse) give(name string) {
 	delete(u.names, name)
 }
 
-// replay is the kept answer, or the refusal of other parameters.
+// replay returns the stored response, or the refusal of other parameters.
 func (q *request) replay(stored *store.Response, path string) response {
 	refused := &domain.Error{Type: domain.TypeIdempotency, Status: http.StatusBadRequest, DocURL: "https://stripe.com/docs/idempotency"}
 	switch {
@@ -255,13 +255,13 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-// Counts counts answers by operation and status.
+// Counts counts responses by operation and status.
 type Counts struct {
 	mu    sync.Mutex
 	calls map[string]map[int]int
 }
 
-// Add counts one answer.
+// Add counts one response.
 func (c *Counts) Add(pattern string, status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

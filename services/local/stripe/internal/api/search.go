@@ -85,7 +85,7 @@ func (k clause) compare(value int64) bool {
 	}
 }
 
-// SearchResult is the answer of a search.
+// SearchResult is the response of a search.
 type SearchResult struct {
 	Object   string            `json:"object"`
 	Data     []json.RawMessage `json:"data"`

@@ -158,10 +158,10 @@ func (s *Server) read(w http.ResponseWriter, q *request) *domain.Error {
 	return q.form.Err()
 }
 
-// answer is a status and a body.
+// response is a status and a body.
 type response struct {
 	store.Response
-	replayed string // the request that was answered first
+	replayed string // the request that got the response first
 }
 
 // execute runs the operation in its transaction.
@@ -232,7 +232,7 @@ func (s *Server) once(q *request, tx *store.Tx) (response, error) {
 	return a, tx.SaveResponse(q.key.Scope, q.token, a.Response)
 }
 
-// perform runs the operation. keep is false when no execution began.
+// perform runs the operation. save is false when no execution began.
 func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err error) {
 	switch q.fault.Action {
 	case faults.Error:
@@ -265,7 +265,7 @@ func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err e
 	return a, save, nil
 }
 
-// refusal is the answer of an error.
+// refusal is the response of an error.
 func (q *request) refusal(e *domain.Error) response {
 	shown := *e
 	if pi, ok := shown.PaymentIntent.(*domain.Intent); ok && q.key.Publishable {

@@ -5,7 +5,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// movement is what a balance transaction is made of.
+// movement is the data of a balance transaction.
 type movement struct {
 	kind     string
 	category string // reporting category

@@ -66,7 +66,7 @@ func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCas
 	)
 }
 
-// declined keeps the failed charge, and returns the card error.
+// declined stores the failed charge, and returns the card error.
 func (u *Unit) declined(pi *domain.Intent, c *domain.Charge, m *domain.StoredMethod, why *domain.Decline) error {
 	failure := why.Error()
 	failure.Charge, failure.PaymentMethod = c.ID, show(&m.PaymentMethod)

@@ -20,7 +20,7 @@ type ConfirmInput struct {
 	ReceiptEmail   *string
 }
 
-// ConfirmIntent confirms an intent. A declined charge is an error, and is kept.
+// ConfirmIntent confirms an intent. A declined charge is an error, and is stored.
 func (u *Unit) ConfirmIntent(id string, in ConfirmInput) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
 	if err != nil {

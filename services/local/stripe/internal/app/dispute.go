@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// responseTime is how long a merchant has to answer a dispute, in seconds.
+// responseTime is how long a merchant has to respond to a dispute, in seconds.
 const responseTime = 9 * 24 * 3600
 
 // OpenDispute disputes an amount of a charge, or all that is not refunded, and takes the money from the balance. An inquiry takes

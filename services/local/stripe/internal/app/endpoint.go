@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// CreateEndpoint creates a webhook endpoint. Only this answer has its secret.
+// CreateEndpoint creates a webhook endpoint. Only this response has its secret.
 func (u *Unit) CreateEndpoint(e domain.Endpoint) (*domain.Endpoint, error) {
 	e.ID, e.Object, e.Created, e.Livemode, e.Status = u.Tx.NewID(store.Endpoints), "webhook_endpoint", u.now(), u.Scope.Live, "enabled"
 	secret := "whsec_" + store.Random(32)

@@ -9,10 +9,10 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// EventMode is how events of an account are made and sent.
+// EventMode is how events of an account are created and sent.
 type EventMode struct {
 	Stopped bool          // deliveries wait until it is false again
-	Dropped bool          // new events are kept, and are not sent
+	Dropped bool          // new events are stored, and are not sent
 	Repeat  int           // how many times each delivery is sent in addition
 	Shuffle time.Duration // each delivery waits for a random time below it
 	Delay   time.Duration // each delivery waits for it
@@ -45,7 +45,7 @@ func (m *EventModes) Set(account string, mode EventMode) {
 	m.modes[account] = mode
 }
 
-// emit stores an event with the object as it is now, and a delivery to each endpoint that wants it. The lane is the
+// emit stores an event with the object as it is now, and a delivery to each endpoint that is registered for it. queue is the
 // intent's id: events of one intent are sent one after the other.
 func (u *Unit) emit(kind, queue string, object any, before map[string]any) error {
 	text, err := json.Marshal(object)

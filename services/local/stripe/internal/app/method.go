@@ -18,7 +18,7 @@ type MethodInput struct {
 	Param    string // of the number, for errors
 }
 
-// method returns the payment method, nil when the input has none. A new one is stored by keep.
+// method returns the payment method, nil when the input has none. A new one is stored by putMethod.
 func (u *Unit) method(in MethodInput) (*domain.StoredMethod, error) {
 	switch {
 	case in.ID != "":

@@ -14,7 +14,7 @@ import (
 
 var accountID = regexp.MustCompile(`^acct_[A-Za-z0-9]{1,40}$`)
 
-// createAccount creates an account. What the body leaves out is made up.
+// createAccount creates an account. What the body omits is generated.
 func (s *Server) createAccount(r *http.Request) (any, error) {
 	in := domain.Account{Country: "US", DefaultCurrency: "usd", Email: "owner@example.com"}
 	if err := read(r, &in); err != nil {

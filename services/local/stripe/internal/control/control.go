@@ -144,7 +144,7 @@ type outcome struct {
 	Outcome string `json:"outcome"`
 }
 
-// readOutcome reads which of the outcomes the caller wants.
+// readOutcome reads which of the outcomes the caller requests.
 func readOutcome(r *http.Request, allowed []string) (string, error) {
 	in := outcome{Outcome: allowed[0]}
 	if err := read(r, &in); err != nil {

@@ -26,7 +26,8 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// queuesPerEndpoint is the number of deliveries that are sent to one endpoint at the same time. Events of one intent are in one lane.
+// queuesPerEndpoint is the number of deliveries that are sent to one endpoint at the same time. Events of one intent are in one
+// queue.
 const queuesPerEndpoint = 8
 
 // Sender sends.
@@ -41,7 +42,7 @@ type Sender struct {
 	Sent, Failed, GivenUp atomic.Int64
 
 	mu      sync.Mutex
-	ctx     context.Context // of Start; lanes start in it
+	ctx     context.Context // of Start; queues start in it
 	running sync.WaitGroup
 	queues  map[string][]*queue
 }
@@ -75,7 +76,7 @@ func (s *Sender) Add(d domain.Delivery) {
 	}
 }
 
-// queue puts an item into its lane; before Start it is left to the list that Start reads.
+// queue puts an item into its queue. Before Start it does nothing, because Start loads the stored deliveries.
 func (s *Sender) queue(i item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *Sender) queue(i item) {
 	some[h.Sum32()%queuesPerEndpoint].add(i)
 }
 
-// Wake has every lane look again, after a change of the modes.
+// Wake makes every queue check again for due deliveries, after a change of the modes.
 func (s *Sender) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/services/local/stripe/internal/domain"
 )
 
-// item is a delivery in a lane.
+// item is a delivery in a queue.
 type item struct {
 	domain.Delivery
 	due time.Time
-	seq int // of the lane; orders what is due at the same time
+	seq int // in the queue; orders what is due at the same time
 }
 
 // queue sends one delivery after the other, the one that is due first before the others.
@@ -57,7 +57,7 @@ func (l *queue) run(ctx context.Context, s *Sender) {
 	}
 }
 
-// next takes the item that is due, or says how long to wait. All items of a lane are one account's.
+// next takes the item that is due, or returns how long to wait. All items of a queue belong to one account.
 func (l *queue) next(s *Sender) (*item, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,7 +49,7 @@ func (a Account) ByKey() map[string]Key {
 	}
 }
 
-// PublicAccount is the answer to GET /v1/account.
+// PublicAccount is the response to GET /v1/account.
 type PublicAccount struct {
 	ID               string            `json:"id"`
 	Object           string            `json:"object"`

@@ -32,7 +32,7 @@ type Error struct {
 	Type          string          `json:"type"`
 
 	Status int `json:"-"` // HTTP
-	// Validation is true when no execution began: no idempotency key keeps such an answer.
+	// Validation is true when no execution began: no idempotency key stores such a response.
 	Validation bool `json:"-"`
 }
 
@@ -54,14 +54,14 @@ func BadParam(code, param, message string) *Error {
 	return e
 }
 
-// Missing is the answer for an object that does not exist: 404 for the object of the path, 400 for one in a parameter.
+// Missing is the response for an object that does not exist: 404 for the object of the path, 400 for one in a parameter.
 func Missing(status int, what, id, param string) *Error {
 	e := Invalid("resource_missing", param, "No such "+what+": '"+id+"'")
 	e.Status = status
 	return e
 }
 
-// UnexpectedState is the answer for what the status of an intent does not allow.
+// UnexpectedState is the response for what the status of an intent does not allow.
 func UnexpectedState(pi *Intent, message string) *Error {
 	e := Invalid("payment_intent_unexpected_state", "", message)
 	e.PaymentIntent = pi

@@ -42,7 +42,7 @@ type Endpoint struct {
 	EnabledEvents []string          `json:"enabled_events"`
 	Livemode      bool              `json:"livemode"`
 	Metadata      map[string]string `json:"metadata"`
-	Secret        string            `json:"secret,omitempty"` // in the answer of the create only
+	Secret        string            `json:"secret,omitempty"` // in the response of the create only
 	Status        string            `json:"status"`
 	URL           string            `json:"url"`
 }
@@ -72,6 +72,6 @@ type Delivery struct {
 	Scope    Scope  `json:"scope"`
 	Event    string `json:"event"`
 	Endpoint string `json:"endpoint"`
-	Queue    string `json:"lane"` // deliveries of one lane go one after the other
+	Queue    string `json:"lane"` // deliveries of one queue are sent one after the other
 	Attempts int    `json:"attempts"`
 }

@@ -122,7 +122,7 @@ func (c *TestCase) Brand() string {
 	}
 }
 
-// Error is the answer to a declined charge.
+// Error is the response to a declined charge.
 func (d *Decline) Error() *Error {
 	return &Error{
 		Type: TypeCard, Code: d.Code, DeclineCode: d.DeclineCode, Message: d.Message, Status: 402,

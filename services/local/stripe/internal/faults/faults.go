@@ -18,9 +18,9 @@ const (
 	CloseAfter = "close_after" // closes the connection when the effect has happened
 	CloseFirst = "close_before"
 	RateLimit  = "rate_limit"  // 429, nothing happens
-	Error      = "error"       // 500 that the idempotency key keeps, nothing happens
-	ErrorAfter = "error_after" // 500 that the idempotency key keeps, the effect has happened
-	Refuse     = "refuse"      // 400 with the rule's code, such as balance_insufficient, that the idempotency key keeps, nothing happens
+	Error      = "error"       // 500 that the idempotency key stores, nothing happens
+	ErrorAfter = "error_after" // 500 that the idempotency key stores, the effect has happened
+	Refuse     = "refuse"      // 400 with the rule's code, such as balance_insufficient, that the idempotency key stores, nothing happens
 	Malformed  = "malformed"   // the effect has happened, the body is no JSON
 )
 

@@ -17,7 +17,7 @@ import (
 // maxDepth is how many brackets a name may have.
 const maxDepth = 8
 
-// Values is a decoded form. It keeps the first error of its readers.
+// Values is a decoded form. It records the first error of its readers.
 type Values struct {
 	root   *node
 	digest string
@@ -103,7 +103,7 @@ func (v *Values) Digest() string { return v.digest }
 // Err is the first error that a reader found.
 func (v *Values) Err() *domain.Error { return v.err }
 
-// Fail keeps the first error.
+// Fail records the first error.
 func (v *Values) Fail(code, param, format string, args ...any) {
 	if v.err == nil {
 		v.err = domain.BadParam(code, param, fmt.Sprintf(format, args...))

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/domain"
 )
 
-// Response is the kept answer of an idempotency key.
+// Response is the stored response of an idempotency key.
 type Response struct {
 	Path    string          `json:"path"`
 	Params  string          `json:"params"` // digest
@@ -17,7 +17,7 @@ type Response struct {
 	At      int64           `json:"at"` // Unix seconds
 }
 
-// LoadResponse returns the answer of a key, nil when there is none or it is older than the lifetime.
+// LoadResponse returns the response of a key, nil when there is none or it is older than the lifetime.
 func (t *Tx) LoadResponse(s domain.Scope, name string, lifetime time.Duration) (*Response, error) {
 	text := t.bucket(idempotent).Get(key(s, name))
 	if text == nil {
@@ -33,7 +33,7 @@ func (t *Tx) LoadResponse(s domain.Scope, name string, lifetime time.Duration) (
 	return a, nil
 }
 
-// SaveResponse stores the answer of a key.
+// SaveResponse stores the response of a key.
 func (t *Tx) SaveResponse(s domain.Scope, name string, a Response) error {
 	a.At = t.now.Unix()
 	text, err := json.Marshal(a)
@@ -43,7 +43,7 @@ func (t *Tx) SaveResponse(s domain.Scope, name string, a Response) error {
 	return t.bucket(idempotent).Put(key(s, name), text)
 }
 
-// Forget deletes the answers that are older than the lifetime, at most limit of them, and returns how many.
+// Forget deletes the responses that are older than the lifetime, at most limit of them, and returns how many.
 func (d *DB) Forget(lifetime time.Duration, limit int) (int, error) {
 	var old [][]byte
 	err := d.View(func(t *Tx) error {

@@ -1,5 +1,5 @@
-// Package store keeps everything in one bbolt file. One goroutine writes: it puts the changes that wait into one
-// transaction. A change is answered when its transaction is in the file, so it outlives the process; the file is synced
+// Package store stores everything in one bbolt file. One goroutine writes: it puts the changes that wait into one
+// transaction. A change returns when its transaction is in the file, so it outlives the process; the file is synced
 // to the disk once a second, so the last second is lost when the machine stops.
 package store
 
@@ -59,7 +59,7 @@ type DB struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 	offset atomic.Int64 // of the clock, in microseconds
-	last   int64        // the last microsecond that an id was made of; the writer's
+	last   int64        // the last microsecond that an id was created from; the writer's
 	dirty  atomic.Bool
 }
 

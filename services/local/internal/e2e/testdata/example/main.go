@@ -1,4 +1,4 @@
-// Command example is the smallest service: it answers health only.
+// Command example is the smallest service: it serves health checks only.
 package main
 
 import (
