@@ -168,7 +168,7 @@ func (op *Operation) responses(node *yaml.Node) error {
 		}
 	}
 	if op.Success == 0 {
-		return errors.New("no 2xx answer is declared")
+		return errors.New("no 2xx response is declared")
 	}
 	return nil
 }

@@ -73,10 +73,10 @@ func TestReseal(t *testing.T) {
 	}
 	cut, cancel := context.WithCancel(t.Context())
 	out := &writer{end: cancel}
-	if err := idemstore.Reseal(cut, db.Worker, during, out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "idempotency_keys: 100 sealed anew\n") {
+	if err := idemstore.Reseal(cut, db.Worker, during, out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "idempotency_keys: 100 encrypted again\n") {
 		t.Errorf("cut off after its first batch: %v, %q", err, out.String())
 	}
-	for _, want := range []string{"idempotency_keys: 149 sealed anew\n", "idempotency_keys: 0 sealed anew\n"} {
+	for _, want := range []string{"idempotency_keys: 149 encrypted again\n", "idempotency_keys: 0 encrypted again\n"} {
 		out := &writer{}
 		if err := idemstore.Reseal(t.Context(), db.Worker, during, out); err != nil || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%v, %q, want %q", err, out.String(), want)

@@ -51,7 +51,7 @@ func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R]
 		for _, name := range unreadable {
 			fmt.Fprintf(out, "%s: no key opens %s\n", column.Name, name)
 		}
-		fmt.Fprintf(out, "%s: %d sealed anew\n", column.Name, done)
+		fmt.Fprintf(out, "%s: %d encrypted again\n", column.Name, done)
 		if len(rows) < batch {
 			break
 		}

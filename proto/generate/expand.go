@@ -68,7 +68,7 @@ type operation struct {
 func (op operation) expand(examples map[string]example) error {
 	success, response := op.success()
 	if response == nil {
-		return errors.New("it has no answer 2xx")
+		return errors.New("it has no 2xx response")
 	}
 	if err := op.addErrors(); err != nil {
 		return err

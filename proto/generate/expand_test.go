@@ -211,7 +211,7 @@ func TestWhatCannotBeExpandedIsRefused(t *testing.T) {
 		examples       map[string]example
 	}{
 		"a code that is unknown":     {old: "slot_unavailable", new: "no_such_code", want: "no_such_code"},
-		"an answer that is none":     {old: `"200": { description: Things`, new: `"404": { description: Things`, want: "no answer 2xx"},
+		"no success response":        {old: `"200": { description: Things`, new: `"404": { description: Things`, want: "no 2xx response"},
 		"an operation without words": {old: "      description: Lists things.\n", want: "no description"},
 		"an example of nothing":      {examples: map[string]example{"getThing": {}}, want: "no such operation"},
 		"no YAML":                    {old: "openapi: 3.1.0", new: "openapi: [", want: "read openapi.yaml"},

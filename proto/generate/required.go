@@ -16,7 +16,7 @@ func requireProperties(schemas *yaml.Node) error {
 			continue
 		}
 		if get(schema, "required") != nil {
-			return fmt.Errorf("%s has required: leave it out, and mark what an answer may lack with x-optional", name)
+			return fmt.Errorf("%s has required: leave it out, and mark a property that a response can omit with x-optional", name)
 		}
 		var names []string
 		for name, property := range pairs(properties) {

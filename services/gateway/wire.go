@@ -137,7 +137,7 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 	calls := proto.PublicService().Calls
 	for _, op := range c.Operations() {
 		if !slices.Contains(calls, op.Service) {
-			return nil, fmt.Errorf("the contract's operation %s is answered by %s, which proto/services.yaml does not let the gateway call", op.ID, op.Service)
+			return nil, fmt.Errorf("the contract's operation %s is served by %s, which proto/services.yaml does not let the gateway call", op.ID, op.Service)
 		}
 	}
 	for _, name := range calls {

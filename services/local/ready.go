@@ -76,7 +76,7 @@ func checkOK(ctx context.Context, address string) error {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", address, resp.Status)
+		return fmt.Errorf("%s returned %s", address, resp.Status)
 	}
 	return nil
 }

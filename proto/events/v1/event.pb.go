@@ -7,13 +7,12 @@
 package eventsv1
 
 import (
-	reflect "reflect"
-	sync "sync"
-	unsafe "unsafe"
-
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
+	reflect "reflect"
+	sync "sync"
+	unsafe "unsafe"
 )
 
 const (
@@ -211,14 +210,11 @@ func file_v1_event_proto_rawDescGZIP() []byte {
 	return file_v1_event_proto_rawDescData
 }
 
-var (
-	file_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
-	file_v1_event_proto_goTypes  = []any{
-		(*Event)(nil),                 // 0: holdfast.events.v1.Event
-		(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
-	}
-)
-
+var file_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_v1_event_proto_goTypes = []any{
+	(*Event)(nil),                 // 0: holdfast.events.v1.Event
+	(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
+}
 var file_v1_event_proto_depIdxs = []int32{
 	1, // 0: holdfast.events.v1.Event.created_at:type_name -> google.protobuf.Timestamp
 	1, // [1:1] is the sub-list for method output_type

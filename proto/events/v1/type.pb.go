@@ -7,12 +7,11 @@
 package eventsv1
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -270,13 +269,10 @@ func file_v1_type_proto_rawDescGZIP() []byte {
 	return file_v1_type_proto_rawDescData
 }
 
-var (
-	file_v1_type_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-	file_v1_type_proto_goTypes   = []any{
-		Type(0), // 0: holdfast.events.v1.Type
-	}
-)
-
+var file_v1_type_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_v1_type_proto_goTypes = []any{
+	(Type)(0), // 0: holdfast.events.v1.Type
+}
 var file_v1_type_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
 	0, // [0:0] is the sub-list for method input_type

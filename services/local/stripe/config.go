@@ -62,7 +62,7 @@ func (c config) check() error {
 	ip := net.ParseIP(host)
 	switch {
 	case !c.Any && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return fmt.Errorf(settingPrefix+"HTTP_ADDR is a loopback address, not %q: whoever has a key may call the stand-in", host)
+		return fmt.Errorf(settingPrefix+"HTTP_ADDR is a loopback address, not %q: anyone with a key can call the stand-in", host)
 	case len(c.ControlToken) < 16:
 		return errors.New(settingPrefix + "CONTROL_TOKEN has at least 16 characters")
 	case c.FeeBasisPoints < 0 || c.FeeFixed < 0 || c.FeeDispute < 0:

@@ -116,7 +116,7 @@ func failedDelivery(endpoint, id string) map[string]any {
 	return map[string]any{
 		"id": id, "object": "delivery", "endpoint_id": endpoint, "event_id": "evt" + oneID, "event_type": "booking.created", "status": "pending",
 		"failure_reason": nil, "next_attempt_at": "2027-03-01T17:30:00Z", "created_at": "2027-03-01T16:00:00Z", "updated_at": "2027-03-01T16:00:00Z", "mode": "test",
-		"attempts": []any{map[string]any{"number": 1, "at": "2027-03-01T16:00:00Z", "status_code": 503, "duration_ms": 9, "error": "the answer is no 2xx", "response_body": "the till is closed"}},
+		"attempts": []any{map[string]any{"number": 1, "at": "2027-03-01T16:00:00Z", "status_code": 503, "duration_ms": 9, "error": "the response status is not 2xx", "response_body": "the till is closed"}},
 	}
 }
 

@@ -44,7 +44,7 @@ func (i *Identity) Lookup(ctx context.Context, hash [32]byte, kind string) (doma
 func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	var tenant ids.Tenant
 	if err := tenant.UnmarshalText([]byte(p.TenantID)); err != nil {
-		return domain.Principal{}, fmt.Errorf("identity answered tenant %q: %w", p.TenantID, err)
+		return domain.Principal{}, fmt.Errorf("identity returned tenant %q: %w", p.TenantID, err)
 	}
 	c := caller.Caller{
 		Tenant: tenant, Timezone: p.Timezone, Currency: p.Currency, PolicyVersion: p.PolicyVersion,

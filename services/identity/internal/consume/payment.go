@@ -51,7 +51,7 @@ func summary(kind string, d internalapi.Dispute) string {
 	}
 	text := fmt.Sprintf("The payer disputes %s: %s.", of, strings.ReplaceAll(d.Reason, "_", " "))
 	if d.DueBy != nil {
-		text += " It can be answered at the payment gateway until " + d.DueBy.UTC().Format(time.RFC3339) + "."
+		text += " You can respond at the payment gateway until " + d.DueBy.UTC().Format(time.RFC3339) + "."
 	}
 	return text
 }

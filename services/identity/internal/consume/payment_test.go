@@ -51,7 +51,7 @@ func TestDisputesAreAudited(t *testing.T) {
 	}
 	want := []string{
 		"svc:payments dispute.opened dp_1 payments: The payer disputes 70.000 KWD of payment intent pi_1: product not received. " +
-			"It can be answered at the payment gateway until 2026-05-04T12:00:00Z.",
+			"You can respond at the payment gateway until 2026-05-04T12:00:00Z.",
 		"svc:payments dispute.closed dp_1 payments: The dispute of 70.000 KWD of payment intent pi_1 is lost: the money is gone.",
 		"svc:payments dispute.opened dp_1 payments: The payer disputes 70.000 KWD of payment intent pi_1: product not received.",
 		"svc:payments dispute.closed dp_1 payments: The dispute of 70.000 KWD of payment intent pi_1 is won: the money stays.",

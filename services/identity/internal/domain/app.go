@@ -106,7 +106,7 @@ func CheckRedirectURI(s string) error {
 	case u.User != nil:
 		return bad("must name no user.")
 	case slices.ContainsFunc(responseParams, u.Query().Has):
-		return bad("must not have the parameters of an answer: code, state, iss, error, error_description or error_uri.")
+		return bad("must not have the parameters of a response: code, state, iss, error, error_description or error_uri.")
 	case u.Scheme == "https":
 		if name := u.Hostname(); name == "" || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.Contains(name, "*") {
 			return bad("must name its host in lower case, without a wildcard or a dot at the end.")

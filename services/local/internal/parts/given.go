@@ -57,7 +57,7 @@ func CheckRedis(ctx context.Context, address string) error {
 	client := redis.NewClient(opt)
 	defer func() { _ = client.Close() }()
 	if err := client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("REDIS_URL: no answer from %s: %w", opt.Addr, innermost(err))
+		return fmt.Errorf("REDIS_URL: no response from %s: %w", opt.Addr, innermost(err))
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func CheckKafka(ctx context.Context, brokers string) error {
 	list := strings.Split(brokers, ",")
 	client := &kafka.Client{Addr: kafka.TCP(list...), Timeout: givenLimit}
 	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
-		return fmt.Errorf("KAFKA_BROKERS: no answer from %s: %w", brokers, innermost(err))
+		return fmt.Errorf("KAFKA_BROKERS: no response from %s: %w", brokers, innermost(err))
 	}
 	return nil
 }

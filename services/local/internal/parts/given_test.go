@@ -36,10 +36,10 @@ func TestGivenPartsAreChecked(t *testing.T) {
 		"postgres, no URL":      {CheckPostgres, "host=localhost password=secret", "DATABASE_URL must be a postgres:// URL"},
 		"postgres, refused":     {CheckPostgres, strings.Replace(postgres, "postgres:", "unknown:secret", 1), "DATABASE_URL"},
 		"redis":                 {CheckRedis, fromTest(t, "TEST_REDIS_URL"), ""},
-		"redis, closed port":    {CheckRedis, "redis://:secret@" + closedPort + "/0", "REDIS_URL: no answer from " + closedPort},
+		"redis, closed port":    {CheckRedis, "redis://:secret@" + closedPort + "/0", "REDIS_URL: no response from " + closedPort},
 		"redis, no URL":         {CheckRedis, "localhost:6379", "REDIS_URL must be a redis:// URL"},
 		"kafka":                 {CheckKafka, fromTest(t, "TEST_KAFKA_BROKERS"), ""},
-		"kafka, closed port":    {CheckKafka, closedPort, "KAFKA_BROKERS: no answer from " + closedPort},
+		"kafka, closed port":    {CheckKafka, closedPort, "KAFKA_BROKERS: no response from " + closedPort},
 	} {
 		err := tc.check(t.Context(), tc.address)
 		if tc.want == "" {

@@ -126,7 +126,7 @@ func SelectKafka(ctx context.Context, requested string, say func(string, ...any)
 	case err == nil:
 		return Kafka{Kind: Apache, Java: java, Jars: jars}, "", nil
 	case requested == Apache:
-		return Kafka{}, "", fmt.Errorf("Apache Kafka was asked for, but this machine has %w", err) //nolint:staticcheck // a name
+		return Kafka{}, "", fmt.Errorf("Apache Kafka is required, but this machine has %w", err) //nolint:staticcheck // a name
 	default:
 		return Kafka{Kind: Embedded}, err.Error(), nil
 	}

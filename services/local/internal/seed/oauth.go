@@ -133,7 +133,7 @@ func fetch(ctx context.Context, browser *http.Client, method, address string, fo
 		return "", err
 	}
 	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s %s answered %d", method, req.URL.Path, res.StatusCode)
+		return "", fmt.Errorf("%s %s returned %d", method, req.URL.Path, res.StatusCode)
 	}
 	return string(body), nil
 }

@@ -86,7 +86,7 @@ func (s *Stripe) refund(ctx context.Context, a domain.Account, call func(ctx con
 }
 
 // errNoRefund reports that the gateway's response cannot be a refund.
-var errNoRefund = errors.New("the payment gateway's answer is not a refund")
+var errNoRefund = errors.New("the payment gateway's response is not a refund")
 
 // readRefund reads a refund in the gateway's form.
 func readRefund(r *stripe.Refund) (domain.GatewayRefund, error) {

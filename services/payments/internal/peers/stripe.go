@@ -202,7 +202,7 @@ func (s *Stripe) snapshot(
 }
 
 // errUnknownState reports that the gateway's response cannot be an intent.
-var errUnknownState = errors.New("the payment gateway's answer is not a payment intent")
+var errUnknownState = errors.New("the payment gateway's response is not a payment intent")
 
 // read converts an intent in the gateway's form to a snapshot.
 func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {

@@ -25,9 +25,9 @@ func (w *world) attempted(eventType, status string, attempts int) {
 	w.T.Helper()
 	log := "[]"
 	if attempts > 0 {
-		log = `[{"number":1,"at":"2026-11-02T08:00:00Z","status_code":500,"duration_ms":7,"error":"the answer is no 2xx","response_body":"no"}`
+		log = `[{"number":1,"at":"2026-11-02T08:00:00Z","status_code":500,"duration_ms":7,"error":"the response status is not 2xx","response_body":"no"}`
 		for n := range attempts - 1 {
-			log += fmt.Sprintf(`,{"number":%d,"at":"2026-11-02T08:01:00Z","status_code":null,"duration_ms":7,"error":"no answer in time","response_body":null}`, n+2)
+			log += fmt.Sprintf(`,{"number":%d,"at":"2026-11-02T08:01:00Z","status_code":null,"duration_ms":7,"error":"no response in time","response_body":null}`, n+2)
 		}
 		log += "]"
 	}

@@ -115,7 +115,7 @@ func (a Response) Attempt(n int) Attempt {
 	case a.Status/100 == 3:
 		out.Error = new("a redirect, which is not followed")
 	case !a.OK():
-		out.Error = new("the answer is no 2xx")
+		out.Error = new("the response status is not 2xx")
 	}
 	return out
 }

@@ -68,7 +68,7 @@ func TestTextIsStorable(t *testing.T) {
 
 func TestResponse(t *testing.T) {
 	t.Parallel()
-	const other, redirect = "the answer is no 2xx", "a redirect, which is not followed"
+	const other, redirect = "the response status is not 2xx", "a redirect, which is not followed"
 	for _, tc := range []struct {
 		status   int
 		err      string
@@ -88,7 +88,7 @@ func TestResponse(t *testing.T) {
 		{500, "", false, false, other},
 		{999, "", false, false, other},
 		{20, "", false, false, other},
-		{0, "no answer in time", false, false, "no answer in time"},
+		{0, "no response in time", false, false, "no response in time"},
 		{0, "", false, false, other},
 	} {
 		a := domain.Response{Status: tc.status, Err: tc.err, Body: []byte("so\x00"), At: noon.Add(1234 * time.Nanosecond).In(time.FixedZone("", 3600)), Took: 1999 * time.Microsecond}

@@ -118,8 +118,8 @@ func reset(c net.Conn) {
 }
 
 const (
-	inTime  = "no answer in time"
-	early   = "the connection was closed before an answer came"
+	inTime  = "no response in time"
+	early   = "the connection was closed before a response arrived"
 	ok      = "HTTP/1.1 200 OK\r\n"
 	drip    = 100 * time.Millisecond
 	tooLong = "server response headers exceeded 32768 bytes"

@@ -188,12 +188,12 @@ func TestNamesThatCannotBeReached(t *testing.T) {
 		"http://cluster.test/":          errRefused.Error(),
 		"http://10.96.0.1/":             errRefused.Error(),
 		"http://nowhere.test/":          "the host's name does not resolve",
-		"http://slow.test/":             "no answer in time",
+		"http://slow.test/":             "no response in time",
 		"http://１２７.０.０.１:" + port:      "connection refused",
 		"http://[::ffff:10.0.0.1]:8080": errRefused.Error(),
 	} {
 		limit := time.Minute
-		if want == "no answer in time" {
+		if want == "no response in time" {
 			limit = time.Second
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), limit)

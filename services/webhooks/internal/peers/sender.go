@@ -109,13 +109,13 @@ func reason(ctx context.Context, err error) string {
 	case errors.Is(err, errRefused):
 		return errRefused.Error()
 	case ctx.Err() != nil || isTimeout(err):
-		return "no answer in time"
+		return "no response in time"
 	case errors.As(err, &name):
 		return "the host's name does not resolve"
 	case errors.As(err, &errno):
 		return errno.Error()
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection was closed before an answer came"
+		return "the connection was closed before a response arrived"
 	case strings.Contains(err.Error(), "readLoopPeekFail"): // net/http has no error value for it
 		return "no HTTP: the receiver sent data before the request"
 	case errors.As(err, &op):

@@ -296,7 +296,7 @@ func TestFactorsAreResealed(t *testing.T) {
 		return b
 	}
 	first, second := "k1:"+strings.Repeat("cd", 32), "k2:"+strings.Repeat("ef", 32)
-	for _, want := range []string{"operators: 1 sealed anew\n", "operators: 0 sealed anew\n"} {
+	for _, want := range []string{"operators: 1 encrypted again\n", "operators: 0 encrypted again\n"} {
 		var out strings.Builder
 		if err := store.ResealFactors(t.Context(), w.db.Worker, box(second+","+first), &out); err != nil || out.String() != want {
 			t.Errorf("%q: %v", out.String(), err)

@@ -198,7 +198,7 @@ func (s *Sender) post(ctx context.Context, url string, payload []byte, signature
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection is used again
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("%s answered %s", url, resp.Status)
+		return fmt.Errorf("%s returned %s", url, resp.Status)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 		return nil
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponse)).Decode(out); err != nil {
-		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+		return fmt.Errorf("%s %s: read the response: %w", method, path, err)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func refusal(what string, res *http.Response) *Refusal {
 	err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&envelope)
 	r.Message = envelope.Error.Message
 	if err != nil || r.Message == "" {
-		r.Message = fmt.Sprintf("%s was answered with %s", what, res.Status)
+		r.Message = fmt.Sprintf("%s returned %s", what, res.Status)
 	}
 	return r
 }

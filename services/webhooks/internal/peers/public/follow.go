@@ -27,7 +27,7 @@ const (
 var (
 	errSilent   = errors.New("the stream sent nothing for too long")
 	errCut      = errors.New("the stream was cut off")
-	errNoStream = errors.New("the answer is not an event stream: check the base URL")
+	errNoStream = errors.New("the response is not an event stream: check the base URL")
 )
 
 // Event is one of the platform's events.

@@ -197,9 +197,9 @@ func TestFollowStopsWhereItIsRefused(t *testing.T) {
 	}{
 		"403":          {publictest.Stream{Status: 403, Body: envelope}, "Needs the scope read:leads."},
 		"422":          {publictest.Stream{Status: 422, Body: envelope}, "Needs the scope read:leads."},
-		"404, no JSON": {publictest.Stream{Status: 404, Body: "<html>"}, "GET /events/stream was answered with 404 Not Found"},
-		"redirect":     {publictest.Stream{Status: 302}, "GET /events/stream was answered with 302 Found"},
-		"a page":       {publictest.Stream{ContentType: "text/html", Body: "<html>"}, "the answer is not an event stream: check the base URL"},
+		"404, no JSON": {publictest.Stream{Status: 404, Body: "<html>"}, "GET /events/stream returned 404 Not Found"},
+		"redirect":     {publictest.Stream{Status: 302}, "GET /events/stream returned 302 Found"},
+		"a page":       {publictest.Stream{ContentType: "text/html", Body: "<html>"}, "the response is not an event stream: check the base URL"},
 		"endless line": {publictest.Stream{Body: strings.Repeat("x", bound+10)}, public.ErrTooLong.Error()},
 	} {
 		f := follow(t, publictest.New(t, tc.stream, tc.stream))
@@ -305,7 +305,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Call(t.Context(), http.MethodPost, "/customers", struct{}{}, nil); err == nil || !strings.HasSuffix(err.Error(), "was answered with 307 Temporary Redirect") {
+	if err := client.Call(t.Context(), http.MethodPost, "/customers", struct{}{}, nil); err == nil || !strings.HasSuffix(err.Error(), "returned 307 Temporary Redirect") {
 		t.Error(err)
 	}
 }
