@@ -31,8 +31,8 @@ func (t termTable) queueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.name, t.owner), pg.Args{"owner": owner})
 }
 
-// queueReplace queues the replacement of the search terms of a row that the transaction has locked, for the current version of the
-// row.
+// queueReplace queues the replacement of the search terms of a row that the transaction has locked, for its current
+// version.
 func (t termTable) queueReplace(b *pgx.Batch, table string, owner any, terms []string) {
 	t.queueDelete(b, owner)
 	t.queueInsert(b, owner, terms)

@@ -50,7 +50,7 @@ var columns = []struct {
 type printer struct {
 	*fpdf.Fpdf
 
-	ctx context.Context //nolint:containedctx // of this document
+	ctx context.Context //nolint:containedctx // of the one document
 	doc Document
 }
 
