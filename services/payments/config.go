@@ -10,7 +10,7 @@ import (
 // Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform       platform.Config
-	Upstreams      peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // base URL of the services that this one calls; UPSTREAM_<NAME>_URL overrides it for one service
+	Upstreams      peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
 	SignKeys       string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // keys to sign calls to other services: <target>=<kid>:<hex>,…
 	CursorKeys     string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…; the first key signs
 	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts

@@ -138,8 +138,7 @@ func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	}
 }
 
-// TestReindexingIsResumed checks that a failed batch changes nothing, and that the next runs process it. A row that a request has
-// locked waits for a later run.
+// A failed batch changes nothing, and the next runs process it. A row that a request has locked waits for a later run.
 func TestReindexingIsResumed(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
