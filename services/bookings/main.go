@@ -1,5 +1,5 @@
-// Command bookings serves the catalogue and the bookings of every tenant, migrates its database, creates demo data, and resends
-// dead letters.
+// Command bookings serves the catalogue and the bookings of all tenants, migrates its database, creates demo data, and resends dead
+// letters.
 package main
 
 import (

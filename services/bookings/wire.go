@@ -19,7 +19,7 @@ import (
 const (
 	expireEvery  = time.Second
 	holdersEvery = 10 * time.Second
-	patience     = 4 * time.Second // of a request that sets the test clock, for the expiry of quotes; the gateway waits 10 s
+	patience     = 4 * time.Second // how long a request that sets the test clock waits for the expiry of quotes; the gateway waits 10 s
 )
 
 // wire builds everything from top to bottom and registers it with rt. It stops in the reverse order.

@@ -1,4 +1,4 @@
-// Command customers serves the customers of every tenant, and migrates its database.
+// Command customers serves the customers of all tenants and migrates its database.
 package main
 
 import (

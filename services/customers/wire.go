@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	countEvery = 15 * time.Second       // how often what waits for a completer is counted
-	fetchWait  = 250 * time.Millisecond // in which events of bookings are gathered
-	workEvery  = time.Second            // how often workers look for what is due
-	allocEvery = 10 * time.Second       // how often some of the money on no invoice is looked at
-	patience   = 5 * time.Second        // of a request that another one's accept is in the way of
+	countEvery = 15 * time.Second       // how often to count operations that wait for a completer
+	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
+	workEvery  = time.Second            // how often workers look for due items
+	allocEvery = 10 * time.Second       // how often to check some of the unallocated money
+	patience   = 5 * time.Second        // how long a request waits for another request's accept
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.

@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// toolSettings contains the settings of the gateway command, which are a part of Config.
+// toolSettings contains the settings of the gateway command, a subset of Config.
 type toolSettings struct {
 	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // URL of the database in the role <db>_app, under row-level security
 	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
@@ -32,7 +32,7 @@ type toolSettings struct {
 	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
 }
 
-// rotationOverlap is how long webhooks may be signed with the secret before.
+// rotationOverlap is how long webhooks can still be signed with the previous secret.
 const rotationOverlap = 24 * time.Hour
 
 func gatewayCommand() *cobra.Command {
@@ -62,7 +62,7 @@ type gateway struct {
 	live bool
 }
 
-// gatewayVerb is a command on the account of a tenant in a mode.
+// gatewayVerb returns a command on the account of a tenant in a mode.
 func gatewayVerb(use, short string, run func(ctx context.Context, g gateway) (domain.Account, error)) *cobra.Command {
 	var tenant, mode string
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
@@ -106,7 +106,7 @@ func gatewayVerb(use, short string, run func(ctx context.Context, g gateway) (do
 	return cmd
 }
 
-// asTenant is the context of a command that acts for a tenant in a mode.
+// asTenant returns the context of a command that acts for a tenant in a mode.
 func asTenant(ctx context.Context, tenant, mode string) (context.Context, error) {
 	id, err := ids.Parse[ids.TenantPrefix](tenant)
 	if err != nil {

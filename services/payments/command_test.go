@@ -50,8 +50,8 @@ var (
 	freshKey = "new:" + strings.Repeat("cd", 32)
 )
 
-// After the command, the old key is no longer needed: the secrets of all accounts, including disconnected ones, open with only the
-// new key, and have not changed.
+// TestResealCommand checks that the old key is no longer needed after the command. The secrets of all accounts, including
+// disconnected ones, open with only the new key, and have not changed.
 func TestResealCommand(t *testing.T) {
 	t.Parallel()
 	const tenants = 110 // more than one batch
@@ -77,7 +77,7 @@ func TestResealCommand(t *testing.T) {
 		created[ctx] = a
 	}
 	settings := platform.ResealSettings{WorkerDatabaseURL: db.WorkerURL, EncryptionKeys: freshKey + "," + oldKey}
-	for range 2 { // the second time finds nothing to do
+	for range 2 { // the second run finds nothing to do
 		if err := platform.Reseal(t.Context(), settings, store.ResealKeys); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,8 @@ func TestResealCommand(t *testing.T) {
 	}
 }
 
-// With lost encryption keys an account can be shown, disconnected and given new keys; only what needs its key fails until then.
+// TestLostEncryptionKeys checks that, with lost encryption keys, an account can be shown, disconnected and given new keys. Only
+// operations that need its key fail until then.
 func TestLostEncryptionKeys(t *testing.T) {
 	t.Parallel()
 	for name, mend := range map[string]func(ctx context.Context, a *app.Accounts) (domain.Account, error){
@@ -151,7 +152,8 @@ func TestLostEncryptionKeys(t *testing.T) {
 	}
 }
 
-// A disconnected account retains its key: what was begun with it is still followed.
+// TestDisconnectRetainsTheKey checks that a disconnected account retains its key, so that its operations in progress can be
+// completed.
 func TestDisconnectRetainsTheKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -176,8 +178,8 @@ func TestDisconnectRetainsTheKey(t *testing.T) {
 	}
 }
 
-// An account that is connected again is the same one: what was begun with it is read with the new keys, and its webhooks have the same
-// path and secret. Another account is another row, and connecting it leaves the first one as it is.
+// TestConnectAgain checks that an account that is connected again is the same one. Earlier payments are read with the new keys, and
+// its webhooks have the same path and secret. Another account gets another row, and connecting it leaves the first one unchanged.
 func TestConnectAgain(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -229,7 +231,7 @@ func TestConnectAgain(t *testing.T) {
 	}
 }
 
-// otherAccount is a gateway whose keys are all of another account.
+// otherAccount is a gateway whose keys all belong to another account.
 type otherAccount struct{ app.Gateway }
 
 func (otherAccount) Account(context.Context, domain.Secret) (id, country string, err error) {
@@ -265,7 +267,8 @@ func terminal(t *testing.T, typed string) {
 	}
 }
 
-// Both secrets can be typed at a terminal, unless the environment or a file has them; without a terminal only the required one is missed.
+// TestSecretsAreTyped checks that both secrets can be typed at a terminal, unless the environment or a file contains them. Without
+// a terminal, only the required one is reported as missing.
 func TestSecretsAreTyped(t *testing.T) {
 	newGateway := func() (gateway, *bytes.Buffer) {
 		cmd, out := &cobra.Command{}, &bytes.Buffer{}

@@ -1,4 +1,4 @@
-// Command payments processes card payments through each operator's payment gateway, and migrates its database.
+// Command payments processes card payments through each operator's payment gateway and migrates its database.
 package main
 
 import (

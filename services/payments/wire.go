@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	fetchWait  = 250 * time.Millisecond // in which events of bookings are gathered
-	workEvery  = time.Second            // how often workers look for what is due
-	patience   = 5 * time.Second        // of a request that another one's call is in the way of
-	countEvery = 15 * time.Second       // how often what waits for the gateway is counted
-	sweepEvery = 10 * time.Minute       // how often old rows are deleted
+	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
+	workEvery  = time.Second            // how often workers look for due items
+	patience   = 5 * time.Second        // how long a request waits for another request's call
+	countEvery = 15 * time.Second       // how often to count what waits for the gateway
+	sweepEvery = 10 * time.Minute       // how often to delete old rows
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -58,7 +58,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	wake := func() {
 		select {
 		case woken <- struct{}{}:
-		default: // it is awake already
+		default: // already awake
 		}
 	}
 	refunds := &app.Refunds{Intents: intents, Wake: wake}
@@ -86,7 +86,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	return p.Serve(handlers.Mount)
 }
 
-// workOff runs work when a signal arrives, and at least every second, until ctx ends.
+// workOff runs work on each signal, and at least every second, until ctx ends.
 func workOff(ctx context.Context, woken <-chan struct{}, work func(context.Context) error) error {
 	for ctx.Err() == nil {
 		if err := work(ctx); err != nil && ctx.Err() == nil {

@@ -1,5 +1,4 @@
-// Package api has the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the
-// result.
+// Package api contains the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the result.
 package api
 
 import (
@@ -20,8 +19,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Directory gives the public bodies of customers for expand, in one call: as many of the first ones as a page can
-// show. The rest it has not looked up.
+// Directory returns the public bodies of customers for expand in one call: as many, from the start of the list, as a page can show.
+// It does not look up the rest.
 type Directory interface {
 	Expand(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error)
 }
@@ -95,5 +94,5 @@ func filterText(q contract.Query, name string) *string {
 	return &v
 }
 
-// fieldOf puts a failed value on its query parameter.
+// fieldOf returns an error on the query parameter with a wrong value.
 func fieldOf(name string, err error) error { return apperr.Field(name, "%s", err) }

@@ -45,7 +45,7 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return fieldOf("starts_at", err)
 	}
-	unit, _ := rest.FilterID[domain.UnitPrefix](q, "unit_id") // a malformed id gives the zero id, which no unit has
+	unit, _ := rest.FilterID[domain.UnitPrefix](q, "unit_id") // a malformed id results in the zero id, which no unit has
 	reason, err := a.Bookings.Explain(ctx, *unit, start)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (w *world) days(ctx context.Context, query string) []day {
 	return decode[struct{ Data []day }](w.do(ctx, "GET", "/availability?"+query, "").is(200)).Data
 }
 
-// reason returns why a slot cannot be booked; "" means that it can.
+// reason returns why a slot cannot be booked, or "" if it can.
 func (w *world) reason(ctx context.Context, unit, at string) string {
 	w.T.Helper()
 	got := decode[struct {
@@ -84,7 +84,7 @@ func TestEverySlotOfferedIsBooked(t *testing.T) {
 		slots          int
 	}{
 		{"America/New_York", "2030-03-09", "2030-03-11", `null`, 3 * 4},                    // 24, 23 and 24 hours
-		{"America/New_York", "2030-11-02", "2030-11-04", `null`, 3 * 4},                    // 24, 25 and 24: the fifth of the 25 hours takes the first of the next day
+		{"America/New_York", "2030-11-02", "2030-11-04", `null`, 3 * 4},                    // 24, 25 and 24: the fifth slot of the 25 hours overlaps the first one of the next day
 		{"America/Santiago", "2026-09-05", "2026-09-07", `{"sun":[["00:00","08:00"]]}`, 1}, // no midnight: seven hours
 		{"Australia/Lord_Howe", "2026-10-03", "2026-10-05", `{"sun":[["01:00","13:30"]]}`, 2},
 		{"Pacific/Apia", "2011-12-29", "2011-12-31", `null`, 2 * 4}, // the 30th did not exist
@@ -95,7 +95,7 @@ func TestEverySlotOfferedIsBooked(t *testing.T) {
 		query := "from=" + tc.from + "&to=" + tc.to
 		booked := 0
 		for n := range w.days(ctx, query) {
-			d := w.days(ctx, query)[n] // the last slot of a day may have taken the first one of the next
+			d := w.days(ctx, query)[n] // the last slot of a day may overlap the first one of the next
 			for _, sl := range d.Units[0].Slots {
 				if why := w.reason(ctx, u.ID, sl.StartsAt.Format(time.RFC3339)); (why == "") != (sl.Status == "available") {
 					t.Errorf("%s %s %s is %s, explained as %q", tc.zone, d.Date, sl.StartsAt, sl.Status, why)
@@ -166,7 +166,7 @@ func TestAvailabilityFollowsBookings(t *testing.T) {
 	}
 }
 
-// TestALongBookingIsSeen checks that a booking that began long before the requested days keeps its unit on those days.
+// TestALongBookingIsSeen checks that a booking that began long before the requested days blocks its unit on those days.
 func TestALongBookingIsSeen(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -251,7 +251,7 @@ func TestAvailabilityIsRefused(t *testing.T) {
 	w.do(ctx, "GET", "/availability/explain?unit_id="+s.ada.String()+at, "").is(503, "unavailable")
 }
 
-// TestAvailabilityIsOnesOwn checks that neither response shows what another tenant or the other mode has booked.
+// TestAvailabilityIsOnesOwn checks that neither response shows bookings of another tenant or of the other mode.
 func TestAvailabilityIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()

@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// bookings is how the handlers read and show a booking.
+// bookings defines how the handlers read and show a booking.
 func (a *API) bookings() rest.Collection[ids.ID[domain.BookingPrefix], domain.Booking] {
 	return rest.Collection[ids.ID[domain.BookingPrefix], domain.Booking]{
 		Parse: ids.Parse[domain.BookingPrefix],
@@ -87,7 +87,7 @@ func (a *API) listBookings(c *gin.Context) error {
 	})
 }
 
-// shownBookings reads one page and returns each booking in its present state.
+// shownBookings reads one page and returns each booking in its current state.
 func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand bool) (page.Rows[page.Shown[api.Booking]], error) {
 	rows, err := store.Bookings(ctx, db, f, r)
 	if err != nil {
@@ -119,7 +119,7 @@ func expands(ctx context.Context, q contract.Query) (bool, error) {
 }
 
 // bodies returns the public bodies of bookings. With expand, it embeds their customers with one call. It then returns only the
-// first bookings, up to the last one whose customer was looked up, because these customers alone fill a page.
+// first bookings, up to the last one whose customer was looked up, because these customers fill a page.
 func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([]api.Booking, error) {
 	out := make([]api.Booking, len(list))
 	var requested []domain.CustomerID
@@ -152,7 +152,7 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 	return out, nil
 }
 
-// bookingFilter reads the filters. It returns true for none when one of the ids is malformed, so that no row matches.
+// bookingFilter reads the filters. none is true if one of the ids is malformed, so that no row matches.
 func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.BookingFilter, none bool, err error) {
 	var bad [4]bool
 	f = store.BookingFilter{Now: a.now(ctx), EventType: filterText(q, "event_type"), Metadata: q.Map("metadata")}

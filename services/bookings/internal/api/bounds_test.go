@@ -11,7 +11,7 @@ import (
 
 const emoji = "⛵" // one character, three bytes
 
-// entries is a metadata object of n entries.
+// entries returns a metadata object of n entries.
 func entries(n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -20,7 +20,7 @@ func entries(n int) string {
 	return "{" + strings.Join(list, ",") + "}"
 }
 
-// TestBounds checks each field at its bound and one past it.
+// TestBounds checks each field at its limit and one above it.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

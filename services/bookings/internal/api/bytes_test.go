@@ -25,7 +25,7 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 		b := w.book(ctx, `%s,"customer_id":%q`, large, w.customer(ctx))
 		want = append([]string{b.ID}, want...)
 		if i%10 == 0 {
-			continue // this one's customer is a small one
+			continue // the customer of this booking is a small one
 		}
 		id, err := ids.Parse[ids.CustomerPrefix](*b.CustomerID)
 		if err != nil {
@@ -46,7 +46,7 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 		t.Errorf("expanded: %d of %d rows in %d pages, %d calls", len(got), len(want), len(expanded), w.customers.Calls()-calls)
 	}
 	for _, size := range expanded[:len(expanded)-1] {
-		if size < page.MaxBytes/2 { // one row takes less than a quarter of it
+		if size < page.MaxBytes/2 { // one row takes less than a quarter of the page size
 			t.Errorf("a page of %d bytes, and others follow", size)
 		}
 	}
@@ -69,7 +69,7 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheLargestCatalogue checks that the lists of the catalogue are limited by bytes as well.
+// TestPagesOfTheLargestCatalogue checks that the lists of the catalogue are also limited by bytes.
 func TestPagesOfTheLargestCatalogue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -69,7 +69,7 @@ func shown(list []report.Booking) []internalapi.DueBooking {
 	return out
 }
 
-// reportDays reads the range of a report. The range has at most the given number of the operator's days.
+// reportDays reads the range of a report. The range has at most the given number of days in the operator's time zone.
 func reportDays(c *gin.Context, most int) (report.Days, error) {
 	loc, err := civil.Location(caller.FromContext(c.Request.Context()).Timezone)
 	if err != nil {

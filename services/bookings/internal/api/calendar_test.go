@@ -127,8 +127,8 @@ func TestCalendarDays(t *testing.T) {
 	}
 }
 
-// TestCalendarFilters checks that a calendar can be filtered by units and by service. It contains cancelled and expired bookings,
-// by any clock, only when all bookings are requested.
+// TestCalendarFilters checks that a calendar can be filtered by units and by service. It contains canceled and expired bookings,
+// by any clock, only if all bookings are requested.
 func TestCalendarFilters(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// eventsAfter returns the events after the first n as "type id version". It checks that each event is internal and contains what GET
-// returns.
+// eventsAfter returns the events after the first n as "type id version". It checks that each event is internal and contains the
+// body that GET returns.
 func (w *world) eventsAfter(ctx context.Context, n int) (list []string) {
 	w.T.Helper()
 	paths := map[string]string{"service.updated": "/services/", "unit.updated": "/units/", "package.updated": "/packages/", "holiday_rule.updated": "/holiday-rules/"}
@@ -36,8 +36,8 @@ func (w *world) eventsAfter(ctx context.Context, n int) (list []string) {
 }
 
 // TestCatalogueEvents checks that each create and each change of a service, a unit, a package, or a holiday rule has one event,
-// which contains the previous values. A link changes both of its ends. A change without a visible effect and a refused request
-// have no event.
+// which contains the previous values. A changed link changes both of its ends. A change without a visible effect and a refused
+// request have no event.
 func TestCatalogueEvents(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

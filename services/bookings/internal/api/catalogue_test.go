@@ -35,7 +35,7 @@ type policy struct {
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
 
-// booking is the body as a client reads it.
+// booking is the response body as a client reads it.
 type booking struct {
 	ID              string
 	Number          string
@@ -87,8 +87,8 @@ type booking struct {
 	Customer    json.RawMessage
 }
 
-// shop is the catalogue that most tests use: a tour of 2 h with buffers of 15 and 30 minutes on two boats, a rental without a
-// duration on a third boat, and a unit and a service without links.
+// shop is the catalogue that most tests use. It has a tour of 2 h with buffers of 15 and 30 minutes on two boats, a rental without
+// a duration on a third boat, and a unit and a service without links.
 type shop struct {
 	tour, rental, idle    domain.ServiceID
 	ada, bee, cat         domain.UnitID
@@ -152,7 +152,7 @@ func (w *world) insert(ctx context.Context, c store.Catalogue) {
 	}
 }
 
-// customer creates a customer that the customers service knows and this service does not know yet.
+// customer creates a customer that the customers service knows, but this service does not know yet.
 func (w *world) customer(ctx context.Context) string {
 	return w.customers.Add(caller.FromContext(ctx), "Ann Smith").String()
 }

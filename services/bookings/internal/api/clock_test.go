@@ -26,7 +26,7 @@ type testClock struct {
 	Frozen bool
 }
 
-// shift moves the years of the clock settings along with the calendar, because a test clock is never behind real time: 2030 was
+// shift moves the years of the clock settings along with the calendar, because a test clock cannot be behind real time: 2030 was
 // four years ahead when these tests were written.
 var shift = time.Now().Year() - 2026
 
@@ -78,7 +78,7 @@ func TestClockForwardOnly(t *testing.T) {
 	if got := w.shown(ctx); !got.Frozen || !got.Now.Equal(at) {
 		t.Errorf("got %+v", got)
 	}
-	ctx = w.freeze(ctx, at) // the same time counts as a step forward
+	ctx = w.freeze(ctx, at) // setting the same time again is allowed
 	w.setClock(ctx, ahead("2030-05-01T12:00:00Z")).is(422, "invalid_request", "now")
 	w.setClock(ctx, ahead("2030-05-01")).is(422, "invalid_request", "now") // midnight in New York, 8 hours ago
 	if got := decode[testClock](w.setClock(ctx, ahead("2030-05-02")).is(200)); !got.Now.Equal(time.Date(2030+shift, 5, 2, 4, 0, 0, 0, time.UTC)) {
@@ -102,7 +102,7 @@ func TestClockForwardOnly(t *testing.T) {
 	w.freeze(ctx, time.Now().Add(time.Hour).Truncate(time.Second).UTC()) // before 2030, after now
 }
 
-// TestClockInLiveMode checks that live mode has no clock, even when the request has other errors. The response stored for the key
+// TestClockInLiveMode checks that live mode has no clock, even if the request has other errors. The response stored for the key
 // takes precedence.
 func TestClockInLiveMode(t *testing.T) {
 	t.Parallel()
@@ -187,8 +187,8 @@ func TestClockGoesRoundWhatFails(t *testing.T) {
 	}
 }
 
-// TestClockRules checks that the hold, the notice, the advance, the 7 days, and the times of a change follow the test clock.
-// created_at does not.
+// TestClockRules checks that the test clock determines the hold, the notice, the advance, the 7 days, and the times of a change. It
+// does not determine created_at.
 func TestClockRules(t *testing.T) {
 	t.Parallel()
 	w, real := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -243,7 +243,7 @@ func TestClockReplays(t *testing.T) {
 	const key = "Idempotency-Key: k"
 	first := w.setClock(ctx, ahead("2030-05-01"), key).is(200)
 	ctx = w.freeze(w.ticking(ctx), time.Date(2031+shift, 1, 1, 0, 0, 0, 0, time.UTC))
-	again := w.setClock(ctx, ahead("2030-05-01"), key).is(200) // though it would now be a step back
+	again := w.setClock(ctx, ahead("2030-05-01"), key).is(200) // although it would now be a step back
 	if string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %s, first %s", again.Body, first.Body)
 	}
@@ -261,7 +261,7 @@ func TestClockReplays(t *testing.T) {
 	w.do(ctx, "DELETE", "/test-clock", "").is(503, "unavailable")
 }
 
-// TestOneKeyOfTheClock checks that of different parallel requests with one key, exactly one sets the clock. The others are
+// TestOneKeyOfTheClock checks that exactly one of several different parallel requests with one key sets the clock. The others are
 // refused before they call identity.
 func TestOneKeyOfTheClock(t *testing.T) {
 	t.Parallel()
@@ -286,8 +286,8 @@ func TestOneKeyOfTheClock(t *testing.T) {
 	}
 }
 
-// TestClockAfterACrash checks that, when a process crashes between the call to identity and the write to its own database, the
-// same request sent again repairs the state.
+// TestClockAfterACrash checks that, if a process crashes between the call to identity and the write to its own database, the same
+// request sent again repairs the state.
 func TestClockAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -49,7 +49,7 @@ func TestExpandedCSV(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := pgtest.Ctx(t, caller.Test)
-	w.fill(ctx, 250, "confirmed") // more than one call expands
+	w.fill(ctx, 250, "confirmed") // more than one call can expand
 	w.do(ctx, "GET", "/bookings?expand=customer", "", "Accept: text/csv").is(403, "insufficient_scope")
 	reads := in(ctx, func(c *caller.Caller) { c.Scopes = []string{"read:customers"} })
 	text := string(w.do(reads, "GET", "/bookings?expand=customer", "", "Accept: text/csv").is(200).Body)

@@ -58,8 +58,8 @@ func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 	}
 }
 
-// TestSlotsOverMidnightCanBeBooked checks that a unit that is always open is offered across midnight and that each slot shown can
-// be booked, also on days of 23 and 25 hours.
+// TestSlotsOverMidnightCanBeBooked checks that a unit that is always open is offered across midnight, and that each slot shown can
+// be booked, including on days of 23 and 25 hours.
 func TestSlotsOverMidnightCanBeBooked(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -76,7 +76,7 @@ func TestSlotsOverMidnightCanBeBooked(t *testing.T) {
 		}
 		for i, slot := range slots {
 			if slot.Status == "booked" && i == 0 {
-				continue // the night before takes it
+				continue // overlaps a slot of the night before
 			}
 			if got := w.reason(ctx, unit.ID, slot.StartsAt.Format(time.RFC3339)); slot.Status != "available" || got != "" {
 				t.Errorf("%v is explained as %q", slot, got)

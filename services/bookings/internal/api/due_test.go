@@ -36,7 +36,7 @@ func TestDueBookings(t *testing.T) {
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
 	ctx := operator(pgtest.CtxOf(t, tenant, caller.Test), "read:bookings", "write:bookings", "read:services")
 	s, ann := w.shop(ctx), w.customer(ctx)
-	now := time.Date(2030+shift, 5, 1, 2, 0, 0, 0, time.UTC) // the evening of April 30 at the operator's
+	now := time.Date(2030+shift, 5, 1, 2, 0, 0, 0, time.UTC) // the evening of April 30 in the operator's time zone
 	ctx = w.freeze(ctx, now)
 	hold := func(minutes int) string {
 		return w.book(ctx, ahead(`"event_date":"2030-06-01","hold_minutes":%d`), minutes).Number

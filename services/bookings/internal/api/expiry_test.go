@@ -79,7 +79,7 @@ func TestWorkersSideBySide(t *testing.T) {
 		})
 	}
 	all.Wait()
-	w.run() // what one worker skipped because another held it is done now
+	w.run() // holds that one worker skipped because another had locked them are now done
 	if n := w.Count(`select count(*) from bookings where status = 'expired' and version = 2`); n != 3*each {
 		t.Errorf("%d expired, want %d", n, 3*each)
 	}
@@ -88,8 +88,8 @@ func TestWorkersSideBySide(t *testing.T) {
 	}
 }
 
-// TestConfirmAgainstExpiry checks that of the confirmation and the expiry of one hold, exactly one takes effect, and that the
-// claim matches it.
+// TestConfirmAgainstExpiry checks that exactly one of the confirmation and the expiry of one hold takes effect, and that the claim
+// matches it.
 func TestConfirmAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// exportPage is the page size that proto/internal/bookings.yaml states.
+// exportPage is the page size that proto/internal/bookings.yaml specifies.
 const exportPage = page.DownloadRows
 
 // bookingsOfCustomer returns one page of a customer's bookings, or of their ids.

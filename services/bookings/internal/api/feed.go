@@ -25,7 +25,7 @@ import (
 // readCustomers is the scope that a feed with customer names requires in addition to its own scope.
 const readCustomers = "read:customers"
 
-// feeds is how the handlers read and show a calendar feed.
+// feeds defines how the handlers read and show a calendar feed.
 func (a *API) feeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed] {
 	return rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed]{
 		Parse: ids.Parse[domain.FeedPrefix],
@@ -36,7 +36,7 @@ func (a *API) feeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed] {
 	}
 }
 
-// newFeeds is how the handlers show a new feed, with its address.
+// newFeeds defines how the handlers show a new feed, including its address.
 func (a *API) newFeeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedWithURL] {
 	return rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedWithURL]{
 		Parse: ids.Parse[domain.FeedPrefix],
@@ -76,7 +76,8 @@ func (a *API) listFeeds(c *gin.Context) error {
 	}, view.Feed)
 }
 
-// getCalendar returns the calendar of a token. Its entity tag is weak because it identifies the content of the calendar.
+// getCalendar returns the calendar of a token. Its entity tag is weak, because it identifies the content of the calendar and not
+// its bytes.
 func (a *API) getCalendar(c *gin.Context) error {
 	body, err := a.Feeds.Calendar(c.Request.Context(), calendarToken(c.Param("token")))
 	if err != nil {
@@ -92,7 +93,7 @@ func (a *API) calendarExists(ctx context.Context, file string) error {
 	return err
 }
 
-// calendarToken returns the token in the last segment of an address; "" when there is none.
+// calendarToken returns the token in the last segment of an address, or "" if there is none.
 func calendarToken(file string) string {
 	token, _ := strings.CutSuffix(file, ".ics")
 	if token == file {

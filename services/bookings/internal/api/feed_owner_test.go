@@ -40,9 +40,9 @@ func TestReadersCreateNoFeeds(t *testing.T) {
 	}
 }
 
-// TestAFeedEndsWithItsCredential checks that a feed ends with the credential that created it. A rotation passes the feed on, and
-// another tenant's credential with the same id changes nothing. While identity is unavailable, the feeds stay; they end as soon
-// as it responds.
+// TestAFeedEndsWithItsCredential checks that a feed ends with the credential that created it. A rotation transfers the feed, and
+// another tenant's credential with the same id changes nothing. While identity is unavailable, the feeds stay. They end as soon as
+// it responds.
 func TestAFeedEndsWithItsCredential(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -62,7 +62,7 @@ func TestAFeedEndsWithItsCredential(t *testing.T) {
 	key, rotated := w.feed(credential(ctx, "key_a", scopes...), `{"name":"a"}`), w.feed(credential(ctx, "key_b", scopes...), `{"name":"b"}`)
 	grant, operator := w.feed(credential(ctx, "gr_a", scopes...), `{"name":"c"}`), w.feed(credential(ctx, "op_a", scopes...), `{"name":"d"}`)
 	otherTenant := w.feed(credential(other, "key_a", scopes...), `{"name":"e"}`)
-	w.Exec(`update calendar_feeds set created_by = null, holder = null where name = 'd'`) // as of an earlier version
+	w.Exec(`update calendar_feeds set created_by = null, holder = null where name = 'd'`) // as if created by an earlier version
 	run()
 	for _, f := range []feed{key, rotated, grant, operator, otherTenant} {
 		w.read(f).is(200)

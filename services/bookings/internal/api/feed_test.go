@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// feed is what a client reads of a calendar feed.
+// feed is a calendar feed as a client reads it.
 type feed struct {
 	ID             string
 	URL            *string
@@ -48,7 +48,7 @@ func details(ctx context.Context) context.Context {
 	return in(ctx, func(c *caller.Caller) { c.Scopes = append(slices.Clone(c.Scopes), "read:customers") })
 }
 
-// read reads a calendar as the gateway forwards it: signed for no tenant.
+// read reads a calendar as the gateway forwards the request: signed for no tenant.
 func (w *world) read(f feed, headers ...header) response {
 	w.T.Helper()
 	return w.readPath(strings.TrimPrefix(*f.URL, feedBase), headers...)
@@ -127,8 +127,8 @@ func TestEachFieldOfAFeedIsWritten(t *testing.T) {
 	}
 }
 
-// TestTheAddressOfAFeedIsASecret checks that the address is in the response of create and in its replays, and nowhere else:
-// neither in the database nor in other responses.
+// TestTheAddressOfAFeedIsASecret checks that the address is only in the response of create and in its replays, and neither in the
+// database nor in other responses.
 func TestTheAddressOfAFeedIsASecret(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -176,7 +176,7 @@ func (w *world) tables() []string {
 	return names
 }
 
-// TestTheCapOfFeeds checks that of 20 parallel requests for the last places, as many succeed as there are places. Every mode and
+// TestTheCapOfFeeds checks that as many of 20 parallel requests for the last places succeed as there are places. Every mode and
 // tenant has its own places.
 func TestTheCapOfFeeds(t *testing.T) {
 	t.Parallel()
@@ -208,7 +208,7 @@ func TestTheCapOfFeeds(t *testing.T) {
 	w.do(ctx, "POST", "/calendar-feeds", `{"name":"x"}`).is(422, "limit_reached", "name")
 }
 
-// TestFeedsAreIsolated checks that for two tenants in two modes, ids, lists, and calendars show nothing of each other.
+// TestFeedsAreIsolated checks that, with two tenants in two modes, ids, lists, and calendars show nothing of each other.
 func TestFeedsAreIsolated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -276,8 +276,8 @@ func TestUnknownCalendars(t *testing.T) {
 	w.do(ctx, "DELETE", at, "").is(404, "calendar_feed_not_found")
 }
 
-// TestTheRangeOfACalendar checks that a calendar contains the bookings from 90 days before today to 400 days after it, where
-// today follows the operator's clock or test clock. When its feed names a unit, it contains only bookings of that unit.
+// TestTheRangeOfACalendar checks that a calendar contains the bookings from 90 days before today to 400 days after it. The
+// operator's clock or test clock determines today. If its feed names a unit, the calendar contains only bookings of that unit.
 func TestTheRangeOfACalendar(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), zoned(pgtest.Ctx(t, caller.Test), "Pacific/Auckland")

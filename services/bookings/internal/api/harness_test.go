@@ -28,7 +28,7 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// elsewhere lists the declared responses that this service never returns itself. The gateway returns them.
+// elsewhere lists the declared responses that only the gateway, not this service, returns.
 var elsewhere = map[string][]int{
 	"createBooking": {403, 429, 504}, "listBookings": {429, 504}, "getBooking": {400, 429, 504},
 	"updateBooking": {429, 504}, "cancelBooking": {429, 504},
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apitest.MainOfWrites(m, "bookings", elsewhere, "setTestClock", "deleteTestClock"))
 }
 
-// world is the real router, app and database of one test; the other services are fakes that store state.
+// world contains the real router, app and database of one test. The other services are fakes that store state.
 type world struct {
 	*apitest.Env
 	engine    http.Handler

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// holidayRules is how the handlers read and show a holiday rule.
+// holidayRules defines how the handlers read and show a holiday rule.
 func (a *API) holidayRules() rest.Collection[ids.ID[domain.HolidayPrefix], domain.HolidayRule] {
 	return rest.Collection[ids.ID[domain.HolidayPrefix], domain.HolidayRule]{
 		Parse: ids.Parse[domain.HolidayPrefix],
@@ -49,8 +49,7 @@ func (a *API) listHolidayRules(c *gin.Context) error {
 	}, view.HolidayRule)
 }
 
-// fromHolidayRule also converts the body of a create, which has the same fields. The contract checks the fields that a create
-// requires.
+// fromHolidayRule also converts the body of a create, which has the same fields. The contract checks the required ones.
 func fromHolidayRule(b api.HolidayRuleUpdate) domain.HolidayRulePatch {
 	return domain.HolidayRulePatch{
 		Name: patch.FromPointer(b.Name), From: patch.FromPointer(b.DateFrom), To: patch.FromPointer(b.DateTo),

@@ -54,7 +54,7 @@ func (a *API) createLinkedBooking(c *gin.Context) error {
 	return showBooking(c, b)
 }
 
-// fromLinked reads the ids, and reads the booking as a body of POST /bookings.
+// fromLinked reads the ids of a linked booking, and reads the rest as a body of POST /bookings.
 func (a *API) fromLinked(body internalapi.LinkedBooking) (in domain.LinkedInput, err error) {
 	in = domain.LinkedInput{
 		Origin:     domain.Origin{Total: body.TotalAmount, Deposit: body.DepositAmount},
@@ -133,7 +133,7 @@ func showBooking(c *gin.Context, b domain.Booking) error {
 	return httpx.Resource(c, b.Version, view.Booking(b, httpx.Mode(c.Request.Context())))
 }
 
-// lookupCatalogue determines the kind by the prefix of the id. An id of no known kind counts as an unknown service.
+// lookupCatalogue determines the kind by the prefix of the id. An id with an unknown prefix counts as an unknown service.
 func (a *API) lookupCatalogue(c *gin.Context) error {
 	ctx, text := c.Request.Context(), c.Param("id")
 	version, err := int64(0), error(nil)
@@ -151,7 +151,7 @@ func (a *API) lookupCatalogue(c *gin.Context) error {
 	return rest.Object(c, internalapi.CatalogueItem{ID: text, Version: version})
 }
 
-// versionOf reads the version of a resource. A resource of the other mode is unknown.
+// versionOf reads the version of a resource. A resource of the other mode counts as unknown.
 func versionOf[ID, T any](ctx context.Context, r rest.Collection[ID, T], text string) (int64, error) {
 	id, err := r.Parse(text)
 	if err != nil {

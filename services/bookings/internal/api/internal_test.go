@@ -49,9 +49,9 @@ func TestALinkedBookingNamesItsCaller(t *testing.T) {
 	}
 }
 
-// TestBookingOfAQuote checks that the booking of a quote is confirmed with auto_confirm. Without it, the booking is pending and
-// has no hold, regardless of the holds in the policy and in the body. Its amounts are those of the quote, and the package stays
-// as it is.
+// TestBookingOfAQuote checks that the booking of a quote is confirmed with auto_confirm. Without it, the booking is pending and has
+// no hold, regardless of the holds in the policy and in the body. Its amounts are those of the quote, and the package stays
+// unchanged.
 func TestBookingOfAQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -75,7 +75,7 @@ func TestBookingOfAQuote(t *testing.T) {
 		if public := w.do(ctx, "GET", "/bookings/"+b.ID, "").is(200); string(public.Body) != string(a.Body) {
 			t.Errorf("not the public body: %s", a.Body)
 		}
-		counted := strings.TrimSuffix(string(a.Body), "}") + `,"card_received":0}` // what payments compares is added
+		counted := strings.TrimSuffix(string(a.Body), "}") + `,"card_received":0}` // adds what payments compares
 		if again := w.from(ctx, "customers", "GET", "/bookings/"+b.ID, "").is(200); string(again.Body) != counted || again.Header.Get("ETag") != `"1"` {
 			t.Errorf("looked up: %s", again.Body)
 		}
@@ -122,8 +122,8 @@ func TestBookingOfALead(t *testing.T) {
 	}
 }
 
-// TestLinkedOnce checks that a quote stays linked to its booking permanently, regardless of the state of the booking and of what
-// would refuse it today.
+// TestLinkedOnce checks that a quote stays linked to its booking permanently, regardless of the state of the booking and of current
+// reasons for a refusal.
 func TestLinkedOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -166,8 +166,8 @@ func TestLinkedOnce(t *testing.T) {
 	}
 }
 
-// TestTwentyForOneQuote checks that twenty parallel requests for one quote create one booking and one event, and that each
-// request gets the booking. It does so with a unit and without one, where only the index prevents a second booking.
+// TestTwentyForOneQuote checks that twenty parallel requests for one quote create one booking and one event, and that each request
+// gets the booking. It uses a unit, and then no unit, where only the index prevents a second booking.
 func TestTwentyForOneQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -196,7 +196,7 @@ func TestTwentyForOneQuote(t *testing.T) {
 	}
 }
 
-// TestTwoQuotesForOneUnit checks that of two quotes for one unit at one time, one gets it and the other receives the error that
+// TestTwoQuotesForOneUnit checks that, of two quotes for one unit at one time, one gets the unit and the other one the error that
 // it is taken.
 func TestTwoQuotesForOneUnit(t *testing.T) {
 	t.Parallel()
@@ -332,7 +332,7 @@ func TestLinkedPrices(t *testing.T) {
 	}
 }
 
-// TestLookups checks that a look-up shows the caller's tenant and mode, and nothing of other tenants or modes.
+// TestLookups checks that a lookup shows the caller's tenant and mode, and nothing of other tenants or modes.
 func TestLookups(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -361,8 +361,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestLinksStayApart checks that the id of a quote belongs to its tenant and mode. The same id elsewhere has a booking of its
-// own.
+// TestLinksStayApart checks that the id of a quote belongs to its tenant and mode. The same id in another tenant or mode has its
+// own booking.
 func TestLinksStayApart(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -98,7 +98,7 @@ func TestReplay(t *testing.T) {
 	first := w.post(ctx, body, key).is(201)
 	b := first.booking()
 	w.patch(ctx, b.ID, `{"notes":"x"}`).is(200)
-	// The first success stands, regardless of later changes.
+	// The first success remains the response, regardless of later changes.
 	w.Exec(`update customers set erased = true`)
 	w.Exec(`update units set status = 'retired'`)
 	w.tenants.Fail(apperr.ErrUnavailable)
@@ -169,7 +169,7 @@ func TestRefusals(t *testing.T) {
 		w.do(ctx, "GET", path+"?cursor=x", "").is(400, "invalid_cursor")
 		w.do(ctx, "GET", path+"?limit=0", "").is(422, "invalid_request", "limit")
 	}
-	// A caller with an unknown zone is a fault of the platform, and so is a missing table.
+	// A caller with an unknown time zone is a fault of the platform, and so is a missing table.
 	w.post(zoned(ctx, "Mars/Olympus"), `{"event_date":"2030-05-01"}`).is(500, "internal_error")
 	w.setClock(zoned(ctx, "Mars/Olympus"), "2030-05-01").is(500, "internal_error")
 	w.Exec(`drop table bookings, services, packages, units, holiday_rules, test_clocks cascade`)

@@ -15,9 +15,9 @@ import (
 
 // capped is a kind of row in the catalogue, with its caps.
 type capped struct {
-	fill                   string // SQL that inserts so many rows of a state
+	fill                   string // SQL that inserts a number of rows in a state
 	sqlActive, sqlInactive string // the two states in SQL
-	active, inactive       string // and as a field of a body
+	active, inactive       string // the two states as a field of a body
 	create, update         string // operations
 	caps                   limit.Caps
 }
@@ -55,7 +55,7 @@ func uuidText(u [16]byte) string {
 }
 
 // TestCapsOfTheCatalogue checks that exactly one of several parallel requests gets the last place within a cap. One more row, and
-// the activation of an inactive row, are refused until the cap allows it. Every mode and every tenant has its own caps.
+// the activation of an inactive row, are refused until the cap allows them. Every mode and every tenant has its own caps.
 func TestCapsOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -87,7 +87,7 @@ func TestCapsOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// stateOf returns the SQL of a row's state.
+// stateOf returns the SQL for a row's state.
 func stateOf(table string) string {
 	if table == "units" {
 		return "case when status = 'retired' then status else 'active' end"
@@ -98,7 +98,7 @@ func stateOf(table string) string {
 // and adds a field to a body.
 func and(body, field string) string { return strings.TrimSuffix(body, "}") + "," + field + "}" }
 
-// race sends four requests for the last place; one gets it.
+// race sends four requests for the last place. Exactly one gets it.
 func (w *world) race(ctx context.Context, path, body string) (id string) {
 	w.T.Helper()
 	responses := make([]response, 4)

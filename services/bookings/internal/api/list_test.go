@@ -94,7 +94,7 @@ func TestPagesOfOneTimestamp(t *testing.T) {
 	}
 	before := w.pages(ctx, "limit=100", nil)
 	got := w.pages(ctx, "limit=100", func(n int, _ list) {
-		w.book(ctx, `"event_date":"2030-05-01"`) // in front of everything
+		w.book(ctx, `"event_date":"2030-05-01"`) // before all other rows
 	})
 	if !slices.Equal(got, before) {
 		t.Error("inserts between the pages changed them")
@@ -214,7 +214,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSyncMissesNothing checks that sort=updated_at omits rows that an older write that is still running could precede.
+// TestSyncMissesNothing checks that sort=updated_at omits rows that a write which began earlier and is still running could precede.
 func TestSyncMissesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -36,10 +36,10 @@ type input struct {
 
 type output struct {
 	status int
-	id     string // of what was created
+	id     string // id of the created booking
 }
 
-// claim is a booking as the model knows it.
+// claim is a booking in the model.
 type claim struct {
 	when   hours
 	status string
@@ -91,7 +91,7 @@ func (l ledger) step(in input, out output) (bool, ledger) {
 			return out.status == 200, l
 		}
 	case "move":
-		if !l.holds(c) { // a final booking may be set to its own status again
+		if !l.holds(c) { // a final booking can be set to its own status again
 			return out.status == 422 || out.status == 200 && c.when == in.when, l
 		}
 		if l.taken(in.id, in.when) {

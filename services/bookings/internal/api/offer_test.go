@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// offered holds the common fields of services, units, packages, and holiday rules, and some fields that only some of them have.
+// offered contains the common fields of services, units, packages, and holiday rules, and some fields that only some of them have.
 type offered struct {
 	ID           string
 	Name         string
@@ -52,8 +52,8 @@ func offers(s shop) map[string]string {
 	}
 }
 
-// TestOffersAreWritten checks that reading returns what was created. A change raises the version; a change without an effect does
-// not.
+// TestOffersAreWritten checks that a read returns what was created. A change increments the version; a change without an effect
+// does not.
 func TestOffersAreWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -159,7 +159,7 @@ func TestLinksAtOnce(t *testing.T) {
 	}
 }
 
-// TestOfferBounds checks each field at its bounds and one past them, for creates and for updates.
+// TestOfferBounds checks each field at its limits and one beyond them, for creates and for updates.
 func TestOfferBounds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -257,7 +257,8 @@ func TestOfferBounds(t *testing.T) {
 	}
 }
 
-// TestTheLongestDuration checks that a duration that leads beyond the last date is refused where it is used, and offers no slots.
+// TestTheLongestDuration checks that a duration that leads beyond the last date is refused when it is used, and results in no
+// slots.
 func TestTheLongestDuration(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -271,7 +272,7 @@ func TestTheLongestDuration(t *testing.T) {
 	}
 }
 
-// TestUnitsComeAndGo checks that a retired unit and a unit in maintenance take no bookings, and that both can be reactivated.
+// TestUnitsComeAndGo checks that a retired unit and a unit in maintenance accept no bookings, and that both can be reactivated.
 func TestUnitsComeAndGo(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

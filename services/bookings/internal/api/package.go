@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// packages is how the handlers read and show a package.
+// packages defines how the handlers read and show a package.
 func (a *API) packages() rest.Collection[ids.ID[domain.PackagePrefix], domain.Package] {
 	return rest.Collection[ids.ID[domain.PackagePrefix], domain.Package]{
 		Parse: ids.Parse[domain.PackagePrefix],
@@ -85,8 +85,7 @@ func (a *API) listPackagePrices(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// fromPackage also converts the body of a create, which has the same fields. The contract checks the fields that a create
-// requires.
+// fromPackage also converts the body of a create, which has the same fields. The contract checks the required ones.
 func fromPackage(b api.PackageUpdate) domain.PackagePatch {
 	p := domain.PackagePatch{
 		ServiceID: patch.FromPointer(b.ServiceId), Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),

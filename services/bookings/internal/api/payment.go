@@ -21,13 +21,13 @@ func (a *API) listBookingPayments(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrBookingNotFound
 	}
-	// The booking's id is part of the list's name, so a cursor is valid for one booking only.
+	// The booking's id is part of the list's name, so a cursor is valid only for one booking.
 	req, err := a.Pages.Parse(ctx, httpx.Query(c), "listBookingPayments "+id.String())
 	if err != nil {
 		return errors.Join(a.bookings().Exists(ctx, id.String()), err)
 	}
 	rows, err := store.Payments(ctx, req.Reader(ctx, a.DB), id, req)
-	if errors.Is(err, domain.ErrBookingNotFound) { // the other mode may have it
+	if errors.Is(err, domain.ErrBookingNotFound) { // it may exist in the other mode
 		err = errors.Join(a.bookings().Exists(ctx, id.String()), err)
 	}
 	if err != nil {

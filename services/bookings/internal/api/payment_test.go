@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// TestListOfPayments checks that the payments of a booking are paged newest first, with cursors that are valid for this booking
-// only.
+// TestListOfPayments checks that the payments of a booking are paged newest first, with cursors that are valid only for this
+// booking.
 func TestListOfPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -64,8 +64,8 @@ func TestRefusalsOfTheListOfPayments(t *testing.T) {
 	w.do(ctx, "GET", path, "").is(500, "internal_error")
 }
 
-// TestRefundAmountDue checks that a cancellation fixes the amount to refund. It follows the rules in force when the booking was
-// created, and counts what is paid and not refunded at the cancellation.
+// TestRefundAmountDue checks that a cancellation determines the amount to refund. It follows the rules in force when the booking
+// was created, and is based on what is paid and not refunded at the cancellation.
 func TestRefundAmountDue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -94,7 +94,7 @@ func TestRefundAmountDue(t *testing.T) {
 	check(late, 329) // 329.67
 	w.patch(ctx, early.ID, `{"notes":"x"}`).is(200)
 	w.Exec(`update bookings set paid = 5000 where number = $1`, early.Number)
-	check(early, 999) // once and for all
+	check(early, 999) // the amount does not change later
 	w.clock.move(2 * time.Hour)
 	check(gone, 0)
 	check(none, -1)
@@ -110,7 +110,7 @@ func TestRefundAmountDue(t *testing.T) {
 	}
 }
 
-// TestRefundAmountDueOfAWholeDay checks that a whole day begins at its first instant in the operator's timezone.
+// TestRefundAmountDueOfAWholeDay checks that a whole day begins at its first instant in the operator's time zone.
 func TestRefundAmountDueOfAWholeDay(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -129,8 +129,8 @@ func TestRefundAmountDueOfAWholeDay(t *testing.T) {
 	}
 }
 
-// TestSettlement checks that only payments can request the data that determines refunds, and that the data belongs to the
-// caller's tenant and mode.
+// TestSettlement checks that only payments can request the data that determines refunds, and that the data belongs to the caller's
+// tenant and mode.
 func TestSettlement(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -162,8 +162,8 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// TestLookupReportsCardPayments checks that the look-up of a booking reports to payments how much was paid by card in its
-// currency, including refunded amounts.
+// TestLookupReportsCardPayments checks that the lookup of a booking reports to payments how much was paid by card in its currency,
+// including refunded amounts.
 func TestLookupReportsCardPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -71,8 +71,8 @@ func TestDaysWithoutAPrice(t *testing.T) {
 		pack, from, to string
 		none           string
 	}{
-		{s.flat.String(), "2011-12-29", "2011-12-31", "2011-12-30"}, // no such day
-		{dear, "2030-06-30", "2030-07-01", "2030-07-01"},            // July adds to the largest amount
+		{s.flat.String(), "2011-12-29", "2011-12-31", "2011-12-30"}, // the day does not exist
+		{dear, "2030-06-30", "2030-07-01", "2030-07-01"},            // the rule for July increases the largest amount
 	} {
 		for _, d := range decode[internalapi.PackagePrices](w.requestPrices(ctx, tc.pack, tc.from, tc.to).is(200)).Data {
 			refused := w.post(ctx, fmt.Sprintf(`{"event_date":%q,"package_id":%q}`, d.Date, tc.pack)).Status == 422
@@ -104,7 +104,7 @@ func TestPackagePricesAreTheConsoles(t *testing.T) {
 	if e := apitest.Decode[struct{ Error struct{ Message string } }](a.Response); e.Error.Message != "The credential lacks the scope read:services." {
 		t.Errorf("got %s", a.Body)
 	}
-	w.Exec(`update holiday_rules set multiplier_bps = 1 where not (livemode = false and tenant_id = $1)`, tenant) // those of others
+	w.Exec(`update holiday_rules set multiplier_bps = 1 where not (livemode = false and tenant_id = $1)`, tenant) // rules of other tenants and modes
 	if got := w.prices(test, s.flat, "2030-07-04", "2030-07-04"); len(got.Data) != 1 || *got.Data[0].TotalAmount != 22999 {
 		t.Errorf("got %+v", got)
 	}

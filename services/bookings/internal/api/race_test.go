@@ -43,7 +43,7 @@ func TestFiftyForOneSlot(t *testing.T) {
 	}
 }
 
-// TestFiftyForALapsedHold checks that exactly one create expires a lapsed hold that is in the way and takes the slot.
+// TestFiftyForALapsedHold checks that exactly one create expires a lapsed hold that blocks the slot, and takes the slot.
 func TestFiftyForALapsedHold(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -90,8 +90,8 @@ func TestClaimsWaitForUnits(t *testing.T) {
 	w.post(ctx, body).is(201)
 }
 
-// TestMovedMeanwhile checks that a request follows a booking that moves to another unit between the read and the lock. It locks
-// the new unit before it changes the claim.
+// TestMovedMeanwhile checks that a request follows a booking that moves to another unit between the read and the lock. It locks the
+// new unit before it changes the claim.
 func TestMovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -171,7 +171,7 @@ func TestCrosswiseMoves(t *testing.T) {
 	if got[200] != 60 {
 		t.Errorf("responses %v", got)
 	}
-	// At the same time on both units, neither can move.
+	// If both units are occupied at the same time, neither booking can move.
 	b := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.ada)
 	c := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.bee)
 	got = atOnce(20, func(i int) response {

@@ -24,7 +24,7 @@ func TestReprice(t *testing.T) {
 	if got := reprice(b.ID).is(200).booking(); got.Version != 1 || w.Types() != "created" {
 		t.Errorf("nothing has changed: %+v", got)
 	}
-	w.patch(ctx, b.ID, `{"event_date":"2030-07-04"}`).is(200) // keeps its price
+	w.patch(ctx, b.ID, `{"event_date":"2030-07-04"}`).is(200) // the price stays unchanged
 	reprice(b.ID, `If-Match: "1"`).is(412, "version_mismatch")
 	a := reprice(b.ID, `If-Match: "2"`, "Idempotency-Key: k").is(200)
 	got := a.booking()
@@ -40,7 +40,7 @@ func TestReprice(t *testing.T) {
 		!strings.Contains(string(e.GetPreviousAttributes()), `"package_snapshot":`) {
 		t.Errorf("event %s %s", e.GetType(), e.GetPreviousAttributes())
 	}
-	// The present terms of the package apply, also of an inactive one. A price below the paid amount is allowed.
+	// The current terms of the package apply, even if it is inactive. A price below the paid amount is allowed.
 	w.Exec(`update packages set base_price = 1000, deposit_type = 'percentage', deposit_value = 5000, name = 'New', active = false where id = $1`, s.flat)
 	w.Exec(`update bookings set paid = 5000`)
 	got = reprice(b.ID).is(200).booking()
@@ -95,7 +95,7 @@ func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	}
 }
 
-// TestCancellingWithIdentityAway checks that a cancellation does not call identity. It works while identity is unavailable, also
+// TestCancellingWithIdentityAway checks that a cancellation does not call identity. It works while identity is unavailable, even
 // for bookings whose policy was never stored.
 func TestCancellingWithIdentityAway(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// services is how the handlers read and show a service.
+// services defines how the handlers read and show a service.
 func (a *API) services() rest.Collection[ids.ID[domain.ServicePrefix], domain.Service] {
 	return rest.Collection[ids.ID[domain.ServicePrefix], domain.Service]{
 		Parse: ids.Parse[domain.ServicePrefix],
@@ -53,8 +53,7 @@ func (a *API) listServices(c *gin.Context) error {
 	}, view.Service)
 }
 
-// fromService also converts the body of a create, which has the same fields. The contract checks the fields that a create
-// requires.
+// fromService also converts the body of a create, which has the same fields. The contract checks the required ones.
 func fromService(b api.ServiceUpdate) domain.ServicePatch {
 	return domain.ServicePatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),

@@ -24,7 +24,7 @@ func (w *world) statistics(ctx context.Context, from, to string) []internalapi.B
 	return got.Data
 }
 
-// TestStatistics checks that each state of a booking counts as the contract states. Lapsed holds and cancelled bookings do not
+// TestStatistics checks that each state of a booking counts as the contract specifies. Lapsed holds and canceled bookings do not
 // count.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestStatistics(t *testing.T) {
 	}
 	second, third := internalapi.BookingDay{Bookings: 1, BookedMinutes: 120}, internalapi.BookingDay{Bookings: 1, BookedMinutes: 1440}
 	check(internalapi.BookingDay{Bookings: 4, Revenue: 2 * 19999, Paid: 4000, BookedMinutes: 4*120 + 60}, second, third)
-	w.clock.move(2 * time.Hour) // the hold is over
+	w.clock.move(2 * time.Hour) // the hold has lapsed
 	check(internalapi.BookingDay{Bookings: 3, Revenue: 2 * 19999, Paid: 4000, BookedMinutes: 3*120 + 60}, second, third)
 	w.Exec(`update units set status = 'retired' where id = $1`, s.cat)
 	if got := w.statistics(ctx, "2030-05-03", "2030-05-03")[0]; got.OpenMinutes != 1440 || got.BookedMinutes != 1440 {
@@ -69,7 +69,7 @@ func TestStatistics(t *testing.T) {
 }
 
 // TestOpenMinutesAreThoseOfAvailability checks that the open time of units is the sum of the slots that availability shows for
-// units whose openings are single slots, also on days of 23 and 25 hours.
+// units whose openings are single slots, including on days of 23 and 25 hours.
 func TestOpenMinutesAreThoseOfAvailability(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ zone, from, to string }{
@@ -132,7 +132,8 @@ func TestStatisticsAreTheConsoles(t *testing.T) {
 	}
 }
 
-// TestStatisticsAreBounded checks that days with more bookings than a response can cover are refused on the field to.
+// TestStatisticsAreBounded checks that a range with more bookings than a response can cover is refused with an error on the field
+// to.
 func TestStatisticsAreBounded(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

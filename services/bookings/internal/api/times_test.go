@@ -14,7 +14,7 @@ import (
 )
 
 // TestEventDateReadsBack checks that event_date is returned as the given instant, to the microsecond. Only its date in the
-// operator's timezone determines the day.
+// operator's time zone determines the day.
 func TestEventDateReadsBack(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test) // New York

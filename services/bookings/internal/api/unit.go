@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// units is how the handlers read and show a unit.
+// units defines how the handlers read and show a unit.
 func (a *API) units() rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit] {
 	return rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit]{
 		Parse: ids.Parse[domain.UnitPrefix],
@@ -54,7 +54,7 @@ func (a *API) listUnits(c *gin.Context) error {
 	}, view.Unit)
 }
 
-// fromUnit also converts the body of a create, which has the same fields. The contract checks the fields that a create requires.
+// fromUnit also converts the body of a create, which has the same fields. The contract checks the required ones.
 func fromUnit(b api.UnitUpdate) domain.UnitPatch {
 	return domain.UnitPatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// Days returns what is offered on the days of a query, whose dates are parsed in the caller's timezone.
+// Days returns what is offered on the days of a query, whose dates are parsed in the caller's time zone.
 func (a *Bookings) Days(ctx context.Context, q availability.Query) ([]availability.Day, error) {
 	op, err := a.operator(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 	return availability.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
 }
 
-// operator returns the operator whose time and policy apply to a response.
+// operator returns the operator whose time zone and policy apply to a response.
 func (a *Bookings) operator(ctx context.Context) (availability.Operator, error) {
 	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package app holds the use cases, one function each. A use case runs in the transaction that it is given. It opens the
-// transaction itself where it must call other services first. A transaction contains only SQL and the outbox.
+// Package app contains the use cases, one function each. A use case runs in the given transaction. If it must call other services
+// first, it opens the transaction itself. A transaction contains only SQL and outbox writes.
 package app
 
 import (
@@ -22,17 +22,17 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Directory knows the customers that are not in the projection yet.
+// Directory looks up customers that are not in the projection yet.
 type Directory interface {
 	Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error)
 }
 
-// Tenants knows each operator's booking policy.
+// Tenants returns each operator's booking policy.
 type Tenants interface {
 	Policy(ctx context.Context) (domain.Policy, error)
 }
 
-// Bookings holds the use cases of bookings.
+// Bookings contains the use cases of bookings.
 type Bookings struct {
 	DB        *pg.DB
 	Directory Directory
@@ -40,11 +40,11 @@ type Bookings struct {
 	Numbers   *numbers.Numbers
 	// Wake notifies the relay that an event was committed.
 	Wake func()
-	// Now is real time; a caller's test clock is read from the caller.
+	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
 }
 
-// Write is an input of a booking with the responses of other services that it needs before its transaction.
+// Write is the input of a booking, with the responses of other services that it needs before its transaction.
 type Write struct {
 	domain.LinkedInput
 
@@ -52,7 +52,7 @@ type Write struct {
 	reprice bool
 	policy  domain.Policy
 	number  string
-	fetched bool // the customers service has been called for a customer that the projection lacks
+	fetched bool // the customers service was called for a customer that the projection lacks
 }
 
 // PrepareCreate requests the operator's policy and takes a number.
@@ -69,8 +69,8 @@ func (a *Bookings) prepare(ctx context.Context, in domain.LinkedInput) (w *Write
 	return w, err
 }
 
-// CreateLinked creates the booking of a quote or a lead, or returns the existing one in any state. After ValidUntil it sends
-// nothing more to the database. Statements sent before then end within the time limit of one statement.
+// CreateLinked creates the booking of a quote or a lead, or returns the existing one in any state. After ValidUntil, it sends
+// nothing more to the database. Statements sent before end within the time limit of one statement.
 func (a *Bookings) CreateLinked(ctx context.Context, in domain.LinkedInput) (domain.Booking, error) {
 	if err := in.Check(); err != nil {
 		return domain.Booking{}, err
@@ -82,7 +82,7 @@ func (a *Bookings) CreateLinked(ctx context.Context, in domain.LinkedInput) (dom
 	limited, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	b, err := a.createLinked(limited, in)
-	if errors.Is(err, domain.ErrLinked) { // the other request has committed: its booking is found now
+	if errors.Is(err, domain.ErrLinked) { // the other request has committed, so its booking is found now
 		b, err = a.createLinked(limited, in)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
@@ -103,7 +103,7 @@ func (a *Bookings) createLinked(ctx context.Context, in domain.LinkedInput) (b d
 	return b, err
 }
 
-// linked looks for the booking first, because an existing booking takes precedence over any error that would refuse a new one
+// linked looks up the booking first, because an existing booking takes precedence over any error that would prevent a new one
 // today. failed is the error that prevents a new booking.
 func (a *Bookings) linked(ctx context.Context, tx pg.Tx, w *Write, failed error) (domain.Booking, error) {
 	if !a.Now().Before(w.ValidUntil) {
@@ -119,8 +119,8 @@ func (a *Bookings) linked(ctx context.Context, tx pg.Tx, w *Write, failed error)
 	return a.Create(ctx, tx, w)
 }
 
-// Price returns a booking of a package on a day without creating it. Its price is the one that POST /bookings would charge, and
-// so are the errors on package_id and event_date. The booking policy is not checked.
+// Price returns a booking of a package on a day without creating it. Its price, and the errors on package_id and event_date, are
+// those of POST /bookings. The booking policy is not checked.
 func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.Booking, err error) {
 	c := caller.FromContext(ctx)
 	loc, err := civil.Location(c.Timezone)
@@ -143,7 +143,7 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 	return b, err
 }
 
-// refs reads the rows that a booking refers to. It requests a customer that is not in the projection once from the customers
+// refs reads the rows that a booking refers to. If a customer is not in the projection, refs requests it once from the customers
 // service.
 func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write, now time.Time) (domain.Refs, bool, error) {
 	refs, lapsed, err := store.Refs(ctx, tx, l, now)
@@ -172,7 +172,7 @@ func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booki
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was requested
+	now := a.now(ctx) // the unit is locked: a hold begins when it is granted, not when it was requested
 	b, err := domain.NewLinked(w.LinkedInput, when, refs, w.policy, blank, now)
 	if err != nil {
 		return domain.Booking{}, err

@@ -18,15 +18,15 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Catalogue holds the use cases of services, units, packages, and holiday rules. Each write holds the lock of the caller's
-// catalogue, returns the row as it is read after the write, and creates an internal event for each row that it changes. No public
-// event type concerns the catalogue.
+// Catalogue contains the use cases of services, units, packages, and holiday rules. Each write holds the lock of the caller's
+// catalogue and returns the row as it is read after the write. It creates an internal event for each row that it changes. There are
+// no public events about the catalogue.
 type Catalogue struct {
 	// Wake notifies the relay that an event was committed.
 	Wake func()
 }
 
-// emit creates the events of rows that the transaction has written and that did not exist before.
+// emit creates the events of new rows that the transaction wrote.
 func (a *Catalogue) emit(ctx context.Context, tx pg.Tx, c store.Catalogue) error {
 	return errors.Join(
 		each(c.Services, func(s domain.Service) error { return a.serviceUpdated(ctx, tx, nil, s) }),
@@ -80,7 +80,7 @@ func updated[T, V any](
 	return outbox.Emit(ctx, tx, wake, e)
 }
 
-// toggled returns a list of links with id removed, or added if it is missing. This is the list before the link to id changed.
+// toggled returns a list of links without id, or with id if it was missing. This is the list before the link to id changed.
 func toggled[P ids.Prefix](list []ids.ID[P], id ids.ID[P]) []ids.ID[P] {
 	if i := slices.Index(list, id); i >= 0 {
 		return slices.Delete(slices.Clone(list), i, i+1)
@@ -106,7 +106,7 @@ func listed(name string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s.%d", name, i) }
 }
 
-// checkExist returns the 422 for the ids that the caller does not have. It sorts the list in the order in which it is read back.
+// checkExist returns the 422 for the ids that the caller does not have. It sorts the list in the order in which it will be read.
 func checkExist[P ids.Prefix](
 	ctx context.Context, q pg.Q, field func(i int) string, message string, list *[]ids.ID[P],
 	known func(context.Context, pg.Q, []ids.ID[P]) ([]ids.ID[P], error),

@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// kind holds what create and update need for one kind of row in the catalogue.
+// kind contains what create and update need for one kind of row in the catalogue.
 type kind[ID, T, In, V any] struct {
 	apply    func(ctx context.Context, v T, in In) (T, error)
-	validate func(ctx context.Context, q pg.Q, v *T) error // returns the 422 of what is incompatible or does not exist
+	validate func(ctx context.Context, q pg.Q, v *T) error // returns the 422 for what is incompatible or does not exist
 	load     func(ctx context.Context, q pg.Q, id ID) (T, error)
 	save     func(ctx context.Context, tx pg.Tx, before *T, v T) (T, error) // writes the row and its events; before is nil for a new row
 	show     func(v T, mode api.Mode) V
@@ -74,7 +74,7 @@ func (k kind[ID, T, In, V]) update(ctx context.Context, tx pg.Tx, id ID, in In, 
 	return k.save(ctx, tx, &current, changed)
 }
 
-// checkRoom returns the 422 when one more row, active or inactive, would exceed its cap. It counts under the catalogue's lock.
+// checkRoom returns the 422 if one more active or inactive row would exceed its cap. It counts under the catalogue's lock.
 func (k kind[ID, T, In, V]) checkRoom(ctx context.Context, tx pg.Tx, v T) error {
 	there, err := k.count(ctx, tx)
 	if err != nil {

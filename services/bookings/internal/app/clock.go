@@ -13,30 +13,30 @@ import (
 	"holdfast.dev/libs/testclock"
 )
 
-// errLive says that live mode always uses real time.
+// errLive reports that live mode always uses real time.
 var errLive = apperr.ErrMode.WithMessage("Live mode has no test clock. Use a test key.")
 
 // ClockOwner is identity, which owns each tenant's test clock.
 type ClockOwner interface {
-	// SetClock freezes the clock of the caller's tenant, or with nil returns it to real time.
+	// SetClock freezes the clock of the caller's tenant, or, if at is nil, returns it to real time.
 	SetClock(ctx context.Context, at *time.Time) (testclock.Clock, error)
 }
 
-// QuoteExpirer is customers, whose quotes expire by the test clock too.
+// QuoteExpirer is customers, whose quotes also expire by the test clock.
 type QuoteExpirer interface {
 	// ExpireQuotes expires some quotes of the caller's tenant that are due by the caller's test clock, and reports whether more
 	// are due.
 	ExpireQuotes(ctx context.Context) (more bool, err error)
 }
 
-// Clocks holds the use cases of the test clock.
+// Clocks contains the use cases of the test clock.
 type Clocks struct {
 	DB       *pg.DB
 	Owner    ClockOwner
 	Bookings *Bookings
 	Quotes   QuoteExpirer
 	Log      *slog.Logger
-	// Patience is how long a request waits for the expiry of quotes. After that, the worker of customers completes it.
+	// Patience is how long a request waits for the expiry of quotes. After that, the worker of customers completes the expiry.
 	Patience time.Duration
 }
 
@@ -48,7 +48,7 @@ func (a *Clocks) Allowed(ctx context.Context) error {
 	return nil
 }
 
-// setClock is the operation that sets the test clock, at identity.
+// setClock is the operation that sets the test clock at identity.
 type setClock struct {
 	*Clocks
 
@@ -62,7 +62,7 @@ func (a *Clocks) Set(given string) operation.Operation[time.Time] {
 	return &setClock{Clocks: a, given: given}
 }
 
-// Name implements operation.Operation: the same request may set the clock again.
+// Name implements operation.Operation. It is empty, because the same request can set the clock again.
 func (*setClock) Name() string { return "" }
 
 // Begin implements operation.Operation.
@@ -76,15 +76,15 @@ func (o *setClock) Call(ctx context.Context) (err error) {
 	return err
 }
 
-// Finish returns what the clock shows.
+// Finish returns the time that the clock shows.
 func (o *setClock) Finish(context.Context, pg.Tx) (time.Time, error) { return o.now, nil }
 
 // Release implements operation.Operation.
 func (*setClock) Release(context.Context, pg.Tx) error { return nil }
 
-// freeze sets the clock, which only moves forward. It returns the time of the clock after everything due by then is done. Each
-// step can be repeated. When a process crashes between identity's response and its own, the event that identity has published,
-// the worker, or the same request sent again completes the rest. The caller has called Allowed.
+// freeze sets the clock, which only moves forward. It returns the time of the clock after everything due by then is done. Each step
+// can be repeated. If a process crashes after identity's response, the rest is completed by the event that identity published, by
+// the worker, or by the same request sent again. The caller has called Allowed.
 func (a *Clocks) freeze(ctx context.Context, given string) (time.Time, error) {
 	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {

@@ -19,8 +19,8 @@ const consumer = "bookings"
 // Customers maintains the projection of the customers service's rows.
 type Customers struct{ DB *pg.DB }
 
-// ApplyEvent applies an event about a customer once, even if it is delivered repeatedly. It never applies an older state than the
-// stored one. The context carries the event's tenant and mode.
+// ApplyEvent applies an event about a customer once, even if it is delivered repeatedly. It never replaces a state by an older one.
+// The context carries the event's tenant and mode.
 func (a *Customers) ApplyEvent(ctx context.Context, event ids.Event, c domain.Customer) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
@@ -35,7 +35,8 @@ func (a *Customers) ApplyEvent(ctx context.Context, event ids.Event, c domain.Cu
 	return nil
 }
 
-// fetchCustomer writes a customer of the customers service into the projection. A customer that does not exist stays unknown.
+// fetchCustomer requests a customer from the customers service and writes it into the projection. A customer that does not exist
+// stays unknown.
 func (a *Bookings) fetchCustomer(ctx context.Context, id domain.CustomerID) error {
 	c, err := a.Directory.Customer(ctx, id)
 	if errors.Is(err, domain.ErrCustomerNotFound) {

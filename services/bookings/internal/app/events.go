@@ -11,13 +11,13 @@ import (
 // topic is the topic of this service's events. Its key is the id of the changed object.
 const topic = "bookings"
 
-// All that this service emits.
+// The events that this service emits.
 
 func bookingCreated(b domain.Booking, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "booking.created", Topic: topic, AggregateID: b.ID.String(), Version: b.Version, Object: body}
 }
 
-// bookingChanged is booking.cancelled for the change that cancels, else booking.updated; never both.
+// bookingChanged returns booking.cancelled for the change that cancels a booking, and booking.updated for any other change.
 func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Event {
 	e := outbox.Event{
 		Type: "booking.updated", Topic: topic, AggregateID: b.ID.String(), Version: b.Version,
@@ -29,18 +29,18 @@ func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Eve
 	return e
 }
 
-// catalogueUpdated returns the event that a row of the catalogue was created or changed: service.updated, unit.updated, and
-// package.updated for the projections of other services, and these and holiday_rule.updated for the audit log.
+// catalogueUpdated returns the event for a new or changed row of the catalogue. service.updated, unit.updated, and package.updated
+// are for the projections of other services and the audit log. holiday_rule.updated is for the audit log only.
 func catalogueUpdated(kind, id string, version int64) outbox.Event {
 	return outbox.Event{Type: kind, Topic: topic, AggregateID: id, Version: version, Internal: true}
 }
 
-// feedCreated is for the audit log. The object has no address of the feed.
+// feedCreated is an event for the audit log. Its object does not contain the address of the feed.
 func feedCreated(f domain.Feed) outbox.Event {
 	return outbox.Event{Type: "calendar_feed.created", Topic: topic, AggregateID: f.ID.String(), Version: f.Version, Internal: true}
 }
 
-// feedDeleted is for the audit log. Its version is the one after the feed's last.
+// feedDeleted is an event for the audit log. Its version is the one after the feed's last version.
 func feedDeleted(f domain.Feed) outbox.Event {
 	return outbox.Event{Type: "calendar_feed.deleted", Topic: topic, AggregateID: f.ID.String(), Version: f.Version + 1, Internal: true}
 }

@@ -14,21 +14,21 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// dueBatch is how many lapsed holds are read in one batch.
+// dueBatch is the number of lapsed holds that are read in one batch.
 const dueBatch = 100
 
-// Expiry writes the expiry of lapsed holds, which every reader already sees, so that their events are sent even without a
-// request. Any number of processes can run it at the same time.
+// Expiry writes the expiry of lapsed holds, which every reader already sees as expired, so that their events are sent even without
+// a request. Any number of processes can run it at the same time.
 type Expiry struct {
 	Bookings *Bookings
-	Worker   *pg.DB // worker role: finds what is due
+	Worker   *pg.DB // worker role: finds due holds
 	Log      *slog.Logger
 
 	failing operation.Failing
 }
 
-// Run expires the due holds of all tenants, each in a transaction of its own. A hold that fails does not delay others and is
-// retried in the next run.
+// Run expires the due holds of all tenants, each in its own transaction. A hold that fails does not delay others, and is retried in
+// the next run.
 func (a *Expiry) Run(ctx context.Context) error {
 	var failed []error
 	err := pages(func(after store.Due) (list []store.Due, err error) {
@@ -49,7 +49,7 @@ func (a *Expiry) Run(ctx context.Context) error {
 }
 
 // ExpireAll expires the due holds of the caller's tenant and mode, and returns when all are done. It waits for transactions that
-// lock one of them. A hold that fails does not delay others, and its error is returned at the end.
+// have locked one of them. A hold that fails does not delay others, and its error is returned at the end.
 func (a *Bookings) ExpireAll(ctx context.Context) error {
 	var failed error
 	err := pages(func(after store.Due) ([]store.Due, error) {
@@ -86,7 +86,7 @@ func pages(list func(after store.Due) ([]store.Due, error), do func(store.Due) e
 	}
 }
 
-// expireDue expires one hold, unless it has not lapsed by its tenant's own time or is no longer lapsed.
+// expireDue expires one hold, unless it has not lapsed by its tenant's own time.
 func (a *Bookings) expireDue(ctx context.Context, id domain.BookingID, wait bool) error {
 	return operation.RetryTx(ctx, a.DB, func(ctx context.Context, tx pg.Tx) error {
 		b, clock, ok, err := store.LockDue(ctx, tx, id, wait)

@@ -22,11 +22,11 @@ import (
 // CalendarLimits limit the memory of calendars in a process. Each calendar takes up to about 40 MiB while it is built.
 var CalendarLimits = quota.Limits{Work: "calendars", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
-// Feeds holds the use cases of calendar feeds. Create one with NewFeeds.
+// Feeds contains the use cases of calendar feeds. Create it with NewFeeds.
 type Feeds struct {
 	db    *pg.DB
 	wake  func() // notifies the relay that an event was committed
-	base  string // of addresses
+	base  string // base URL of addresses
 	now   func() time.Time
 	slots *quota.Slots
 }
@@ -39,7 +39,7 @@ func NewFeeds(db *pg.DB, wake func(), publicURL string, now func() time.Time) *F
 	}
 }
 
-// Create creates a feed with an address. Only this response shows the address.
+// Create creates a feed with an address. Only the response to the creation shows the address.
 func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (domain.FeedWithURL, error) {
 	f, err := domain.NewFeed(in)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	}
 	f.CreatedBy = new(caller.FromContext(ctx).Credential)
 	token := domain.NewFeedToken()
-	hash, _ := domain.FeedTokenHash(token) // a new token has the form of one
+	hash, _ := domain.FeedTokenHash(token) // a new token is well-formed
 	f, err = store.InsertFeed(ctx, tx, f, hash[:], caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return domain.FeedWithURL{}, err
@@ -65,7 +65,7 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	return domain.FeedWithURL{Feed: f, URL: a.base + token + ".ics"}, updated(ctx, tx, a.wake, view.Feed, nil, f, feedCreated(f))
 }
 
-// checkFeedUnit returns the 422 of a unit that the caller does not have.
+// checkFeedUnit returns the 422 for a unit that the caller does not have.
 func checkFeedUnit(ctx context.Context, q pg.Q, f domain.Feed) error {
 	if f.UnitID.IsZero() {
 		return nil
@@ -77,7 +77,7 @@ func checkFeedUnit(ctx context.Context, q pg.Q, f domain.Feed) error {
 	return err
 }
 
-// Delete deletes a feed. Its address is unknown once the transaction has ended.
+// Delete deletes a feed. Its address becomes unknown when the transaction ends.
 func (a *Feeds) Delete(ctx context.Context, tx pg.Tx, id domain.FeedID, match patch.Precondition) error {
 	f, err := store.Feed(ctx, tx, id)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *Feeds) Open(ctx context.Context, token string) (store.OpenFeed, error) 
 	return store.FeedByHash(ctx, a.db.Read(ctx), hash[:])
 }
 
-// Calendar returns the calendar of a token's feed, as the tenant and in the mode that the feed belongs to.
+// Calendar returns the calendar of a token's feed, in the tenant and mode of the feed.
 func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	f, err := a.Open(ctx, token)
 	if err != nil {
@@ -141,15 +141,15 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 	return view.Calendar(domain.Calendar{Name: f.Name, Loc: loc, Today: today, Entries: entries}), nil
 }
 
-// holderBatch is how many feeds are checked in one batch.
+// holderBatch is the number of feeds that are checked in one batch.
 const holderBatch = 500
 
-// Credentials reports which credentials have ended. peers.Credentials requests this from identity.
+// Credentials reports which credentials have ended. peers.Credentials implements it with calls to identity.
 type Credentials interface {
 	Ended(ctx context.Context, holders []domain.FeedHolder) ([]domain.EndedHolder, error)
 }
 
-// FeedHolders deletes the feeds whose credential has ended, and passes them on to the new credential after a rotation. It calls
+// FeedHolders deletes the feeds whose credential has ended, and transfers them to the new credential after a rotation. It calls
 // identity each time, so nothing is missed while Kafka or this service is down. Any number of processes can run it at the same
 // time.
 type FeedHolders struct {
@@ -161,7 +161,7 @@ type FeedHolders struct {
 	failing int
 }
 
-// Run checks every feed once. A feed that fails does not delay others and is retried in the next run.
+// Run checks every feed once. A feed that fails does not delay others, and is retried in the next run.
 func (a *FeedHolders) Run(ctx context.Context) error {
 	var after store.HeldFeed
 	var failed []error
@@ -191,7 +191,7 @@ func (a *FeedHolders) Run(ctx context.Context) error {
 	return nil
 }
 
-// check processes a batch of feeds. It deletes the feeds whose credential has ended and passes on those whose credential was
+// check processes a batch of feeds. It deletes the feeds whose credential has ended, and transfers those whose credential was
 // rotated.
 func (a *FeedHolders) check(ctx context.Context, list []store.HeldFeed) error {
 	holders := make([]domain.FeedHolder, len(list))
@@ -230,7 +230,7 @@ func (a *FeedHolders) end(ctx context.Context, f store.HeldFeed, e domain.EndedH
 		return a.Feeds.remove(ctx, tx, feed)
 	})
 	if errors.Is(err, domain.ErrFeedNotFound) {
-		return nil // another process was first
+		return nil // another process did it first
 	}
 	return err
 }

@@ -23,9 +23,8 @@ type Payments struct {
 	Log      *slog.Logger
 }
 
-// ApplyInvoice applies an event about an invoice once, even if it is delivered repeatedly. Its payments are added to the known
-// ones by their ids, so late events and events in another order lead to the same sum. The context carries the event's tenant and
-// mode.
+// ApplyInvoice applies an event about an invoice once, even if it is delivered repeatedly. It adds the invoice's payments to the
+// known ones by their ids, so the order of events does not affect the sum. The context carries the event's tenant and mode.
 func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.Invoice) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
 		if in.Booking.IsZero() {
@@ -38,8 +37,8 @@ func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.
 	})
 }
 
-// ApplyGateway applies an event about a payment at the gateway once, even if it is delivered repeatedly. It never applies an
-// older state than the stored one.
+// ApplyGateway applies an event about a payment at the gateway once, even if it is delivered repeatedly. It never replaces a state
+// by an older one.
 func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.GatewayPayment) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
 		return a.apply(ctx, tx, p.Booking, "payment "+p.ID, func(currency string, lost bool) (domain.Received, error) {
@@ -49,7 +48,7 @@ func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.G
 	})
 }
 
-// once runs the effect of an event in a transaction with its inbox row. It repeats this while the booking moves to another unit.
+// once runs the effect of an event in a transaction with its inbox row. It repeats this if the booking has moved to another unit.
 func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx context.Context, tx pg.Tx) error) error {
 	err := operation.RetryTx(ctx, a.Bookings.DB, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
@@ -64,8 +63,8 @@ func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx co
 	return nil
 }
 
-// apply locks the booking, writes its payments with put, and updates its amounts. put receives whether the booking is cancelled
-// or expired.
+// apply locks the booking, writes its payments with put, and updates its amounts. The argument of put is whether the booking is
+// canceled or expired.
 func (a *Payments) apply(
 	ctx context.Context, tx pg.Tx, booking domain.BookingID, of string, put func(currency string, lost bool) (domain.Received, error),
 ) error {
@@ -88,8 +87,8 @@ func (a *Payments) apply(
 	return a.Bookings.receive(ctx, tx, booking, got, now)
 }
 
-// receive writes what the booking has been paid, with its event. It reads the booking again, with the invoice among its invoices.
-// A lapsed hold expires first, as before any other write.
+// receive writes the amounts received for the booking, with its event. It reads the booking again, with the invoice among its
+// invoices. If its hold has lapsed, the booking expires first, as before any other write.
 func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got domain.Received, now time.Time) error {
 	current, err := store.Booking(ctx, tx, id)
 	if err != nil {

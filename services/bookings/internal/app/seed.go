@@ -18,13 +18,13 @@ import (
 
 // Demo contains the settings of the demo catalogue.
 type Demo struct {
-	Currency string // ISO 4217, of the prices
-	Timezone string // IANA name, which must be known
+	Currency string // ISO 4217 code of the prices
+	Timezone string // IANA name, which must exist
 	Year     int    // the first season
 }
 
-// Seed gives the caller's tenant a small boat rental: 2 services, 4 units, 5 packages, 3 holiday rules. Ids are derived from the
-// tenant and a name, so seeding twice changes nothing.
+// Seed creates a small boat rental for the caller's tenant: 2 services, 4 units, 5 packages, 3 holiday rules. Ids are derived from
+// the tenant and a name, so seeding twice changes nothing.
 func Seed(ctx context.Context, db *pg.DB, d Demo) error {
 	if _, err := civil.Location(d.Timezone); err != nil {
 		return err
@@ -84,7 +84,8 @@ func boats(c caller.Caller, d Demo) (store.Catalogue, error) {
 	}, nil
 }
 
-// seeded returns an id in the form of a UUIDv7 that is derived from tenant, mode, and name. Its time is the tenant's.
+// seeded returns an id in the form of a UUIDv7 that is derived from tenant, mode, and name. Its timestamp is that of the tenant's
+// id.
 func seeded[P ids.Prefix](c caller.Caller, name string) ids.ID[P] {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s", c.Tenant, c.Mode, name))
 	u := [16]byte(sum[:16])

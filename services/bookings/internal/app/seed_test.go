@@ -82,7 +82,7 @@ func TestSeedTwice(t *testing.T) {
 	}
 }
 
-// seeded returns the objects of the events of the caller's tenant, all of them internal.
+// seeded returns the objects of the events of the caller's tenant. All of these events are internal.
 func seeded(t *testing.T, db *pgtest.DB, ctx context.Context) (objects []string) {
 	t.Helper()
 	err := db.Worker.SystemTx(t.Context(), func(own context.Context, tx pg.Tx) error {

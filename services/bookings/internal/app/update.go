@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// errMoved says that the booking changed its unit between the read and the lock. The units must be locked again.
+// errMoved reports that the booking changed its unit between the read and the lock. The units must be locked again.
 var errMoved = &operation.Again{Why: "booking moved to another unit"}
 
 // PrepareUpdate requests the operator's policy if the time changes.
@@ -28,13 +28,13 @@ func (a *Bookings) PrepareUpdate(ctx context.Context, in domain.BookingInput) (w
 	return w, err
 }
 
-// Cancellation returns the change that cancels a booking and releases its unit. Cancelling a cancelled booking changes nothing.
+// Cancellation returns the change that cancels a booking and releases its unit. Canceling a canceled booking changes nothing.
 func Cancellation(reason *string) *Write {
 	return &Write{LinkedInput: domain.LinkedInput{BookingInput: domain.BookingInput{Status: patch.Value(domain.Cancelled)}}, reason: reason}
 }
 
-// Update changes the given fields. A change without a visible effect creates neither a new version nor an event. Update locks
-// units before the booking, in the same order as create, and both before any claim.
+// Update changes the given fields. A change without a visible effect creates neither a new version nor an event. Update locks units
+// before the booking, in the same order as create, and both before any claim.
 func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w *Write, match patch.Precondition) (domain.Booking, error) {
 	var units []domain.UnitID
 	claims := w.HasSchedule() || w.Status.Given()
@@ -51,7 +51,7 @@ func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w 
 	if claims && !current.UnitID.IsZero() && !slices.Contains(units, current.UnitID) {
 		return domain.Booking{}, errMoved
 	}
-	now := a.now(ctx) // not before the locks: a hold may lapse during the wait, and a client may have received that state
+	now := a.now(ctx) // after the locks: a hold may lapse during the wait, and a client may have received that state
 	if current.Lapsed(now) {
 		if current, err = a.expire(ctx, tx, current, now); err != nil {
 			return domain.Booking{}, err
@@ -86,8 +86,8 @@ func (a *Bookings) change(
 	return a.save(ctx, tx, next, claim, previous, now)
 }
 
-// reschedule applies time, links and guests, or a new price. While the booking occupies its unit, it returns the claim that they
-// require; nil means that the claim stays as it is.
+// reschedule applies time, links and guests, or a new price. If the booking occupies its unit, reschedule returns the required
+// claim; nil means that the claim stays unchanged.
 func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
 	if w.reprice {
 		next, err := a.repriced(ctx, tx, current, now)
@@ -129,7 +129,7 @@ func (a *Bookings) save(ctx context.Context, tx pg.Tx, next domain.Booking, clai
 	return saved, outbox.Emit(ctx, tx, a.Wake, bookingChanged(saved, body, previous))
 }
 
-// reclaim moves the claim in one statement, so that the booking holds either its old slot or its new one.
+// reclaim moves the claim in one statement, so that the booking always holds either its old slot or its new one.
 func (a *Bookings) reclaim(ctx context.Context, tx pg.Tx, b domain.Booking, claim *store.Claim, now time.Time) error {
 	if !b.Status.Holds() || b.UnitID.IsZero() {
 		return store.DeleteClaim(ctx, tx, b.ID)
@@ -148,8 +148,8 @@ func (a *Bookings) Reprice(ctx context.Context, tx pg.Tx, id domain.BookingID, m
 	return a.Update(ctx, tx, id, &Write{reprice: true}, match)
 }
 
-// repriced applies the price of today's terms. It does not read the unit, which does not affect the price; locking the unit after
-// the booking would reverse the lock order.
+// repriced applies the price of the current terms. It does not read the unit, which does not affect the price; locking the unit
+// after the booking would reverse the lock order.
 func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, current domain.Booking, now time.Time) (domain.Booking, error) {
 	refs, _, err := store.Refs(ctx, tx, domain.Links{Package: current.PackageID}, now)
 	if err != nil {

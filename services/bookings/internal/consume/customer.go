@@ -1,4 +1,4 @@
-// Package consume handles the messages from Kafka: one handler per topic, which decodes an event and calls one use case.
+// Package consume handles Kafka messages. It has one handler per topic, which decodes an event and calls one use case.
 package consume
 
 import (
@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Handlers holds the handlers of the topics that the service reads, by topic.
+// Handlers maps the topics that the service reads to their handlers.
 type Handlers map[string]kafkax.Handler
 
 // New creates the handlers.
@@ -44,8 +44,8 @@ type Customers struct {
 	Payments *app.Payments
 }
 
-// Handle is a kafkax.Handler. A message that cannot be read is poison. Types that do not concern the state of a customer or an
-// invoice are skipped.
+// Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores types that are not about the state
+// of a customer or an invoice.
 func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {

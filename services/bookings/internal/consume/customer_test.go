@@ -65,11 +65,11 @@ func TestProjection(t *testing.T) {
 	}
 	handle(third)
 	handle(message(t, c, id, "customer.updated", 2, body("Bea"))) // late
-	handle(created)                                               // again
+	handle(created)                                               // repeated
 	if got := known(); got.Name != "Cec" || got.Version != 3 {
 		t.Errorf("an older state came through: %+v", got)
 	}
-	// The inbox alone prevents a repetition, regardless of the present content of the projection.
+	// The inbox alone prevents a repetition, regardless of the current content of the projection.
 	overwrite := func(ctx context.Context, tx pg.Tx) error {
 		_, err := tx.Exec(ctx, `update customers set name = 'lost', version = 0`)
 		return err
@@ -81,7 +81,7 @@ func TestProjection(t *testing.T) {
 	if got := known(); got.Name != "lost" {
 		t.Errorf("an event took effect twice: %+v", got)
 	}
-	handle(message(t, c, id, "customer.merged", 4, body("Dan"))) // a type of the future
+	handle(message(t, c, id, "customer.merged", 4, body("Dan"))) // an unknown future type
 	handle(message(t, c, id, "customer.erased", 5, `{}`))
 	handle(message(t, c, id, "customer.updated", 6, body("Eve")))
 	if got := known(); got.Name != "" || !got.Erased {
@@ -111,7 +111,7 @@ func TestPoison(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A message is not poison because the database is down: the partition waits.
+	// A message is not a poison message just because the database is down: the partition waits.
 	db.App.Close()
 	ended, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

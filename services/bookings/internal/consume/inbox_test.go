@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// countInbox reads the inbox as the worker, who sees all tenants.
+// countInbox reads the inbox as the worker, which sees all tenants.
 func countInbox(n *int) func(context.Context, pg.Tx) error {
 	return func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `select from inbox`)

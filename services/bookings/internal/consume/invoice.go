@@ -36,7 +36,7 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 	}
 	for _, p := range body.Payments {
 		if p.Source == api.InvoicePaymentSourceGateway {
-			continue // its own event reports it
+			continue // its own event contains it
 		}
 		payment := domain.Payment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}}
 		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {

@@ -33,7 +33,7 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// till is a database with bookings, and the handlers of their payments.
+// till contains a database with bookings, and the handlers of their payments.
 type till struct {
 	*apitest.Env
 	ctx      context.Context
@@ -74,7 +74,7 @@ func (w *till) book(change ...func(*domain.Booking)) domain.BookingID {
 	return b.ID
 }
 
-// get reads the booking as a client does.
+// get returns the booking as a client reads it.
 func (w *till) get(id domain.BookingID) api.Booking {
 	w.T.Helper()
 	b, err := store.Booking(w.ctx, w.DB.App.Read(w.ctx), id)
@@ -84,7 +84,7 @@ func (w *till) get(id domain.BookingID) api.Booking {
 	return view.Booking(b.At(time.Now().Add(w.ahead)), api.Mode(caller.FromContext(w.ctx).Mode))
 }
 
-// is compares what a client reads of a booking.
+// is checks what a client reads of a booking.
 func (w *till) is(id domain.BookingID, status string, paid int64, payment string, version int64) {
 	w.T.Helper()
 	b := w.get(id)
@@ -134,7 +134,7 @@ func (i *bill) reverse(n int) {
 	i.payments = append(append(append([]map[string]any{}, i.payments[:n]...), is), i.payments[n+1:]...)
 }
 
-// event is the next event of the invoice.
+// event returns the next event of the invoice.
 func (w *till) event(i *bill) kafkax.Message {
 	w.T.Helper()
 	i.version++
@@ -192,7 +192,7 @@ func TestPaymentsOfInvoices(t *testing.T) {
 	rest.pay(700)
 	w.handle(w.event(rest))
 	w.is(id, "confirmed", 1000, "paid", 4)
-	w.handle(w.event(rest)) // only its notes have changed
+	w.handle(w.event(rest)) // only the notes have changed
 	rest.pay(1)
 	w.handle(w.event(rest))
 	w.is(id, "confirmed", 1001, "overpaid", 5)
@@ -223,8 +223,8 @@ func TestPaymentsOfInvoices(t *testing.T) {
 	}
 }
 
-// TestPaymentsInAnyOrder checks that the final sum is the same for any order and any number of deliveries of the events. A
-// payment that was first seen as reversed stays reversed.
+// TestPaymentsInAnyOrder checks that the final sum is the same for any order and any number of deliveries of the events. A payment
+// that was first reported as reversed stays reversed.
 func TestPaymentsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Live)
@@ -256,8 +256,8 @@ func TestPaymentsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestParallelPayments checks that of forty parallel payments of four invoices of one booking, each delivered twice during other
-// writes of the booking, none is lost.
+// TestParallelPayments checks that none of forty parallel payments of four invoices of one booking is lost, if each is delivered
+// twice during other writes of the booking.
 func TestParallelPayments(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -291,8 +291,8 @@ func TestParallelPayments(t *testing.T) {
 	}
 }
 
-// TestConfirmOnDeposit checks that a deposit confirms a pending booking if the booking's own policy says so. A booking whose hold
-// has lapsed and a booking in a final state keep their state and show the money.
+// TestConfirmOnDeposit checks that a deposit confirms a pending booking if the booking's own policy requires this. A booking whose
+// hold has lapsed and a booking in a final state keep their state and show the money.
 func TestConfirmOnDeposit(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -385,7 +385,7 @@ func TestInvoicesOfABooking(t *testing.T) {
 	w.handle(w.event(i))
 	other := w.bill(one)
 	other.version, other.booking = 1, ""
-	w.handle(w.event(other)) // the second version comes first
+	w.handle(w.event(other)) // the second version arrives first
 	w.handle(w.event(&bill{id: other.id, booking: one.String()}))
 	if a, b := w.get(one).InvoiceIds, w.get(two).InvoiceIds; len(a) != 0 || len(b) != 0 {
 		t.Errorf("let go: %v, %v", a, b)
@@ -401,8 +401,8 @@ func TestInvoicesOfABooking(t *testing.T) {
 	}
 }
 
-// TestPaidInvoiceWithoutABooking checks that an invoice without a booking can be paid like any other, and that its money counts
-// for no booking.
+// TestPaidInvoiceWithoutABooking checks that an invoice without a booking can be paid like any other, and that its money counts for
+// no booking.
 func TestPaidInvoiceWithoutABooking(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -419,8 +419,8 @@ func TestPaidInvoiceWithoutABooking(t *testing.T) {
 	}
 }
 
-// TestPaymentAfterAFailure checks that a payment whose write failed does not count as seen. Its event counts when it is delivered
-// again.
+// TestPaymentAfterAFailure checks that a payment whose write failed does not count as processed. Its event counts when it is
+// delivered again.
 func TestPaymentAfterAFailure(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -473,7 +473,7 @@ func TestPaymentOfABookingThatMoves(t *testing.T) {
 	w.is(id, "confirmed", 300, "deposit_paid", 2)
 }
 
-// TestPaymentInAnotherCurrency checks that money in another currency than the booking's is stored and not added.
+// TestPaymentInAnotherCurrency checks that money in a currency other than the booking's is stored but not added.
 func TestPaymentInAnotherCurrency(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -489,8 +489,8 @@ func TestPaymentInAnotherCurrency(t *testing.T) {
 	}
 }
 
-// TestOtherEventsOfInvoices checks that an invoice of a booking that the tenant and mode do not have changes nothing and is
-// logged. A message that cannot be read is poison, and event types of the topic that do not concern money are skipped.
+// TestOtherEventsOfInvoices checks that an invoice of a booking that does not exist in the tenant and mode changes nothing and is
+// logged. A message that cannot be read is a poison message. Event types of the topic that are not about money are ignored.
 func TestOtherEventsOfInvoices(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)

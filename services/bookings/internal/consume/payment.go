@@ -20,7 +20,8 @@ import (
 // Payments handles the events of the payments service.
 type Payments struct{ App *app.Payments }
 
-// Handle is a kafkax.Handler. A message that cannot be read is poison. Types that do not concern a payment intent are skipped.
+// Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores types that are not about a payment
+// intent.
 func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -44,7 +45,7 @@ func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 		return kafkax.Poison(err)
 	}
 	if p.Amount.Minor == 0 {
-		return nil // nothing was taken yet
+		return nil // nothing was charged yet
 	}
 	return h.App.ApplyGateway(caller.With(ctx, from), id, p)
 }

@@ -60,7 +60,7 @@ func TestPaymentStatesByCard(t *testing.T) {
 		refunded []int64
 	}{
 		{domain.Unpaid, nil, nil},
-		{domain.Unpaid, []int64{0}, nil}, // created, and not paid
+		{domain.Unpaid, []int64{0}, nil}, // created but not paid
 		{domain.PartiallyPaid, []int64{299}, nil},
 		{domain.DepositPaid, []int64{300}, nil},
 		{domain.DepositPaid, []int64{100, 200}, nil},
@@ -89,7 +89,7 @@ func TestPaymentStatesByCard(t *testing.T) {
 	}
 }
 
-// TestRefundedAndDisputed checks that refunds and disputes are stored with the booking, raise its version once, and send one
+// TestRefundedAndDisputed checks that refunds and disputes are stored with the booking, increment its version once, and emit one
 // event.
 func TestRefundedAndDisputed(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func TestRefundedAndDisputed(t *testing.T) {
 	w.is(id, "confirmed", 1000, "paid", 2)
 	w.handle(w.nextEvent(i, returned(400)))
 	w.is(id, "confirmed", 1000, "partially_refunded", 3)
-	w.handle(w.nextEvent(i, returned(400))) // only what bookings does not show has changed
+	w.handle(w.nextEvent(i, returned(400))) // only data that bookings does not show has changed
 	w.is(id, "confirmed", 1000, "partially_refunded", 3)
 	late := *i
 	w.handle(w.nextEvent(i, disputed(true)))
@@ -129,7 +129,7 @@ func TestRefundedAndDisputed(t *testing.T) {
 	}
 }
 
-// TestPaymentOfAnotherCurrency checks that a payment in another currency than the booking's is listed, and counts neither as paid
+// TestPaymentOfAnotherCurrency checks that a payment in a currency other than the booking's is listed, and counts neither as paid
 // nor as disputed.
 func TestPaymentOfAnotherCurrency(t *testing.T) {
 	t.Parallel()
@@ -190,8 +190,8 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 	}
 }
 
-// TestLatePayments checks that a payment is late if its booking was cancelled or had expired before the payment was first
-// counted. The payment stays late or not late afterwards.
+// TestLatePayments checks that a payment is late if its booking was canceled or had expired before the payment was first counted.
+// This does not change afterwards.
 func TestLatePayments(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)

@@ -27,8 +27,8 @@ func tenantUpdated(t *testing.T, tenant ids.Tenant, version int64, clock string)
 	return m
 }
 
-// TestClockHealedByItsEvent checks that, when a process crashes after identity has moved the clock, the event brings the new
-// clock and the worker processes what is due.
+// TestClockHealedByItsEvent checks that, if a process crashes after identity has moved the clock, the event delivers the new clock,
+// and the worker processes what is due.
 func TestClockHealedByItsEvent(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// Booking is a unit, a time and a customer, held or confirmed. Absent ids are zero.
+// Booking is a held or confirmed reservation of a unit, a time and a customer. Absent ids are zero.
 type Booking struct {
 	Schedule
 	Amounts
@@ -24,15 +24,15 @@ type Booking struct {
 	PackageID     PackageID
 	Snapshot      *Snapshot // nil: not priced
 	EventType     *string
-	Loc           *time.Location // the operator's when the booking was created; all its local times are read in it
+	Loc           *time.Location // the operator's when the booking was created; all local times of the booking are in it
 	GuestCount    *int
 	Notes         *string
-	Disputed      bool // by the payer of a payment at the gateway
+	Disputed      bool // whether the payer of a payment at the gateway disputes it
 	HoldExpiresAt *time.Time
 	CancelReason  *string
-	RefundDue     *int64          // by the policy, from the cancellation on; nil: it says nothing
-	Policy        *Policy         // the operator's when it was created; nil: created before it was stored
-	InvoiceIDs    []string        // of its invoices, the oldest first, at most 100; separate, so that they raise no version
+	RefundDue     *int64          // by the policy, set on cancellation; nil: not specified
+	Policy        *Policy         // the operator's when the booking was created; nil: created before policies were stored
+	InvoiceIDs    []string        // of its invoices, oldest first, at most 100; stored separately, so that they do not change the version
 	Metadata      json.RawMessage // as sent; nil: empty
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -41,7 +41,7 @@ type Booking struct {
 	CompletedAt   *time.Time
 }
 
-// Refs holds the rows that a booking refers to after an input; nil means that this caller has no such row.
+// Refs contains the rows that a booking refers to after an input; nil means that this caller has no such row.
 type Refs struct {
 	Customer *Customer
 	Service  *Service
@@ -50,7 +50,7 @@ type Refs struct {
 	Rules    []HolidayRule
 }
 
-// duration returns the duration of a booking without a given end: the package's, else the service's.
+// duration returns the duration of a booking without a given end: that of the package, or else that of the service.
 func (r Refs) duration() *int {
 	if r.Package != nil && r.Package.DurationMinutes != nil {
 		return r.Package.DurationMinutes
@@ -85,8 +85,8 @@ func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, no
 	return b, b.open(in, policy, now)
 }
 
-// NewLinked is New for the booking of a quote or a lead. The booking of a quote has the quote's amounts in the operator's
-// currency, with the package as it is, and no hold that can lapse. The booking of a lead is an ordinary one.
+// NewLinked is New for the booking of a quote or a lead. The booking of a quote has the quote's amounts in the operator's currency,
+// the current package, and no hold that can lapse. The booking of a lead is an ordinary one.
 func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
 	currency := blank.Total.Currency
 	blank.QuoteID, blank.LeadID = in.Quote, in.Lead
@@ -100,7 +100,7 @@ func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Bookin
 	return b, nil
 }
 
-// open gives a new booking its first state and, when pending, its hold.
+// open sets the first state of a new booking and, if the booking is pending, its hold.
 func (b *Booking) open(in BookingInput, policy Policy, now time.Time) error {
 	b.Status = Pending
 	if status := in.Status.Pointer(); status != nil {
@@ -126,8 +126,8 @@ func (b *Booking) open(in BookingInput, policy Policy, now time.Time) error {
 	return nil
 }
 
-// ApplySchedule applies the time, links, and guests of an input to an existing booking. A changed package is repriced on the
-// event's day; a changed day alone is not.
+// ApplySchedule applies the time, links, and guests of an input to an existing booking. If the package changes, the booking is
+// repriced for the event's day. If only the day changes, it is not.
 func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Policy, now time.Time) (Booking, error) {
 	was := b
 	if err := b.link(in, refs); err != nil {
@@ -157,7 +157,7 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 }
 
 // closed returns the error of a booking at a time when its unit is closed. A booking from before a change of the opening hours
-// stays.
+// stays valid.
 func (b Booking) closed(refs Refs, when When) error {
 	if refs.Unit == nil || b.UnitID.IsZero() {
 		return nil
@@ -165,8 +165,7 @@ func (b Booking) closed(refs Refs, when When) error {
 	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From != nil, b.Loc)
 }
 
-// ApplyStatus applies the rest of an input: texts, metadata, and status. It refuses changes that the present state does not
-// allow.
+// ApplyStatus applies the rest of an input: texts, metadata, and status. It refuses changes that the current state does not allow.
 func (b Booking) ApplyStatus(in BookingInput, reason *string, now time.Time) (Booking, error) {
 	if b.Status.Final() {
 		if err := in.frozen(b.Status); err != nil {
@@ -194,7 +193,7 @@ func (b *Booking) write(in BookingInput) {
 	patch.SetMetadata(in.Metadata, &b.Metadata)
 }
 
-// transitionTo moves the booking to the requested state. The present state changes nothing.
+// transitionTo moves the booking to the requested state. Requesting the current state changes nothing.
 func (b *Booking) transitionTo(to Status, now time.Time) error {
 	if to == b.Status {
 		return nil
@@ -220,12 +219,12 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 		b.CompletedAt = &now
 	case NoShow:
 		b.CompletedAt = nil
-	case Pending, Expired: // no client reaches them
+	case Pending, Expired: // no client can request them
 	}
 	return nil
 }
 
-// refundDue returns the amount that the policy refunds after a cancellation now, from what is paid and not refunded.
+// refundDue returns the amount that the policy refunds if the booking is canceled now, based on what is paid and not refunded.
 func (b Booking) refundDue(now time.Time) *int64 {
 	if b.Policy == nil {
 		return nil
@@ -238,12 +237,12 @@ func (b Booking) refundDue(now time.Time) *int64 {
 	return &due
 }
 
-// begins returns the start of the event. A whole day starts at its first instant in the operator's timezone.
+// begins returns the start of the event. A whole day starts at its first instant in the operator's time zone.
 func (b Booking) begins() time.Time {
 	if b.StartsAt != nil {
 		return *b.StartsAt
 	}
-	day, _ := b.Day.Start(b.Loc) // a stored day exists in its zone
+	day, _ := b.Day.Start(b.Loc) // a stored day exists in its time zone
 	return day
 }
 
@@ -252,8 +251,8 @@ func (b Booking) Lapsed(now time.Time) bool {
 	return b.Status == Pending && b.HoldExpiresAt != nil && !now.Before(*b.HoldExpiresAt)
 }
 
-// At returns the booking as every reader and writer sees it. A lapsed hold is expired, one version later, whether or not this has
-// been written yet.
+// At returns the booking as every reader and writer sees it. A lapsed hold is expired and has the next version, whether or not its
+// expiry is already written.
 func (b Booking) At(now time.Time) Booking {
 	if !b.Lapsed(now) {
 		return b
@@ -263,8 +262,8 @@ func (b Booking) At(now time.Time) Booking {
 	return b
 }
 
-// Claim returns the time for which the booking occupies its unit, including buffers. It returns false if the booking occupies
-// none. A whole day has no buffers.
+// Claim returns the time for which the booking occupies its unit, including buffers. It returns false if the booking occupies no
+// unit. A whole day has no buffers.
 func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	if b.UnitID.IsZero() || !b.Status.Holds() || b.StartsAt == nil {
 		return time.Time{}, time.Time{}, false
@@ -277,7 +276,7 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	return from, to, true
 }
 
-// SameSlot reports whether unit, service, and times are unchanged, so that the claim stays.
+// SameSlot reports whether unit, service, and times are unchanged, so that the claim stays unchanged.
 func (b Booking) SameSlot(was Booking) bool {
 	return b.UnitID == was.UnitID && b.ServiceID == was.ServiceID && b.Timed() == was.Timed() &&
 		sameTime(b.StartsAt, was.StartsAt) && sameTime(b.EndsAt, was.EndsAt)
@@ -290,10 +289,10 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-// Invoice is the booking service's record of an invoice: a projection of the customers service's events.
+// Invoice is this service's copy of an invoice, a projection of the customers service's events.
 type Invoice struct {
 	ID       string    // inv_…
-	Booking  BookingID // zero: the invoice is for no booking
+	Booking  BookingID // zero: not for a booking
 	Version  int64
 	Payments []Payment
 }
@@ -302,27 +301,27 @@ type Invoice struct {
 type Payment struct {
 	ID         string // pay_…
 	Amount     money.Amount
-	PaidAt     *time.Time // nil: not known
+	PaidAt     *time.Time // nil: unknown
 	ReversedAt *time.Time // nil: it counts
 }
 
-// confirming are the payment states in which a pending booking is confirmed, where the policy says so.
+// confirming are the payment states in which a pending booking is confirmed, if the policy requires this.
 var confirming = map[PaymentStatus]bool{DepositPaid: true, Paid: true, Overpaid: true}
 
-// GatewayPayment is a payment at the gateway: a projection of the payments service's events.
+// GatewayPayment is a payment at the gateway, a projection of the payments service's events.
 type GatewayPayment struct {
 	ID       string // pi_…
 	Booking  BookingID
-	Invoice  string       // inv_… that it named; "" names none
-	Amount   money.Amount // that was taken
+	Invoice  string       // inv_… named in the payment; "": none
+	Amount   money.Amount // the amount charged
 	Refunded int64
-	Disputed bool       // by its payer, and not decided for the operator
-	PaidAt   *time.Time // nil: not known
+	Disputed bool       // the payer disputes it, and the operator has not won the dispute
+	PaidAt   *time.Time // nil: unknown
 	Version  int64
-	Late     bool // it is counted for the first time now that the booking is cancelled or has expired
+	Late     bool // the booking was already canceled or expired when it counted the payment for the first time
 }
 
-// Settlement holds the data that determines which card payments of a booking are refunded automatically.
+// Settlement contains the data that determines which card payments of a booking are refunded automatically.
 type Settlement struct {
 	Booking  Booking
 	Payments []CountedPayment
@@ -331,37 +330,36 @@ type Settlement struct {
 // CountedPayment is a payment at the gateway that the booking has counted.
 type CountedPayment struct {
 	ID   string `json:"id"`
-	Late bool   `json:"late"` // the booking was cancelled or had expired when it was counted first
+	Late bool   `json:"late"` // the booking was canceled or expired when it first counted the payment
 }
 
-// BookingPayment is a payment of a booking as it is listed.
+// BookingPayment is a payment of a booking in a list.
 type BookingPayment struct {
-	Row        [16]byte // names its place in the list
+	Row        [16]byte // its position in the list
 	ID         string   // pay_… or pi_…
 	Source     string   // manual or gateway
 	Amount     money.Amount
 	Refunded   int64
 	Disputed   bool
 	InvoiceID  string     // "": none
-	PaidAt     *time.Time // nil: not known
+	PaidAt     *time.Time // nil: unknown
 	ReversedAt *time.Time // nil: it counts
 	CreatedAt  time.Time
 }
 
-// Received is the amount that a booking has been paid in its currency, the amount refunded, and whether a payer disputes a
-// payment.
+// Received contains the amounts paid and refunded for a booking in its currency, and whether a payer disputes a payment.
 type Received struct {
 	Paid, Refunded int64
 	Disputed       bool
 }
 
-// Received is what the booking shows of its payments.
+// Received returns the received amounts that the booking shows.
 func (b Booking) Received() Received {
 	return Received{Paid: b.Paid.Minor, Refunded: b.Refunded.Minor, Disputed: b.Disputed}
 }
 
 // Receive returns the booking with the amounts received. A deposit confirms a pending booking whose hold has not lapsed, if the
-// policy from the booking's creation says so. All other bookings keep their state.
+// policy at the booking's creation requires this. All other bookings keep their state.
 func (b Booking) Receive(r Received, now time.Time) (Booking, error) {
 	moved := r.Paid != b.Paid.Minor || r.Refunded != b.Refunded.Minor
 	b.Paid.Minor, b.Refunded.Minor, b.Disputed = r.Paid, r.Refunded, r.Disputed

@@ -19,7 +19,7 @@ func id[P ids.Prefix]() ids.ID[P] { return ids.New[P]() }
 
 func given(s string) patch.Field[string] { return patch.Value(s) }
 
-// fieldOf is the first field that an error names, "" for none.
+// fieldOf returns the first field that an error names, or "" if there is none.
 func fieldOf(err error) string {
 	var e *apperr.Error
 	if err == nil || !errors.As(err, &e) || len(e.Fields) == 0 {
@@ -36,7 +36,7 @@ func TestCatalogueChecks(t *testing.T) {
 	}{
 		{pack(1000, domain.DepositPercentage, 10_000).Check(), ""},
 		{pack(1000, domain.DepositPercentage, 10_001).Check(), "deposit_value"},
-		{pack(1000, domain.DepositFlat, 10_001).Check(), ""}, // clamped to the total
+		{pack(1000, domain.DepositFlat, 10_001).Check(), ""}, // limited to the total
 		{pack(1000, domain.DepositNone, 10_001).Check(), ""},
 		{rule("2026-05-10", "2026-05-10", 1).Check(), ""},
 		{rule("2026-05-10", "2026-05-09", 1).Check(), "date_to"},
@@ -48,7 +48,7 @@ func TestCatalogueChecks(t *testing.T) {
 	}
 }
 
-// A yearly range may be written with its end before its start, in any years.
+// TestYearlyRangeBackwards checks that a yearly range can have its end before its start, in any years.
 func TestYearlyRangeBackwards(t *testing.T) {
 	t.Parallel()
 	newYear := rule("2028-12-30", "2020-01-02", 11000, yearly)
@@ -71,7 +71,7 @@ func TestYearlyRangeBackwards(t *testing.T) {
 			t.Errorf("%s–%s on %s: %v", tc.rule.From, tc.rule.To, tc.day, got)
 		}
 	}
-	// Its length decides ties as that of a rule written forwards does.
+	// Its length decides ties in the same way as that of a rule with its start first.
 	forwards := rule("2025-12-30", "2026-01-05", 12000, yearly)
 	if first := domain.Matching([]domain.HolidayRule{forwards, newYear}, pack(1, domain.DepositNone, 0), date("2026-01-01"))[0]; first.ID != newYear.ID {
 		t.Error("the shorter range does not decide")
@@ -106,7 +106,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// The longest notice that a policy can name does not overflow into the past.
+// TestPolicyBounds checks that the longest notice in a policy does not overflow into the past.
 func TestPolicyBounds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 10, 12, 0, 0, 0, time.UTC)
@@ -127,7 +127,7 @@ func TestSkips(t *testing.T) {
 	}{
 		{"2026-03-08T02:30:00-05:00", "America/New_York", true},
 		{"2026-03-08t02:30:00-04:00", "America/New_York", true},
-		{"2026-03-08T02:30:00+01:00", "America/New_York", false}, // another place's clock
+		{"2026-03-08T02:30:00+01:00", "America/New_York", false}, // the local time of another place
 		{"2026-03-08T01:59:00-05:00", "America/New_York", false},
 		{"2026-03-08T03:00:00-04:00", "America/New_York", false},
 		{"2026-03-29T01:30:00+00:00", "Europe/London", true},

@@ -23,7 +23,7 @@ func field(name, format string, args ...any) *apperr.Error {
 	return apperr.Field(name, format, args...)
 }
 
-// noTransition names both ends of a change that the table does not have.
+// noTransition returns an error that names both states of a transition that is not allowed.
 func noTransition(from, to Status) error {
 	return ErrTransition.WithMessage("A booking that is %s cannot become %s.", from, to).WithField("status")
 }

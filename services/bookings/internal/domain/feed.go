@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/quota"
 )
 
-// FeedCap is the most calendar feeds that a tenant may have in one mode.
+// FeedCap limits the calendar feeds of a tenant in one mode.
 var FeedCap = quota.Cap{Most: 50, Rows: "calendar feeds", Field: "name", Remedy: "Delete one first."}
 
 // FeedPrefix is the prefix of a feed's id.
@@ -35,13 +35,13 @@ type Feed struct {
 	UpdatedAt      time.Time
 }
 
-// FeedHolder is the credential with which a feed ends: a key, a grant, or an operator of the tenant.
+// FeedHolder is the credential that holds a feed: a key, a grant, or an operator of the tenant. The feed ends with it.
 type FeedHolder struct {
 	TenantID ids.Tenant
 	ID       string
 }
 
-// EndedHolder is a credential that has ended or, with a successor, was rotated.
+// EndedHolder is a credential that has ended or, if it has a successor, was rotated.
 type EndedHolder struct {
 	FeedHolder
 
@@ -55,7 +55,7 @@ type FeedWithURL struct {
 	URL string
 }
 
-// FeedInput is a feed to create; UnitID is nil for all units.
+// FeedInput is the input for a new feed. UnitID is nil for all units.
 type FeedInput struct {
 	Name           string
 	UnitID         *string
@@ -97,16 +97,16 @@ func FeedTokenHash(token string) ([sha256.Size]byte, bool) {
 const (
 	CalendarDaysBefore = 90
 	CalendarDaysAfter  = 400
-	// CalendarAhead and CalendarBehind are the most events from today on, and before today.
+	// CalendarAhead and CalendarBehind limit the number of events from today on and before today.
 	CalendarAhead  = 15_000
 	CalendarBehind = 5_000
-	// CalendarBytesAhead and CalendarBytesBehind bound the texts of these events, so that the largest calendar, with each
-	// character escaped, is below the 16 MiB that the gateway forwards.
+	// CalendarBytesAhead and CalendarBytesBehind limit the texts of these events. Even with each character escaped, the largest
+	// calendar is therefore below the 16 MiB that the gateway forwards.
 	CalendarBytesAhead  = 5 << 20
 	CalendarBytesBehind = 2 << 20
 )
 
-// Calendar is what a feed shows.
+// Calendar is the content of a feed.
 type Calendar struct {
 	Name    string
 	Loc     *time.Location // the operator's
@@ -126,14 +126,14 @@ type CalendarEntry struct {
 	Start            *civil.Clock // nil: a whole day
 	StartsAt, EndsAt *time.Time
 	Loc              *time.Location
-	Title            *string // of the unit, the service or the package
+	Title            *string // name of the unit, the service or the package
 	Customer, Notes  *string // nil unless the feed shows details
 }
 
 // Timed reports whether the booking has a time of day.
 func (e CalendarEntry) Timed() bool { return e.Start != nil && e.StartsAt != nil && e.EndsAt != nil }
 
-// At is the entry as every reader sees the booking: a lapsed hold is expired.
+// At returns the entry as every reader sees the booking: a lapsed hold is expired.
 func (e CalendarEntry) At(now time.Time) CalendarEntry {
 	b := Booking{Status: e.Status, Version: e.Version, HoldExpiresAt: e.HoldExpiresAt}.At(now)
 	e.Status, e.Version = b.Status, b.Version

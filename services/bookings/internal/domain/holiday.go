@@ -14,10 +14,10 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// Recurrence says whether a holiday rule repeats each year.
+// Recurrence specifies whether a holiday rule repeats each year.
 type Recurrence string
 
-// A rule holds once, or each year.
+// A rule applies once, or each year.
 const (
 	Once   Recurrence = "none"
 	Yearly Recurrence = "yearly"
@@ -27,10 +27,10 @@ const (
 type HolidayRule struct {
 	ID            HolidayID
 	Name          string
-	From          civil.Date `db:"date_from"` // at the operator's; of a yearly rule only month and day matter
+	From          civil.Date `db:"date_from"` // in the operator's time zone; only month and day count for a yearly rule
 	To            civil.Date `db:"date_to"`   // inclusive
 	Recurrence    Recurrence
-	MultiplierBps int64 // 11500 is a factor of 1.15
+	MultiplierBps int64 // 11500 means a factor of 1.15
 	ServiceIDs    []ServiceID
 	PackageIDs    []PackageID
 	Priority      int
@@ -41,7 +41,7 @@ type HolidayRule struct {
 	UpdatedAt     time.Time
 }
 
-// HolidayRulePatch is what a create or an update gives; an absent field stays as it is.
+// HolidayRulePatch contains the fields of a create or an update. An absent field stays unchanged.
 type HolidayRulePatch struct {
 	Name          patch.Field[string]
 	From, To      patch.Field[string] // as sent
@@ -53,7 +53,7 @@ type HolidayRulePatch struct {
 	Active        patch.Field[bool]
 }
 
-// NewHolidayRule is a holiday rule before its first patch.
+// NewHolidayRule returns a holiday rule before its first patch.
 func NewHolidayRule() HolidayRule {
 	return HolidayRule{ID: ids.New[HolidayPrefix](), Recurrence: Once, Active: true}
 }
@@ -89,8 +89,8 @@ func setDate(to *civil.Date, given patch.Field[string], name string) error {
 	return nil
 }
 
-// Check returns the error of a rule whose fields are inconsistent. The contract checks each field alone. The range of a yearly
-// rule may end before it starts: it then spans New Year.
+// Check returns the error of a rule whose fields are inconsistent. The contract checks each field separately. The range of a yearly
+// rule can end before it starts: it then spans New Year.
 func (r HolidayRule) Check() error {
 	if r.Recurrence != Yearly && r.To.Before(r.From) {
 		return field("date_to", "Must not be before date_from. Only a yearly rule can span New Year.")
@@ -98,8 +98,8 @@ func (r HolidayRule) Check() error {
 	return nil
 }
 
-// Covers reports whether the rule applies on the day. A yearly range may span New Year. A range that ends on 29 February ends on
-// the 28th of a common year, and a range of 29 February alone skips common years.
+// Covers reports whether the rule applies on the day. A yearly range can span New Year. A range that ends on February 29 ends on
+// February 28 in a common year. A range of only February 29 skips common years.
 func (r HolidayRule) Covers(d civil.Date) bool {
 	if r.Recurrence != Yearly {
 		return !d.Before(r.From) && !r.To.Before(d)
@@ -116,7 +116,7 @@ func (r HolidayRule) Covers(d civil.Date) bool {
 
 const daysOfYear = 365
 
-// yearDay orders the days within any year, 29 February included.
+// yearDay orders the days within any year, including February 29.
 func yearDay(d civil.Date) int { return int(d.Month)*32 + d.Day }
 
 // AppliesTo reports whether the rule concerns the package.
@@ -148,8 +148,8 @@ func (r HolidayRule) narrowness() int {
 	}
 }
 
-// Matching returns the active rules that apply to the package on the day, the deciding one first: highest priority, then package
-// before service before all, then the shortest range, then the lowest id.
+// Matching returns the active rules that apply to the package on the day, with the deciding one first. The order is: highest
+// priority, then package before service before all, then the shortest range, then the lowest id.
 func Matching(rules []HolidayRule, p Package, d civil.Date) []HolidayRule {
 	found := make([]HolidayRule, 0, len(rules))
 	for _, r := range rules {
@@ -161,7 +161,7 @@ func Matching(rules []HolidayRule, p Package, d civil.Date) []HolidayRule {
 	return found
 }
 
-// deciding orders rules: the one that decides comes first, regardless of their packages.
+// deciding orders rules so that the deciding one comes first, regardless of their packages.
 func deciding(a, b HolidayRule) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
@@ -171,7 +171,7 @@ func deciding(a, b HolidayRule) int {
 	)
 }
 
-// days is the length of the range; of a yearly one, of its longest occurrence.
+// days returns the length of the range. For a yearly range, it is the length of its longest occurrence.
 func (r HolidayRule) days() int {
 	n := r.From.DaysUntil(r.To)
 	if n >= 0 {
@@ -190,16 +190,16 @@ type Target struct {
 	PackageIDs []PackageID
 }
 
-// Target is the rule's applies_to.
+// Target returns the rule's applies_to.
 func (r HolidayRule) Target() Target {
 	return Target{ServiceIDs: r.ServiceIDs, PackageIDs: r.PackageIDs}
 }
 
-// errTarget names the three shapes.
+// errTarget lists the three forms.
 var errTarget = field("applies_to", `Must be "all", {"service_ids": […]} or {"package_ids": […]}.`)
 
-// ParseTarget reads applies_to. A list must not be empty, because readers of the table would take it for all. A malformed id
-// counts as unknown.
+// ParseTarget reads applies_to. A list must not be empty, because in the table an empty list means all. A malformed id counts as
+// unknown.
 func ParseTarget(raw []byte) (Target, error) {
 	if raw = bytes.TrimSpace(raw); string(raw) == `"all"` {
 		return Target{}, nil
@@ -240,7 +240,7 @@ func parseIDs[P ids.Prefix](name, unknown string, list []string) ([]ids.ID[P], [
 	return parsed, failed
 }
 
-// MarshalJSON implements json.Marshaler with the public shape.
+// MarshalJSON implements json.Marshaler. It returns the public form.
 func (t Target) MarshalJSON() ([]byte, error) {
 	var shape any = "all"
 	switch {

@@ -1,5 +1,5 @@
-// Package domain holds the nouns of bookings and their rules: prices, local times, states and schedules.
-// It is pure: no I/O and no clock; the caller says what time it is.
+// Package domain contains the types of bookings and their rules: prices, local times, states and schedules. It is pure: it does no
+// I/O and reads no clock. The caller provides the time.
 package domain
 
 import (
@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// BookingPrefix and the others are the prefixes, for functions that are generic in the kind of id.
+// BookingPrefix and the other types are the prefixes, for functions that are generic in the kind of id.
 type (
 	BookingPrefix = ids.BookingPrefix
 	ServicePrefix = ids.ServicePrefix
@@ -23,7 +23,7 @@ type (
 // Prefix is "hr".
 func (HolidayPrefix) Prefix() string { return "hr" }
 
-// BookingID and the others are the ids of this service's resources, and of those that a booking names.
+// BookingID and the other types are the ids of this service's resources and of the resources that a booking references.
 type (
 	BookingID  = ids.Booking
 	ServiceID  = ids.Service

@@ -11,8 +11,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// BookingInput is the client's input for a new or an existing booking. An absent field stays as it is. Ids and times are
-// unparsed.
+// BookingInput is the client's input for a new or an existing booking. An absent field stays unchanged. Ids and times are unparsed.
 type BookingInput struct {
 	EventDate   patch.Field[string]
 	Start, End  patch.Field[string]
@@ -35,7 +34,7 @@ func (in BookingInput) HasTime() bool {
 	return in.EventDate.Given() || in.Start.Given() || in.End.Given() || in.StartsAt.Given() || in.EndsAt.Given()
 }
 
-// HasSchedule reports whether time, links, or guests are given. These are frozen in a final state and are validated against the
+// HasSchedule reports whether time, links, or guests are given. A final state freezes them, and they are validated against the
 // catalogue.
 func (in BookingInput) HasSchedule() bool {
 	return in.HasTime() || in.CustomerID.Given() || in.ServiceID.Given() || in.UnitID.Given() || in.PackageID.Given() || in.GuestCount.Given()
@@ -44,12 +43,12 @@ func (in BookingInput) HasSchedule() bool {
 // When is the parsed time of an input.
 type When struct {
 	Day        *civil.Date
-	At         *time.Time // of the day; nil: given as a bare date
+	At         *time.Time // instant given for the day; nil: given as a bare date
 	Start, End patch.Field[civil.Clock]
 	From, To   *time.Time
 }
 
-// When parses the times of an input about a booking in loc. Every failed field is reported, in the contract's order.
+// When parses the times of an input about a booking in loc. It reports every failed field, in the contract's order.
 func (in BookingInput) When(loc *time.Location) (When, error) {
 	var when When
 	var failed []apperr.FieldError
@@ -145,10 +144,10 @@ func inOrder(failed []apperr.FieldError) error {
 	return apperr.Fields(failed)
 }
 
-// ErrLinked says that the quote or the lead has got a booking in the meantime.
+// ErrLinked reports that the quote or the lead got a booking in the meantime.
 var ErrLinked = errors.New("the quote or the lead has a booking already")
 
-// Origin is the quote or the lead that a booking is created for. It never changes. The zero Origin is neither.
+// Origin is the quote or the lead for which a booking is created. It never changes. The zero Origin is neither.
 type Origin struct {
 	Quote          QuoteID // zero: for the lead
 	Lead           LeadID  // for a quote: the lead of the quote
@@ -159,10 +158,10 @@ type Origin struct {
 type LinkedInput struct {
 	BookingInput
 	Origin
-	ValidUntil time.Time // real time; nothing is created afterwards
+	ValidUntil time.Time // real time; nothing is created after it
 }
 
-// Check returns the 422 of an origin that names neither quote nor lead, or amounts that a quote cannot have.
+// Check returns the 422 for an origin that names neither quote nor lead, or for amounts that a quote cannot have.
 func (o Origin) Check() error {
 	var failed []apperr.FieldError
 	fail := func(bad bool, name, message string) {
@@ -184,7 +183,7 @@ func (o Origin) Check() error {
 	return nil
 }
 
-// input leaves to the policy what the booking of a quote cannot request: its first state and its hold.
+// input removes what the booking of a quote cannot request, its first state and its hold, so that the policy determines them.
 func (o Origin) input(in BookingInput) BookingInput {
 	if !o.Quote.IsZero() {
 		in.Status, in.HoldMinutes = BookingInput{}.Status, BookingInput{}.HoldMinutes

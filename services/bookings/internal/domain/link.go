@@ -6,15 +6,15 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// Links are the ids that a booking refers to after an input. A malformed id is Bad on its field and counts as unknown.
+// Links contains the ids that a booking refers to after an input. A malformed id is in Bad under its field and counts as unknown.
 type Links struct {
 	Customer CustomerID
-	Service  ServiceID // zero with a package: the package's
+	Service  ServiceID // zero if a package is set: the package's service
 	Unit     UnitID
 	Package  PackageID
 }
 
-// Links merges the booking's ids with those of the input. A changed package sets its own service.
+// Links merges the booking's ids with those of the input. If the package changes, its service applies.
 func (b Booking) Links(in BookingInput) Links {
 	l := Links{
 		Customer: merged(b.CustomerID, in.CustomerID),
@@ -28,7 +28,7 @@ func (b Booking) Links(in BookingInput) Links {
 	return l
 }
 
-// merged is the id after the change; a malformed one is zero, which no row has.
+// merged returns the id after the change. It returns zero, which no row has, for a malformed id.
 func merged[P ids.Prefix](now ids.ID[P], f patch.Field[string]) ids.ID[P] {
 	if !f.Given() {
 		return now
@@ -44,7 +44,7 @@ func merged[P ids.Prefix](now ids.ID[P], f patch.Field[string]) ids.ID[P] {
 	return id
 }
 
-// stays reports whether the input names what is linked already.
+// stays reports whether the input contains the id that is already linked.
 func stays[P ids.Prefix](f patch.Field[string], now ids.ID[P]) bool {
 	text := f.Pointer()
 	return text != nil && !now.IsZero() && *text == now.String()
@@ -63,8 +63,8 @@ func (l *linker) fail(name, message string) {
 	l.failed = append(l.failed, apperr.FieldError{Field: name, Message: message})
 }
 
-// link sets the ids and the guests of the input, and checks that they match. Unchanged links are not validated again, because
-// their target may have been retired since.
+// link sets the ids and the guests of the input, and checks that they match. It does not validate unchanged links again, because
+// their target may have been retired in the meantime.
 func (b *Booking) link(in BookingInput, refs Refs) error {
 	l := linker{b: b, was: *b, in: in, refs: refs}
 	l.customer()
@@ -154,7 +154,7 @@ func (l *linker) unit() {
 	}
 }
 
-// checkUnit checks unit against package, service and guests.
+// checkUnit checks the unit against package, service and guests.
 func (l *linker) checkUnit() {
 	was := l.was
 	u := l.refs.Unit
@@ -176,7 +176,7 @@ func (l *linker) checkUnit() {
 	}
 }
 
-// reprice applies the price of the linked package on the event's day. Without a package there is no price.
+// reprice applies the price of the linked package on the event's day. A booking without a package has no price.
 func (b *Booking) reprice(refs Refs) error {
 	if b.PackageID.IsZero() || refs.Package == nil {
 		b.Snapshot = nil
@@ -196,10 +196,10 @@ func (b *Booking) reprice(refs Refs) error {
 	return nil
 }
 
-// Customer is the booking service's record of a customer: a projection of the customers service's events.
+// Customer is this service's copy of a customer, a projection of the customers service's events.
 type Customer struct {
 	ID      CustomerID
-	Name    string // "" once erased
+	Name    string // "" after an erasure
 	Version int64
-	Erased  bool // personal data is gone; no new booking may name the customer
+	Erased  bool // personal data was erased; no new booking can name the customer
 }

@@ -12,20 +12,20 @@ import (
 	"holdfast.dev/libs/civil"
 )
 
-// Span is a stretch of time, half open.
+// Span is a half-open time range.
 type Span struct{ From, To time.Time }
 
-// Overlaps reports whether the spans share time; spans that touch do not.
+// Overlaps reports whether the spans share time. Spans that only touch do not overlap.
 func (s Span) Overlaps(o Span) bool { return s.From.Before(o.To) && o.From.Before(s.To) }
 
-// Midnight ends a day. It is the only time of day after 23:59, and is valid only as an end.
+// Midnight is the end of a day. It is the only time of day after 23:59, and is valid only as an end.
 const Midnight civil.Clock = "24:00"
 
-// Opening is one opening of a weekday, by the operator's clock. It belongs to the day on which it opens; one
-// that closes at or before its opening time closes on the next day.
+// Opening is one opening of a weekday, by the operator's clock. It belongs to the day on which it opens. An opening that closes at
+// or before its opening time closes on the next day.
 type Opening struct{ Open, Close civil.Clock }
 
-// closes counts the minutes from the day's 00:00 to the closing, which may lie on the next day.
+// closes returns the minutes from 00:00 of the day to the closing, which can be on the next day.
 func (o Opening) closes() int {
 	if end := o.Close.Minutes(); end > o.Open.Minutes() {
 		return end
@@ -33,12 +33,11 @@ func (o Opening) closes() int {
 	return o.Close.Minutes() + Midnight.Minutes()
 }
 
-// OpeningHours are the openings of each weekday. Nil means always open: one opening per date, 00:00–24:00. Otherwise they list
-// the openings: a missing weekday is closed, like one with an empty list. The openings of one day do not overlap; those of
-// neighboring days may.
+// OpeningHours contains the openings of each weekday. Nil means always open: one opening per date, 00:00–24:00. Otherwise, a
+// missing weekday is closed, like one with an empty list. The openings of one day do not overlap; those of neighboring days can.
 type OpeningHours map[time.Weekday][]Opening
 
-// weekdays are the public names, in the order in which failures are reported.
+// weekdays contains the public names, in the order in which failures are reported.
 var weekdays = []struct {
 	name string
 	day  time.Weekday
@@ -52,8 +51,8 @@ var weekdays = []struct {
 	{"sun", time.Sunday},
 }
 
-// ParseOpeningHours reads the public shape, {"mon": [["09:00", "17:00"]], …}; nil is nil. Every failure is
-// reported on its dotted field, such as opening_hours.mon.0.
+// ParseOpeningHours reads the public form, {"mon": [["09:00", "17:00"]], …}. It returns nil for nil. It reports every failure on
+// its dotted field, such as opening_hours.mon.0.
 func ParseOpeningHours(table map[string][][]string) (OpeningHours, error) {
 	if table == nil {
 		return nil, nil // Nil hours mean always open.
@@ -83,7 +82,7 @@ func ParseOpeningHours(table map[string][][]string) (OpeningHours, error) {
 	return hours, nil
 }
 
-// parseOpenings reads one weekday. A malformed opening is not compared with the others.
+// parseOpenings reads one weekday. It does not compare a malformed opening with the others.
 func parseOpenings(name string, list [][]string) ([]Opening, []apperr.FieldError) {
 	openings := make([]Opening, 0, len(list))
 	var failed []apperr.FieldError
@@ -119,12 +118,12 @@ func parseOpenings(name string, list [][]string) ([]Opening, []apperr.FieldError
 	return openings, failed
 }
 
-// meets reports whether two openings of one day share time.
+// meets reports whether two openings of one day overlap.
 func (o Opening) meets(other Opening) bool {
 	return o.Open.Minutes() < other.closes() && other.Open.Minutes() < o.closes()
 }
 
-// Table is the public shape, each day's openings in the order in which they were given; nil for nil.
+// Table returns the public form, with each day's openings in the given order. It returns nil for nil.
 func (h OpeningHours) Table() map[string][][]string {
 	if h == nil {
 		return nil
@@ -144,7 +143,7 @@ func (h OpeningHours) Table() map[string][][]string {
 	return table
 }
 
-// MarshalJSON implements json.Marshaler with the public shape; nil is null.
+// MarshalJSON implements json.Marshaler. It returns the public form, and null for nil.
 func (h OpeningHours) MarshalJSON() ([]byte, error) {
 	raw, err := json.Marshal(h.Table())
 	if err != nil {
@@ -153,7 +152,7 @@ func (h OpeningHours) MarshalJSON() ([]byte, error) {
 	return raw, nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler; it refuses what ParseOpeningHours refuses.
+// UnmarshalJSON implements json.Unmarshaler. It refuses what ParseOpeningHours refuses.
 func (h *OpeningHours) UnmarshalJSON(raw []byte) error {
 	var table map[string][][]string
 	if err := json.Unmarshal(raw, &table); err != nil {
@@ -164,9 +163,9 @@ func (h *OpeningHours) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// On lists the openings that belong to the date, as instants and in order of time. The list is empty if the unit is closed or the
-// date does not exist in loc. An end that the clock skips moves to the end of the gap, and an opening that lies entirely inside a
-// gap is omitted.
+// On returns the openings that belong to the date, as instants in order of time. The list is empty if the unit is closed or the
+// date does not exist in loc. An end that the clock skips moves to the end of the gap. An opening that lies entirely inside a gap
+// is omitted.
 func (h OpeningHours) On(d civil.Date, loc *time.Location) []Span {
 	start, ok := d.Start(loc)
 	if !ok {
@@ -187,14 +186,14 @@ func (h OpeningHours) On(d civil.Date, loc *time.Location) []Span {
 	return spans
 }
 
-// Cover reports whether the unit is open throughout s. Openings that touch, such as 00:00–24:00 on two consecutive days, count as
-// one.
+// Cover reports whether the unit is open during all of s. Openings that touch, such as 00:00–24:00 on two consecutive days, count
+// as one.
 func (h OpeningHours) Cover(s Span, loc *time.Location) bool {
 	if h == nil {
 		return true
 	}
-	open := s.From                                // all of s before it is open
-	last := civil.DateOf(s.To.In(loc)).AddDays(1) // where the clock falls back over midnight, an opening begins before its date comes to stay
+	open := s.From                                // the unit is open in all of s before this instant
+	last := civil.DateOf(s.To.In(loc)).AddDays(1) // if the clock goes back over midnight, an opening can begin before its date starts again
 	for d := civil.DateOf(s.From.In(loc)).AddDays(-1); !last.Before(d); d = d.AddDays(1) {
 		for _, o := range h.On(d, loc) {
 			if o.From.After(open) {
@@ -228,7 +227,7 @@ func (h OpeningHours) refuses(s Schedule, byInstant bool, loc *time.Location) er
 	return field(name, "Must be within the unit's opening hours on that day: %s.", h.describe(s.Day))
 }
 
-// describe names a day's openings for people.
+// describe describes a day's openings in a readable form.
 func (h OpeningHours) describe(d civil.Date) string {
 	openings := h[d.UTC().Weekday()]
 	if len(openings) == 0 {

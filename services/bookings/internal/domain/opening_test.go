@@ -112,7 +112,7 @@ func TestOpeningsOfADate(t *testing.T) {
 	}
 }
 
-// Minute by minute, a unit covers what lies in one of its openings.
+// TestCoverIsTheUnionOfOpenings checks, minute by minute, that a unit covers what is within one of its openings.
 func TestCoverIsTheUnionOfOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -145,7 +145,7 @@ func open(hours domain.OpeningHours, first civil.Date, minute domain.Span, loc *
 	return false
 }
 
-// openingHours draws a week, null now and then; openings that would overlap are left out.
+// openingHours draws a week, or occasionally null. It omits openings that would overlap.
 func openingHours() *rapid.Generator[domain.OpeningHours] {
 	return rapid.Custom(func(t *rapid.T) domain.OpeningHours {
 		if rapid.IntRange(0, 5).Draw(t, "always") == 0 {
@@ -211,7 +211,7 @@ func TestBookingOutsideOpeningHours(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		// A booking that was created before the unit closed retains its time, and is not moved within the closed hours.
+		// A booking that was created before the unit closed keeps its time, but cannot be moved within the closed hours.
 		shut := unit
 		shut.OpeningHours = domain.OpeningHours{}
 		if _, err := booked.ApplySchedule(domain.BookingInput{GuestCount: patch.Value(2)}, domain.When{}, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err != nil {
@@ -223,7 +223,8 @@ func TestBookingOutsideOpeningHours(t *testing.T) {
 	}
 }
 
-// Where the clock falls back from 00:01 into the day before, the new day opens, and an hour later opens again.
+// TestCoverWhereADayBeginsTwice checks a day on which the clock goes back from 00:01 to the day before: the new day opens, and
+// opens again an hour later.
 func TestCoverWhereADayBeginsTwice(t *testing.T) {
 	t.Parallel()
 	hours := week(t, `{"sun":[["00:00","06:00"]]}`)

@@ -10,17 +10,17 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// DepositType says how a package's deposit follows from the total.
+// DepositType specifies how a package's deposit follows from the total.
 type DepositType string
 
-// The deposit is nothing, a fixed amount, or a share in basis points.
+// The deposit is zero, a fixed amount, or a share in basis points.
 const (
 	DepositNone       DepositType = "none"
 	DepositFlat       DepositType = "flat"
 	DepositPercentage DepositType = "percentage"
 )
 
-// Terms are what a package costs; a booking stores them as they were when it was priced.
+// Terms contains the price terms of a package. A booking stores them as of the time when it was priced.
 type Terms struct {
 	Name            string       `json:"name"`
 	BasePrice       money.Amount `json:"base_price"`
@@ -36,14 +36,14 @@ type Package struct {
 	ServiceID   ServiceID
 	Description *string
 	UnitIDs     []UnitID // empty: any unit of the service
-	Visible     bool     // a hidden package is not offered, and can be booked by id
+	Visible     bool     // a hidden package is not offered, but can be booked by id
 	Active      bool
 	Version     int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
 
-// PackagePatch is what a create or an update gives; an absent field stays as it is.
+// PackagePatch contains the fields of a create or an update. An absent field stays unchanged.
 type PackagePatch struct {
 	ServiceID       patch.Field[string] // as sent
 	Name            patch.Field[string]
@@ -57,7 +57,7 @@ type PackagePatch struct {
 	Active          patch.Field[bool]
 }
 
-// NewPackage is a package before its first patch.
+// NewPackage returns a package before its first patch.
 func NewPackage() Package {
 	return Package{ID: ids.New[PackagePrefix](), Visible: true, Active: true, Terms: Terms{DepositType: DepositNone}}
 }
@@ -85,7 +85,7 @@ func (p Package) Apply(in PackagePatch, currency string) (Package, error) {
 	return p, err
 }
 
-// Check returns the error of a package whose fields are inconsistent. The contract checks each field alone. A flat deposit may
+// Check returns the error of a package whose fields are inconsistent. The contract checks each field separately. A flat deposit can
 // exceed the price: it is limited to each booking's total. Without a deposit, its value has no effect.
 func (p Package) Check() error {
 	if p.DepositType == DepositPercentage && p.DepositValue > money.Whole {

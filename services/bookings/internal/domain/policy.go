@@ -7,28 +7,29 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// Policy is the operator's rules for bookings; a nil number checks nothing.
+// Policy contains the operator's rules for bookings. A nil number means no limit.
 type Policy struct {
 	AutoConfirm      bool `json:"auto_confirm"`
 	HoldTTLMinutes   *int `json:"hold_ttl_minutes"`
 	MinNoticeMinutes *int `json:"min_notice_minutes"`
 	MaxAdvanceDays   *int `json:"max_advance_days"`
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
-	// RefundRules say what is refunded after a cancellation, in descending order of hours; nil says nothing. Snapshots of bookings
-	// that are older than these fields have no rules.
+	// RefundRules specifies the refund after a cancellation, in descending order of hours; nil means not specified. Snapshots in
+	// bookings that are older than these fields have no rules.
 	RefundRules        []RefundRule `json:"refund_rules"`
 	AutoRefund         bool         `json:"auto_refund"`
 	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
-// RefundRule is the share of the money that is refunded after a cancellation at least so many hours before the start.
+// RefundRule specifies the share of the money that is refunded after a cancellation at least the given number of hours before the
+// start.
 type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
 }
 
-// Refund returns how much of an amount is refunded when a booking is cancelled that long before its start. It returns false if
-// the policy says nothing.
+// Refund returns how much of an amount is refunded if a booking is canceled the given time before its start. It returns false if
+// the policy does not specify this.
 func (p Policy) Refund(of money.Amount, before time.Duration) (due int64, ok bool) {
 	if p.RefundRules == nil {
 		return 0, false
@@ -52,15 +53,15 @@ func (r RefundRule) share(of money.Amount) int64 {
 	return part - part%money.Step(of.Currency)
 }
 
-// longest is longer than the span of all dates, and still fits a time.Duration.
+// longest is longer than the span of all dates, but still fits a time.Duration.
 const longest = 150_000_000 * time.Minute
 
-// Minutes returns n minutes, limited to what a time.Duration can hold.
+// Minutes returns n minutes, limited to the range of time.Duration.
 func Minutes(n int) time.Duration {
 	return time.Duration(min(n, int(longest/time.Minute))) * time.Minute
 }
 
-// Earliest is the first instant at which a timed event may start; false: at any.
+// Earliest returns the first instant at which a timed event can start. It returns false if there is no limit.
 func (p Policy) Earliest(now time.Time) (time.Time, bool) {
 	if p.MinNoticeMinutes == nil {
 		return time.Time{}, false
@@ -68,7 +69,7 @@ func (p Policy) Earliest(now time.Time) (time.Time, bool) {
 	return now.Add(Minutes(*p.MinNoticeMinutes)), true
 }
 
-// LastDay is the last operator-local day on which an event may start; false: any.
+// LastDay returns the last operator-local day on which an event can start. It returns false if there is no limit.
 func (p Policy) LastDay(now time.Time, loc *time.Location) (civil.Date, bool) {
 	if p.MaxAdvanceDays == nil {
 		return civil.Date{}, false
@@ -76,7 +77,7 @@ func (p Policy) LastDay(now time.Time, loc *time.Location) (civil.Date, bool) {
 	return civil.DateOf(now.In(loc)).AddDays(*p.MaxAdvanceDays), true
 }
 
-// Refuses returns the error on event_date of a schedule that is too soon or too late. A timed event is compared by its start, a
+// Refuses returns the error on event_date if a schedule is too soon or too late. It compares a timed event by its start, and a
 // whole day by its date.
 func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
 	if earliest, limited := p.Earliest(now); limited {

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// The first rule whose deadline is met decides, its bound included, and the share is rounded down.
+// TestRefundRules checks that the first rule whose deadline is met decides, including at the deadline itself, and that the share is
+// rounded down.
 func TestRefundRules(t *testing.T) {
 	t.Parallel()
 	rules := []domain.RefundRule{{HoursBefore: 168, Percent: 100}, {HoursBefore: 24, Percent: 50}, {HoursBefore: 0, Percent: 33}}
@@ -31,7 +32,7 @@ func TestRefundRules(t *testing.T) {
 		{rules, 1, hours(24), 0, true},
 		{rules, 1000, hours(24) - 1, 330, true},
 		{rules, 1000, 0, 330, true},
-		{rules, 1000, -1, 0, true}, // it has begun
+		{rules, 1000, -1, 0, true}, // already begun
 		{rules[:2], 1000, hours(24) - 1, 0, true},
 		{rules, 0, hours(168), 0, true},
 		{rules, -5, hours(168), 0, true}, // more was refunded than paid
@@ -45,7 +46,8 @@ func TestRefundRules(t *testing.T) {
 	}
 }
 
-// A share in thousandths can be refunded to a card; all of a payment in cash is returned to the thousandth.
+// TestRefundOfThousandths checks that a share in thousandths can be refunded to a card. A payment in cash is returned in full, to
+// the thousandth.
 func TestRefundOfThousandths(t *testing.T) {
 	t.Parallel()
 	for percent, want := range map[int]int64{0: 0, 33: 330, 50: 500, 99: 990, 100: 1005} {

@@ -10,20 +10,20 @@ import (
 // MaxAmount is the largest amount that the contract allows in a response, in minor units.
 const MaxAmount = 99_999_999_999
 
-// Price is what a booking costs, with the terms that it is based on.
+// Price is the price of a booking, with the terms that it is based on.
 type Price struct {
 	Total, Deposit money.Amount
 	Snapshot       Snapshot
 }
 
-// Snapshot stores the package and the deciding holiday rule as they were when the booking was priced.
+// Snapshot contains the package and the deciding holiday rule as of the time when the booking was priced.
 type Snapshot struct {
 	Terms
 	PackageID PackageID        `json:"package_id"`
 	Holiday   *HolidaySnapshot `json:"holiday"` // nil: no rule applied
 }
 
-// HolidaySnapshot is the rule that decided; stacked rules show the first, with the combined factor.
+// HolidaySnapshot is the rule that decided. For stacked rules, it is the first rule with the combined factor.
 type HolidaySnapshot struct {
 	ID            HolidayID `json:"id"`
 	Name          string    `json:"name"`
@@ -31,19 +31,20 @@ type HolidaySnapshot struct {
 }
 
 // Quote prices the package on the operator-local day of the event. If every matching rule is stackable, their factors are
-// multiplied and rounded once; otherwise the deciding rule counts alone. Tariff does the same for many packages and days.
+// multiplied and the result is rounded once. Otherwise only the deciding rule applies. Tariff does the same for many packages and
+// days.
 func Quote(p Package, rules []HolidayRule, day civil.Date) (Price, error) {
 	return adjustmentBy(Matching(rules, p, day)).price(p)
 }
 
-// adjustment is what a set of holiday rules does to any price.
+// adjustment is the effect of a set of holiday rules on any price.
 type adjustment struct {
 	factor  money.Factor
 	holiday *HolidaySnapshot // nil: no rule applies
-	err     error            // the factor itself is beyond the largest amount
+	err     error            // the factor itself is above the largest amount
 }
 
-// adjustmentBy takes the rules in the order in which they decide.
+// adjustmentBy returns the adjustment by rules, which are in deciding order.
 func adjustmentBy(matching []HolidayRule) adjustment {
 	if len(matching) == 0 {
 		return adjustment{factor: money.Product()}
@@ -59,7 +60,7 @@ func adjustmentBy(matching []HolidayRule) adjustment {
 	return adjusted(first, money.Product(factors...))
 }
 
-// adjusted is what a factor does that the rule has decided.
+// adjusted returns the adjustment by a factor. first is the rule that decided.
 func adjusted(first HolidayRule, factor money.Factor) adjustment {
 	combined, err := (money.Amount{Minor: money.Whole}).Times(factor)
 	if err != nil {
@@ -94,21 +95,21 @@ func allStackable(rules []HolidayRule) bool {
 // and the effect of each set on a price is computed once.
 type Tariff struct {
 	rules     []HolidayRule
-	all       RuleSet // for every package
+	all       RuleSet // rules for every package
 	byService map[ServiceID]RuleSet
 	byPackage map[PackageID]RuleSet
 	parts     map[string]part       // by the set of rules
 	known     map[string]adjustment // by the set of rules
 }
 
-// RuleSet is some of a tariff's rules, one bit for each.
+// RuleSet is a subset of a tariff's rules, with one bit per rule.
 type RuleSet []byte
 
 func (s RuleSet) add(i int) { s[i/8] |= 1 << (i % 8) }
 
 func (s RuleSet) has(i int) bool { return s[i/8]&(1<<(i%8)) != 0 }
 
-// Both are the rules that are in s and in other.
+// Both returns the rules that are in s and in other.
 func (s RuleSet) Both(other RuleSet) RuleSet {
 	both := make(RuleSet, len(s))
 	for i := range other {
@@ -117,11 +118,11 @@ func (s RuleSet) Both(other RuleSet) RuleSet {
 	return both
 }
 
-// Concerning holds the rules for one package. Many packages share the rules for all packages and for their service, so the effect
-// of these rules is computed once.
+// Concerning contains the rules for one package. Many packages share the rules for all packages and for their service, so the
+// effect of these rules is computed once.
 type Concerning [3]RuleSet
 
-// NewTariff takes the rules in any order.
+// NewTariff accepts the rules in any order.
 func NewTariff(rules []HolidayRule) *Tariff {
 	t := &Tariff{
 		rules:     slices.DeleteFunc(slices.Clone(rules), func(r HolidayRule) bool { return !r.Active }),
@@ -154,7 +155,7 @@ func index[K comparable](t *Tariff, sets map[K]RuleSet, keys []K, i int) {
 	}
 }
 
-// On are the rules that hold on the day.
+// On returns the rules that apply on the day.
 func (t *Tariff) On(d civil.Date) RuleSet {
 	set := t.none()
 	for i := range t.rules {
@@ -165,12 +166,12 @@ func (t *Tariff) On(d civil.Date) RuleSet {
 	return set
 }
 
-// For are the rules that concern the package.
+// For returns the rules that concern the package.
 func (t *Tariff) For(p Package) Concerning {
 	return Concerning{t.all, t.byService[p.ServiceID], t.byPackage[p.ID]}
 }
 
-// Quote prices the package by the rules that hold on a day and concern it: those of On and of For.
+// Quote prices the package by the rules that apply on a day and concern the package: those of On and of For.
 func (t *Tariff) Quote(p Package, on RuleSet, concerning Concerning) (Price, error) {
 	var key []byte
 	var sets Concerning
@@ -201,10 +202,10 @@ func (t *Tariff) adjustment(sets Concerning) adjustment {
 	return adjusted(first, sum.factor)
 }
 
-// part is what some of the rules come to, as long as all stack.
+// part is the combined effect of some of the rules, provided that all of them are stackable.
 type part struct {
-	rules     int // their number
-	first     int // the one that decides
+	rules     int // number of rules
+	first     int // the deciding one
 	stackable bool
 	factor    money.Factor
 }
@@ -245,7 +246,7 @@ func (p part) with(q part) part {
 	return part{rules: p.rules + q.rules, first: min(p.first, q.first), stackable: true, factor: p.factor.And(q.factor)}
 }
 
-// deposit follows from the rounded total and lies between nothing and all of it.
+// deposit derives the deposit from the rounded total. It is between zero and the total.
 func deposit(t Terms, total money.Amount) money.Amount {
 	part := money.Amount{Currency: total.Currency}
 	var err error
@@ -257,7 +258,7 @@ func deposit(t Terms, total money.Amount) money.Amount {
 	case DepositPercentage:
 		part, err = total.MulBps(t.DepositValue)
 	}
-	if err != nil { // more than an amount holds
+	if err != nil { // above the largest amount
 		return total
 	}
 	part.Minor = max(0, min(part.Minor, total.Minor))
@@ -278,23 +279,23 @@ const (
 	Refunded          PaymentStatus = "refunded"
 )
 
-// Amounts are the money of a booking, all in one currency.
+// Amounts contains the money of a booking, all in one currency.
 type Amounts struct {
 	Total, Deposit, Paid, Refunded money.Amount
 }
 
-// NoMoney is the amounts of an unpriced, unpaid booking.
+// NoMoney returns the amounts of an unpriced, unpaid booking.
 func NoMoney(currency string) Amounts {
 	none := money.Amount{Currency: currency}
 	return Amounts{Total: none, Deposit: none, Paid: none, Refunded: none}
 }
 
-// Due returns the amount still to be paid, which is never negative. A refund does not become due again.
+// Due returns the amount still to be paid, which is never negative. A refunded amount does not become due again.
 func (a Amounts) Due() money.Amount {
 	return money.Amount{Minor: max(0, a.Total.Minor-a.Paid.Minor), Currency: a.Total.Currency}
 }
 
-// Status derives the payment state. Any payment of an unpriced booking pays it.
+// Status derives the payment state. Any payment pays an unpriced booking in full.
 func (a Amounts) Status() PaymentStatus {
 	paid, total := a.Paid.Minor, a.Total.Minor
 	switch {
@@ -315,8 +316,8 @@ func (a Amounts) Status() PaymentStatus {
 	}
 }
 
-// Reprice applies a new snapshot of the price: the package's present terms and the holiday rules of the event's day. A booking
-// without a package has no price to apply. Repriceable checks what a final state freezes.
+// Reprice applies a new snapshot of the price: the package's current terms and the holiday rules of the event's day. It has no
+// effect on a booking that has no package or is in a final state. Repriceable returns the error of a final state.
 func (b Booking) Reprice(refs Refs) (Booking, error) {
 	if b.PackageID.IsZero() || b.Status.Final() {
 		return b, nil

@@ -171,7 +171,8 @@ func TestYearlyRanges(t *testing.T) {
 	}
 }
 
-// Prices and deposits in three-decimal currencies can be paid by card, regardless of what the operator entered.
+// TestPricesInThousandths checks that prices and deposits in three-decimal currencies can be paid by card, regardless of what the
+// operator entered.
 func TestPricesInThousandths(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

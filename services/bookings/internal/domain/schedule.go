@@ -10,7 +10,7 @@ import (
 // EndsAt are nil only for a day without times and without a unit.
 type Schedule struct {
 	Day              civil.Date
-	EventAt          *time.Time // the instant that was given for the day; nil: the day's first
+	EventAt          *time.Time // the instant given for the day; nil: the first instant of the day
 	Start, End       *civil.Clock
 	StartsAt, EndsAt *time.Time
 }
@@ -18,7 +18,7 @@ type Schedule struct {
 // Timed reports whether the booking has a time of day.
 func (s Schedule) Timed() bool { return s.Start != nil }
 
-// first makes the schedule of a new booking.
+// first sets the schedule of a new booking.
 func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	byClock := w.Day != nil || w.Start.Pointer() != nil || w.End.Pointer() != nil
 	switch {
@@ -35,7 +35,7 @@ func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	return s.resolve(duration, loc)
 }
 
-// span takes instants; a missing end follows from the duration.
+// span sets the schedule from instants. A missing end follows from the duration.
 func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.Location) error {
 	if to == nil {
 		if duration == nil {
@@ -59,8 +59,8 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 	return nil
 }
 
-// move applies a change of day or times. Absent fields stay. An end that followed from a duration retains its distance from the
-// start, unless the package or service has changed with its duration.
+// move applies a change of day or times. Absent fields stay unchanged. If the end followed from a duration, it keeps its distance
+// from the start, unless the package or service, and with it the duration, has changed.
 func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
 	if s.Timed() && s.End == nil && (duration == nil || !rewired) {
 		minutes := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
@@ -80,7 +80,7 @@ func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location)
 	return s.resolve(duration, loc)
 }
 
-// resolve turns day and wall-clock times into instants.
+// resolve converts day and wall-clock times to instants.
 func (s *Schedule) resolve(duration *int, loc *time.Location) error {
 	if s.Start == nil {
 		if s.End != nil {
@@ -126,13 +126,13 @@ func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.
 	return to, nil
 }
 
-// after returns the end that follows from a duration. It must lie on a date that can be written.
+// after returns the end that follows from a duration. The end must be on a date that can be formatted.
 func after(from time.Time, minutes int, loc *time.Location) (time.Time, error) {
 	to := from.Add(Minutes(minutes))
 	return to, civil.DateOf(to.In(loc)).Check()
 }
 
-// wholeDay sets the instants of a booking without times: the operator-local day if it has a unit, nothing otherwise.
+// wholeDay sets the instants of a booking without times: the operator-local day if the booking has a unit, and none otherwise.
 func (s *Schedule) wholeDay(hasUnit bool, loc *time.Location) {
 	if s.Timed() {
 		return
@@ -144,7 +144,7 @@ func (s *Schedule) wholeDay(hasUnit bool, loc *time.Location) {
 	}
 }
 
-// over returns when the event has ended: the end of the day if no times are known.
+// over returns the end of the event: the end of the day if no times are known.
 func (s Schedule) over(loc *time.Location) time.Time {
 	if s.EndsAt != nil {
 		return *s.EndsAt

@@ -12,7 +12,7 @@ type Service struct {
 	ID                  ServiceID
 	Name                string
 	Description         *string
-	DurationMinutes     *int // of a booking that names no end
+	DurationMinutes     *int // of a booking without a given end
 	SlotStepMinutes     *int
 	BufferBeforeMinutes int
 	BufferAfterMinutes  int
@@ -23,7 +23,7 @@ type Service struct {
 	UpdatedAt           time.Time
 }
 
-// ServicePatch is what a create or an update gives; an absent field stays as it is.
+// ServicePatch contains the fields of a create or an update. An absent field stays unchanged.
 type ServicePatch struct {
 	Name                patch.Field[string]
 	Description         patch.Field[string]
@@ -35,7 +35,7 @@ type ServicePatch struct {
 	UnitIDs             patch.Field[[]string] // as sent
 }
 
-// NewService is a service before its first patch.
+// NewService returns a service before its first patch.
 func NewService() Service { return Service{ID: ids.New[ServicePrefix](), Active: true} }
 
 // Apply returns the service with the given fields.

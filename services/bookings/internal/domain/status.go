@@ -5,7 +5,7 @@ import "time"
 // Status is the state of a booking.
 type Status string
 
-// The states of a booking; cancelled and expired are final.
+// The states of a booking. Cancelled and Expired are final.
 const (
 	Pending   Status = "pending"
 	Confirmed Status = "confirmed"
@@ -15,10 +15,10 @@ const (
 	NoShow    Status = "no_show"
 )
 
-// Action is what moves a booking from one state to another.
+// Action moves a booking from one state to another.
 type Action string
 
-// The actions on a booking. Only time expires one.
+// The actions on a booking. No client can expire one.
 const (
 	Confirm    Action = "confirm"
 	Cancel     Action = "cancel"
@@ -36,7 +36,7 @@ var transitions = map[Status]map[Action]Status{
 	Expired:   {},
 }
 
-// Next returns the state after the action; false when the state does not allow it.
+// Next returns the state after the action. It returns false if the state does not allow the action.
 func (s Status) Next(a Action) (Status, bool) {
 	to, ok := transitions[s][a]
 	return to, ok
@@ -48,8 +48,8 @@ func (s Status) Final() bool { return len(transitions[s]) == 0 }
 // Holds reports whether a booking in this state blocks its unit for others.
 func (s Status) Holds() bool { return s == Pending || s == Confirmed }
 
-// actionFor is the action by which a client reaches a state; expired and pending have none.
+// actionFor maps a state to the action by which a client reaches it. Expired and Pending have none.
 var actionFor = map[Status]Action{Confirmed: Confirm, Cancelled: Cancel, Completed: Complete, NoShow: MarkNoShow}
 
-// correctionPeriod is how long after its end a booking can still change between completed and no_show.
+// correctionPeriod is the time after its end in which a booking can still change between completed and no_show.
 const correctionPeriod = 7 * 24 * time.Hour

@@ -43,7 +43,7 @@ func TestTransitionTable(t *testing.T) {
 	}
 }
 
-// The diagram in the README is the table.
+// TestDiagram checks that the diagram in the README equals the table.
 func TestDiagram(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// A tariff prices each of several packages on each of several days as Quote does, and both as exact fractions do,
-// with up to so many rules as a tenant may have.
+// TestTariffIsExact checks that a tariff prices each of several packages on each of several days as Quote does, and that both equal
+// the price in exact fractions, with up to as many rules as a tenant can have.
 func TestTariffIsExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,7 +75,7 @@ func drawRules(t *rapid.T, services []domain.ServiceID, packages []domain.Packag
 	return rules
 }
 
-// exactly compares a price with the fraction that it is rounded from.
+// exactly compares a price with the fraction from which it is rounded.
 func exactly(t *rapid.T, p domain.Package, matching []domain.HolidayRule, got domain.Price, err error) {
 	factor := big.NewRat(1, 1)
 	for i, r := range matching {
@@ -110,7 +110,7 @@ func stacks(rules []domain.HolidayRule) bool {
 	return true
 }
 
-// rounded is the nearest whole number of one that is not negative, half upwards.
+// rounded returns the nearest integer of a non-negative number. Halves are rounded up.
 func rounded(r *big.Rat) *big.Int {
 	r = new(big.Rat).Add(r, big.NewRat(1, 2))
 	return new(big.Int).Quo(r.Num(), r.Denom())

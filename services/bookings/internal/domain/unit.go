@@ -9,23 +9,23 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// UnitStatus says whether a unit can be booked.
+// UnitStatus specifies whether a unit can be booked.
 type UnitStatus string
 
-// The states of a unit: only an active one takes new bookings.
+// The states of a unit. Only an active one accepts new bookings.
 const (
 	UnitActive      UnitStatus = "active"
 	UnitMaintenance UnitStatus = "maintenance"
 	UnitRetired     UnitStatus = "retired"
 )
 
-// Unit is what a booking occupies, such as a boat: at most one booking at a time.
+// Unit is what a booking occupies, such as a boat. At most one booking can occupy it at a time.
 type Unit struct {
 	ID           UnitID
 	Name         string
 	Description  *string
 	Status       UnitStatus
-	Capacity     *int         // guests; nil: not limited
+	Capacity     *int         // guests; nil: no limit
 	OpeningHours OpeningHours // nil: always open
 	ServiceIDs   []ServiceID
 	Version      int64
@@ -33,7 +33,7 @@ type Unit struct {
 	UpdatedAt    time.Time
 }
 
-// UnitPatch is what a create or an update gives; an absent field stays as it is.
+// UnitPatch contains the fields of a create or an update. An absent field stays unchanged.
 type UnitPatch struct {
 	Name         patch.Field[string]
 	Description  patch.Field[string]
@@ -43,7 +43,7 @@ type UnitPatch struct {
 	ServiceIDs   patch.Field[[]string]              // as sent
 }
 
-// NewUnit is a unit before its first patch.
+// NewUnit returns a unit before its first patch.
 func NewUnit() Unit { return Unit{ID: ids.New[UnitPrefix](), Status: UnitActive} }
 
 // Apply returns the unit with the given fields.
@@ -65,7 +65,7 @@ func (u Unit) Apply(p UnitPatch) (Unit, error) {
 // InUse reports whether the unit is not retired.
 func (u Unit) InUse() bool { return u.Status != UnitRetired }
 
-// Serves reports whether the unit and the service are compatible: they are linked, or neither has any link.
+// Serves reports whether the unit and the service are compatible: either they are linked, or neither has any link.
 func (u Unit) Serves(s Service) bool {
 	if len(u.ServiceIDs) == 0 && len(s.UnitIDs) == 0 {
 		return true

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// SetClock freezes the test clock of the caller's tenant, or with nil returns it to real time. A time before
-// the effective one is identity's 422 on now.
+// SetClock freezes the test clock of the caller's tenant, or, if at is nil, returns it to real time. For a time before the current
+// time of the clock, identity responds with a 422 on now.
 func (t *Tenants) SetClock(ctx context.Context, at *time.Time) (testclock.Clock, error) {
 	path := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String() + "/test-clock"
 	var got internalapi.Tenant

@@ -15,7 +15,7 @@ import (
 // Credentials requests from identity the state of the credentials that hold calendar feeds.
 type Credentials struct{ Client *peer.Client }
 
-// Ended returns those of the credentials that have ended or were rotated.
+// Ended returns those credentials that have ended or were rotated.
 func (c *Credentials) Ended(ctx context.Context, holders []domain.FeedHolder) ([]domain.EndedHolder, error) {
 	in := internalapi.CredentialList{Credentials: make([]internalapi.CredentialRef, len(holders))}
 	for i, h := range holders {

@@ -1,5 +1,5 @@
-// Package peers calls the other services: customers for customers that are not in the projection yet, for expand, and for the
-// expiry of quotes; identity for a tenant's booking policy.
+// Package peers calls the other services. It calls customers for customers that are not in the projection yet, for expand, and for
+// the expiry of quotes. It calls identity for a tenant's booking policy.
 package peers
 
 import (
@@ -17,7 +17,7 @@ import (
 // Customers calls the customers service on behalf of the caller in the context.
 type Customers struct{ Client *peer.Client }
 
-// Customer looks up a customer. An unknown or erased customer is the 404 of the customers service.
+// Customer looks up a customer. For an unknown or erased customer, it returns the 404 of the customers service.
 func (p *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error) {
 	var got api.Customer
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/customers/"+id.String(), nil, &got); err != nil {
@@ -27,7 +27,7 @@ func (p *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.
 }
 
 // Expand looks up the public bodies of at most 100 customers in one call, in the order of the list. Unknown and erased customers
-// are absent. The response ends at the size of a page: the rest has not been looked up.
+// are absent. The response ends at the size of a page; the rest is not looked up.
 func (p *Customers) Expand(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error) {
 	in := internalapi.CustomerBatch{IDs: make([]string, len(list))}
 	for i, id := range list {

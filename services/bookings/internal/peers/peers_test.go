@@ -25,7 +25,7 @@ import (
 
 const secret = "k1:626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773626f6f6b696e6773"
 
-// other is another service. It verifies the signed caller and passes the request to respond.
+// other starts another service. It verifies the signed caller and passes the request to respond.
 func other(t *testing.T, name string, respond http.HandlerFunc) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("bookings=" + secret)
@@ -73,7 +73,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 	}
 	at(1, 10, 1)
 	at(1, 10, 1)
-	at(2, 10, 2) // identity lags behind the caller: its response is used and not stored
+	at(2, 10, 2) // identity is behind the caller: its response is used but not stored
 	version.Store(2)
 	at(2, 20, 3)
 	at(2, 20, 3)

@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// maxPolicies limits the cache of policies; a policy takes about 100 bytes.
+// maxPolicies limits the cache of policies. A policy takes about 100 bytes.
 const maxPolicies = 10_000
 
-// Tenants requests booking policies from identity. A policy is cached under its version, which each signed caller states. A
-// change is therefore visible to the first request after it, and no entry needs to expire.
+// Tenants requests booking policies from identity. A policy is cached under its version, which each signed caller carries. A change
+// is therefore visible to the first request after it, and no entry needs to expire.
 type Tenants struct {
 	client *peer.Client
 	cache  *otter.Cache[policyKey, domain.Policy]
@@ -54,13 +54,13 @@ func (t *Tenants) Policy(ctx context.Context) (domain.Policy, error) {
 		AutoRefund:         got.BookingPolicy.AutoRefund,
 		RefundLatePayments: got.BookingPolicy.RefundLatePayments,
 	}
-	if got.BookingPolicy.RefundRules != nil { // an empty list says that nothing goes back
+	if got.BookingPolicy.RefundRules != nil { // an empty list means that nothing is refunded
 		policy.RefundRules = make([]domain.RefundRule, len(got.BookingPolicy.RefundRules))
 	}
 	for i, r := range got.BookingPolicy.RefundRules {
 		policy.RefundRules[i] = domain.RefundRule(r)
 	}
-	if got.PolicyVersion >= c.PolicyVersion { // an older response must not stand for the newer version
+	if got.PolicyVersion >= c.PolicyVersion { // an older response must not be stored for the newer version
 		t.cache.Set(key, policy)
 	}
 	return policy, nil

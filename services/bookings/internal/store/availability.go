@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// Claims of one unit never overlap, so those that overlap a time are the ones that begin in it and the last one that began
-// before. The index finds both, regardless of the number of rows. Ranges are not leakproof, so they cannot be an index condition
-// in a tenant's query. offset 0 makes each booking be read by its key: with a join, the planner may read all bookings of the
+// Claims of one unit never overlap, so those that overlap a time are the ones that begin in it and the last one that began before.
+// The index finds both, regardless of the number of rows. Range operators are not leakproof, so they cannot be an index condition
+// in a tenant's query. offset 0 makes the planner read each booking by its key. With a join, it may read all bookings of the
 // tenant.
 const claimsDuring = `
 	select c.unit_id, c.starts_at, c.ends_at, b.status, b.hold_expires_at
@@ -30,14 +30,14 @@ const claimsDuring = `
 	) b
 	where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@units::uuid[]) limit @limit`
 
-// Claims reads the claims of the units that overlap the time, at most one more than availability.MaxClaims.
+// Claims reads the claims of the units that overlap the time, at most availability.MaxClaims + 1.
 func Claims(ctx context.Context, q pg.Q, during domain.Span, units []domain.UnitID) ([]availability.Claim, error) {
 	return pg.Many(ctx, q, scanClaim, claimsDuring,
 		pg.Args{"from": during.From, "to": during.To, "units": units, "limit": availability.MaxClaims + 1})
 }
 
-// Offered reads the catalogue in one round trip. If a unit is named, it reads only that unit. Descriptions, which no response
-// about a time shows, are omitted.
+// Offered reads the catalogue in one round trip. If a unit is named, it reads only that unit. It omits descriptions, which no
+// response about a time shows.
 func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID) (c availability.Catalogue, err error) {
 	b := &pgx.Batch{}
 	args := pg.Args{"unit": unit}
@@ -62,7 +62,7 @@ func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID) (c availabilit
 	return c, err
 }
 
-// bare are the columns with a null in place of the description.
+// bare returns the columns with a null in place of the description.
 func bare(columns string) string {
 	return describedBy.ReplaceAllString(columns, "null::text as description")
 }

@@ -46,16 +46,16 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 
 const oneBooking = `select ` + bookingColumns + ` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`
 
-// bookingMetadata are the pairs of metadata that lists are filtered by.
+// bookingMetadata is the table of the metadata pairs by which lists are filtered.
 var bookingMetadata = pg.MetadataTable{Name: "booking_metadata", Owner: "booking_id"}
 
-// Booking reads one booking as it is stored, or domain.ErrBookingNotFound. Call domain.Booking.At before you show or validate it,
-// because a hold may have lapsed since.
+// Booking reads one booking as it is stored, or returns domain.ErrBookingNotFound. Its hold may have lapsed in the meantime, so
+// apply domain.Booking.At before you show or validate it.
 func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, error) {
 	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
 
-// BookingWithCard returns a booking with the amount received by card in its currency, both at the same instant.
+// BookingWithCard returns a booking with the amount received by card in its currency, both as of the same instant.
 func BookingWithCard(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Booking, received int64, err error) {
 	b, err = pg.One(ctx, q, pg.With(scanBooking, &received), domain.ErrBookingNotFound, `select `+bookingColumns+`, (select coalesce(sum(p.amount), 0)::bigint from booking_payments p
 			where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = b.id and p.source = 'gateway' and p.currency = b.currency)
@@ -69,7 +69,7 @@ func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domai
 		oneBooking+` for update`, pg.Args{"id": id})
 }
 
-// LinkedBooking reads the booking of a quote or a lead, or domain.ErrBookingNotFound.
+// LinkedBooking reads the booking of a quote or a lead, or returns domain.ErrBookingNotFound.
 func LinkedBooking(ctx context.Context, q pg.Q, o domain.Origin) (domain.Booking, error) {
 	if !o.Quote.IsZero() {
 		return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, bookingOfQuote, pg.Args{"quote": o.Quote})
@@ -83,7 +83,7 @@ const (
 		where b.tenant_id = @tenant and b.livemode = @live and b.lead_id = @lead and b.quote_id is null`
 )
 
-// bookingArgs are the columns that are written, by name.
+// bookingArgs returns the columns that are written, by name.
 func bookingArgs(k domain.Booking) (pg.Args, error) {
 	snapshot, err := toJSON(k.Snapshot)
 	if err != nil {
@@ -106,7 +106,7 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 }
 
 // InsertBooking writes a new booking, its claim (nil: none), and its metadata in one round trip. It returns the booking with its
-// times. A taken slot is domain.ErrSlotUnavailable; a second booking of a quote or a lead is domain.ErrLinked.
+// times. It returns domain.ErrSlotUnavailable if the slot is taken, and domain.ErrLinked for a second booking of a quote or a lead.
 func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {
@@ -132,7 +132,7 @@ func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim
 	return stamped(ctx, tx, b, k)
 }
 
-// UpdateBooking writes all mutable fields of a booking that the transaction has locked and raises its version. It returns the
+// UpdateBooking writes all mutable fields of a booking that the transaction has locked, and increments its version. It returns the
 // booking with the new version and time. Its claim is written separately.
 func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Booking, error) {
 	args, err := bookingArgs(k)
@@ -155,7 +155,7 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 	return stamped(ctx, tx, b, k)
 }
 
-// stamped sends a batch whose first statement returns version and times, in one round trip.
+// stamped sends a batch in one round trip. Its first statement returns version and times.
 func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (domain.Booking, error) {
 	res := tx.SendBatch(ctx, b)
 	err := res.QueryRow().Scan(&k.Version, &k.CreatedAt, &k.UpdatedAt)

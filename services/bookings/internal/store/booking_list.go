@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// BookingFilter filters a list; nil and empty fields do not filter. Now determines which holds have lapsed.
+// BookingFilter filters a list. Nil and empty fields do not filter. Now determines which holds have lapsed.
 type BookingFilter struct {
 	Now           time.Time
 	Status        []domain.Status
@@ -28,7 +28,7 @@ type BookingFilter struct {
 	Package       *domain.PackageID
 	EventType     *string
 	Number        *string     // as stored
-	From, To      *civil.Date // of which the event has a local day, inclusive
+	From, To      *civil.Date // first and last local day of the range, inclusive
 	Metadata      map[string]string
 }
 
@@ -42,7 +42,7 @@ func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (pag
 	})
 }
 
-// BookingPlace is the place of a booking in a list.
+// BookingPlace is the position of a booking in a list.
 type BookingPlace struct {
 	ID        domain.BookingID
 	CreatedAt time.Time
@@ -72,8 +72,8 @@ func bookingStates(f BookingFilter) (list []page.Alternative) {
 	return list
 }
 
-// bookingDays returns the conditions by the first day of a filter: bookings that begin on it or later, and those that began
-// before and last into it. The latter are always few; indexes of their own collect them before the list is read.
+// bookingDays returns the conditions by the first day of a filter. They select bookings that begin on it or later, and those that
+// began before and last into it. The latter are always few; separate indexes find them before the list is read.
 func bookingDays(f BookingFilter) []page.Alternative {
 	switch {
 	case f.From == nil:
@@ -104,23 +104,23 @@ func underWay(first civil.Date) (string, []any) {
 	return `b.id = any(array(` + strings.Join(before, ` union all `) + `)) and b.event_day < ?`, append(args, from)
 }
 
-// nights is one more than the number of days by which a booking of at most 24 hours can end after its first local day, if a zone
-// skips a day.
+// nights is the largest number of days by which a booking of at most 24 hours can end after its first local day, if a zone skips a
+// day, plus one.
 const nights = 3
 
 // nextDay is the condition of the index bookings_past_day: the booking lasts into a local day after its first one. A booking that
 // ends at midnight does not touch the day that begins then.
 const nextDay = `l.ends_at at time zone l.timezone > l.event_day + 1`
 
-// longer holds the conditions of bookings of more than a day that end after a date in UTC, with one day of tolerance for zones,
-// each by the index of their length. + 0 excludes the day from the index condition, as in during.
+// longer contains the conditions for bookings of more than a day that end after a date in UTC, with one day of tolerance for zones.
+// Each uses the index for its length. + 0 excludes the day from the index condition, as in during.
 var longer = []string{
 	`l.ends_at - l.starts_at > interval '1 day' and l.ends_at - l.starts_at <= interval '8 days' and l.starts_at > ?::timestamptz - interval '9 days'`,
 	`l.ends_at - l.starts_at > interval '8 days' and l.ends_at - l.starts_at <= interval '64 days' and l.starts_at > ?::timestamptz - interval '65 days'`,
 	`l.ends_at - l.starts_at > interval '64 days' and l.ends_at > ?::timestamptz - interval '1 day'`,
 }
 
-// bookingsSQL is the list of a filter. narrow adds conditions to each of its parts.
+// bookingsSQL returns the query for the list of a filter. narrow adds conditions to each of its parts.
 func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	return page.Union(r, page.Both(bookingStates(f), bookingDays(f)), func(w *page.Where) (string, []any) { return bookingsOf(w, f, r, narrow) })
 }
@@ -150,26 +150,26 @@ func equal[T any](w *page.Where, cond string, v *T) {
 	}
 }
 
-// CalendarFilter filters a calendar; empty fields do not filter. Now determines which holds have lapsed.
+// CalendarFilter filters a calendar. Empty fields do not filter. Now determines which holds have lapsed.
 type CalendarFilter struct {
 	report.Days
 	Now     time.Time
 	Units   []domain.UnitID
 	Service domain.ServiceID
-	All     bool // also bookings that are cancelled or have expired
+	All     bool // includes bookings that are canceled or expired
 }
 
-// BookingsDuring reads the bookings that overlap the days, directly or through their claims, and the bookings of these days
-// without times, at most report.MaxBookings, by day.
+// BookingsDuring reads the bookings that overlap the days, directly or through their claims, and the bookings of these days without
+// times. It reads at most report.MaxBookings, by day.
 func BookingsDuring(ctx context.Context, q pg.Q, f CalendarFilter) (page.Rows[report.Booking], error) {
 	sql, args := bookingsDuring(f)
 	return page.Read(ctx, q, page.Request{Limit: report.MaxBookings}, scanReportBooking, sql, args)
 }
 
-// during holds conditions that together select all bookings that may overlap a range of days, each with an index of its own:
-// bookings whose day is in the range or near it, and, by their length, bookings that began before. A claim exceeds its booking by
-// at most a day at each end, and a booking's day may be in another timezone, so near is larger than both together. + 0 excludes the
-// day from the index condition, because it does not bound the parts after the first.
+// during contains conditions that together select all bookings that may overlap a range of days. Each uses its own index. They
+// select bookings whose day is in or near the range and, by their length, bookings that began before. A claim exceeds its booking
+// by at most a day at each end, and a booking's day may be in another time zone, so near is larger than both together. + 0 excludes
+// the day from the index condition, because it does not bound the parts after the first.
 var during = []string{
 	`b.event_day >= @near and b.event_day <= @until`,
 	`b.event_day + 0 < @near and b.starts_at < @from and b.ends_at - b.starts_at > interval '1 day' and b.ends_at - b.starts_at <= interval '8 days'
@@ -188,7 +188,7 @@ func duringArgs(d report.Days, now time.Time) pg.Args {
 	}
 }
 
-// standing is the condition that a booking is neither cancelled nor expired.
+// standing is the condition that a booking is neither canceled nor expired.
 const standing = `(b.status in ('confirmed', 'completed', 'no_show') or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))`
 
 const reportColumns = `b.id, b.number, b.status, b.customer_id, b.unit_id, b.event_day, b.event_start, b.event_end,
@@ -224,7 +224,7 @@ func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 		order by b.event_day, b.id`, args
 }
 
-// customerOf is the name of the customer of a booking b, for lists whose rows are few.
+// customerOf joins the name of the customer of a booking b, for lists with few rows.
 const customerOf = ` left join lateral (
 		select c.name from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = b.customer_id and not c.erased offset 0) c on true`
 
@@ -239,7 +239,7 @@ func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booki
 		order by b.hold_expires_at, b.id`, pg.Args{"from": from, "to": to, "limit": report.MaxDue})
 }
 
-// UnpaidDeposits reads the active bookings from a day on, including those under way on it, whose deposit is not paid. The nearest
+// UnpaidDeposits reads the active bookings from a day on, including those in progress on it, whose deposit is not paid. The nearest
 // day comes first. It returns at most report.MaxDue of the first report.MaxSearched bookings.
 func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time) ([]report.Booking, error) {
 	args := pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched}
@@ -277,8 +277,8 @@ func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
 	return b, nil
 }
 
-// BookedDuring reads the bookings that statistics count: those of the days, and those with a unit that overlap them, at most one
-// more than report.MaxBooked. Cancelled and expired bookings are omitted.
+// BookedDuring reads the bookings that statistics count: those of the days, and those with a unit that overlap the days. It reads
+// at most report.MaxBooked + 1 and omits canceled and expired bookings.
 func BookedDuring(ctx context.Context, q pg.Q, d report.Days, now time.Time) ([]report.Booked, error) {
 	parts := make([]string, len(during))
 	for i, part := range during {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/limit"
 )
 
-// Catalogue is what an operator offers; units are linked to services by their ServiceIDs.
+// Catalogue is what an operator offers. Units are linked to services by their ServiceIDs.
 type Catalogue struct {
 	Services []domain.Service
 	Units    []domain.Unit
@@ -23,8 +23,8 @@ type Catalogue struct {
 	Rules    []domain.HolidayRule
 }
 
-// InsertCatalogue writes rows that do not exist yet and leaves the others unchanged. It returns the new rows as they are read
-// back, with the services linked to the units of this catalogue.
+// InsertCatalogue writes rows that do not exist yet and leaves the others unchanged. It returns the new rows as they would be read,
+// with the services linked to the units of this catalogue.
 func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (inserted Catalogue, err error) {
 	const fresh = ` on conflict do nothing returning created_at, updated_at`
 	b := &pgx.Batch{}
@@ -53,10 +53,10 @@ func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (inserted Catal
 	return inserted, send(ctx, tx, b, "insert catalogue")
 }
 
-// stamp is when a row was written.
+// stamp contains the times at which a row was written.
 type stamp struct{ CreatedAt, UpdatedAt time.Time }
 
-// stampedBy adds v to the list when its insert has returned a row.
+// stampedBy adds v to the list if its insert returned a row.
 func stampedBy[T any](list *[]T, v T, set func(v *T, at stamp)) func(rows pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[stamp])
@@ -69,7 +69,7 @@ func stampedBy[T any](list *[]T, v T, set func(v *T, at stamp)) func(rows pgx.Ro
 	}
 }
 
-// unitsOf are the units that name the service.
+// unitsOf returns the units that are linked to the service.
 func (c Catalogue) unitsOf(id domain.ServiceID) (list []domain.UnitID) {
 	for _, u := range c.Units {
 		if slices.Contains(u.ServiceIDs, id) {
@@ -79,13 +79,13 @@ func (c Catalogue) unitsOf(id domain.ServiceID) (list []domain.UnitID) {
 	return inOrder(list)
 }
 
-// inOrder returns the list in the order in which it is read back.
+// inOrder returns the list in the order in which it is read.
 func inOrder[P ids.Prefix](list []ids.ID[P]) []ids.ID[P] {
 	return slices.SortedFunc(slices.Values(list), domain.CompareIDs[P])
 }
 
-// LockCatalogue makes the transaction the only writer of the caller's catalogue. Links are visible from both ends, and two
-// writers that lock them in different orders would deadlock.
+// LockCatalogue makes the transaction the only writer of the caller's catalogue. Links are visible from both ends, so two writers
+// that lock them in different orders would deadlock.
 func LockCatalogue(ctx context.Context, tx pg.Tx) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('catalogue'),
 		hashtext(current_setting('app.tenant_id') || current_setting('app.livemode')))`)
@@ -100,7 +100,7 @@ func CountServices(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `services`, `active`)
 }
 
-// CountUnits counts the caller's units; retired ones are inactive, all others active.
+// CountUnits counts the caller's active and inactive units. Only retired units are inactive.
 func CountUnits(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `units`, `status <> 'retired'`)
 }
@@ -125,7 +125,8 @@ func count(ctx context.Context, tx pg.Tx, table, active string) (limit.Count, er
 	return n, nil
 }
 
-// replace returns the clause that follows an insert: an existing row takes the values of the insert and gets the next version.
+// replace returns the clause that follows an insert. It updates an existing row with the values of the insert and increments its
+// version.
 func replace(c pg.Columns, alias string) string {
 	return ` on conflict (tenant_id, livemode, id) do update set ` + c.Replace() + `, version = ` + alias + `.version + 1, updated_at = clock_timestamp()`
 }
@@ -145,17 +146,17 @@ func send(ctx context.Context, tx pg.Tx, b *pgx.Batch, what string) error {
 	return nil
 }
 
-// KnownServices returns those of the ids that the caller has.
+// KnownServices returns those ids that the caller has.
 func KnownServices(ctx context.Context, q pg.Q, list []domain.ServiceID) ([]domain.ServiceID, error) {
 	return known(ctx, q, `select s.id from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = any(@ids::uuid[])`, list)
 }
 
-// KnownUnits returns those of the ids that the caller has.
+// KnownUnits returns those ids that the caller has.
 func KnownUnits(ctx context.Context, q pg.Q, list []domain.UnitID) ([]domain.UnitID, error) {
 	return known(ctx, q, `select u.id from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@ids::uuid[])`, list)
 }
 
-// KnownPackages returns those of the ids that the caller has.
+// KnownPackages returns those ids that the caller has.
 func KnownPackages(ctx context.Context, q pg.Q, list []domain.PackageID) ([]domain.PackageID, error) {
 	return known(ctx, q, `select p.id from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = any(@ids::uuid[])`, list)
 }

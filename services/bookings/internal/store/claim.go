@@ -10,15 +10,15 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Claim reserves a unit for a booking from From to To, including buffers, half open.
+// Claim reserves a unit for a booking from From to To, including buffers. The range is half open.
 type Claim struct {
 	Booking  domain.BookingID
 	Unit     domain.UnitID
 	From, To time.Time
 }
 
-// PutClaim creates or moves the booking's claim. It returns domain.ErrSlotUnavailable if another booking has the unit at that
-// time. The unit, and the previous unit, must be locked.
+// PutClaim creates or moves the booking's claim. It returns domain.ErrSlotUnavailable if another booking holds the unit at that
+// time. The unit and the previous unit must be locked.
 func PutClaim(ctx context.Context, tx pg.Tx, c Claim) error {
 	_, err := tx.Exec(ctx, putClaim, c.args())
 	return claimError(err)

@@ -11,8 +11,8 @@ import (
 
 const customerColumns = `c.id, c.name, c.version, c.erased`
 
-// PutCustomer writes a customer unless the stored state is as new or newer, because messages and look-ups may arrive in any
-// order. An erased customer stays erased.
+// PutCustomer writes a customer unless a state at least as new is stored already. Messages and lookups can arrive in any order. An
+// erased customer stays erased.
 func PutCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) error {
 	_, err := tx.Exec(ctx, `
 		insert into customers as c (tenant_id, livemode, id, name, version, erased) values (@tenant, @live, @id, @name, @version, @erased)

@@ -41,20 +41,19 @@ const allDue = `
 	 where c.frozen_at is not null)
 	order by hold_expires_at, id limit $4`
 
-// AllDue returns up to limit lapsed holds of all tenants and modes, oldest first, starting after the given one; tx has the worker
-// role.
+// AllDue returns up to limit lapsed holds of all tenants and modes after the given one, oldest first. tx has the worker role.
 func AllDue(ctx context.Context, tx pg.Tx, real time.Time, after Due, limit int) ([]Due, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[Due], allDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
 }
 
-// TenantDue returns up to limit lapsed holds of the caller's tenant and mode, oldest first, starting after the given one.
+// TenantDue returns up to limit lapsed holds of the caller's tenant and mode after the given one, oldest first.
 func TenantDue(ctx context.Context, q pg.Q, real time.Time, after Due, limit int) ([]Due, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[Due], tenantDue,
 		pg.Args{"real": real, "at": after.HoldExpiresAt, "id": after.ID.UUID(), "limit": limit})
 }
 
 // The clock is a separate value: coalesce is not leakproof, so it cannot be an index condition in a tenant's query. The mode is a
-// separate value too: a plain boolean in addition to the policy's own condition makes the planner select an index in another
+// separate value too. With a plain boolean in addition to the policy's own condition, the planner selects an index in another
 // order.
 const tenantDue = `
 	select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b
@@ -65,7 +64,8 @@ const tenantDue = `
 
 // LockDue locks a booking for its expiry, after its unit, and reads the clock that determines the expiry. It returns false if the
 // booking has moved to another unit. It returns the zero booking and false if there is none, or if wait is false and another
-// transaction has locked it. The clock is read last, so it is at least as new as the one that the booking was created by.
+// transaction has locked it. It reads the clock last, so that the clock is at least as new as the one by which the booking was
+// created.
 func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k domain.Booking, clock testclock.Clock, ok bool, err error) {
 	skip := ` skip locked`
 	if wait {

@@ -1,6 +1,6 @@
 package store
 
-// Statements, for tests that check their plans.
+// Statements that tests use to check their plans.
 var (
 	BookingsSQL  = bookingsSQL
 	CalendarSQL  = calendarSQL

@@ -17,13 +17,13 @@ import (
 
 const feedColumns = `f.id, f.name, f.unit_id, f.include_details, f.created_by, f.version, f.created_at, f.updated_at`
 
-// Feed reads one feed, or domain.ErrFeedNotFound.
+// Feed reads one feed, or returns domain.ErrFeedNotFound.
 func Feed(ctx context.Context, q pg.Q, id domain.FeedID) (domain.Feed, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound,
 		`select `+feedColumns+` from calendar_feeds f where f.tenant_id = @tenant and f.livemode = @live and f.id = @id`, pg.Args{"id": id})
 }
 
-// Feeds reads one page of the feeds of a unit, or of all feeds when unit is nil.
+// Feeds reads one page of the feeds of a unit, or of all feeds if unit is nil.
 func Feeds(ctx context.Context, q pg.Q, unit *domain.UnitID, r page.Request) (page.Rows[domain.Feed], error) {
 	w := &page.Where{}
 	w.Add(`f.tenant_id = @tenant and f.livemode = @live`)
@@ -43,7 +43,8 @@ func CountFeeds(ctx context.Context, tx pg.Tx) (int, error) {
 		`select count(*) from calendar_feeds where tenant_id = @tenant and livemode = @live`, pg.Args{})
 }
 
-// InsertFeed writes a new feed with the hash of its token and the operator's timezone, and returns it with its times. Its creator holds it.
+// InsertFeed writes a new feed with the hash of its token and the operator's time zone, and returns it with its times. Its creator
+// becomes its holder.
 func InsertFeed(ctx context.Context, tx pg.Tx, f domain.Feed, hash []byte, timezone string) (domain.Feed, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound, `
 		with stamp as materialized (select clock_timestamp() as at)
@@ -54,7 +55,7 @@ func InsertFeed(ctx context.Context, tx pg.Tx, f domain.Feed, hash []byte, timez
 	})
 }
 
-// DeleteFeed deletes a feed. A feed that no longer exists is domain.ErrFeedNotFound.
+// DeleteFeed deletes a feed. It returns domain.ErrFeedNotFound if the feed no longer exists.
 func DeleteFeed(ctx context.Context, tx pg.Tx, id domain.FeedID) error {
 	tag, err := tx.Exec(ctx, `delete from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 	if err != nil {
@@ -66,7 +67,7 @@ func DeleteFeed(ctx context.Context, tx pg.Tx, id domain.FeedID) error {
 	return nil
 }
 
-// HeldFeed is a feed with the credential that it ends with.
+// HeldFeed is a feed with the credential that holds it.
 type HeldFeed struct {
 	TenantID ids.Tenant
 	Livemode bool
@@ -74,8 +75,8 @@ type HeldFeed struct {
 	Holder   string
 }
 
-// HeldFeeds returns up to limit feeds of all tenants and modes that end with a credential, starting after the given one; tx has
-// the worker role.
+// HeldFeeds returns up to limit feeds of all tenants and modes that a credential holds, after the given one. tx has the worker
+// role.
 func HeldFeeds(ctx context.Context, tx pg.Tx, after HeldFeed, limit int) ([]HeldFeed, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[HeldFeed], `select tenant_id, livemode, id, holder from calendar_feeds
 		where holder is not null and (tenant_id, livemode, id) > ($1::uuid, $2, $3::uuid) order by tenant_id, livemode, id limit $4`,
@@ -104,28 +105,28 @@ type OpenFeed struct {
 	Clock          *time.Time // the tenant's test clock
 }
 
-// FeedByHash finds a feed of any tenant by the hash of its token, or domain.ErrFeedNotFound.
+// FeedByHash finds a feed of any tenant by the hash of its token, or returns domain.ErrFeedNotFound.
 func FeedByHash(ctx context.Context, q pg.Q, hash []byte) (OpenFeed, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[OpenFeed], domain.ErrFeedNotFound, `
 		select tenant_id, livemode, id, name, unit_id, include_details, timezone, clock from calendar_feed_by_hash(@hash)`,
 		pg.Args{"hash": hash})
 }
 
-// CalendarRange says which bookings a calendar shows: those of the days From to To, of one unit or of all (zero).
+// CalendarRange specifies the bookings that a calendar shows: those of the days From to To, of one unit or of all (zero).
 type CalendarRange struct {
 	From, Today, To civil.Date
 	Unit            domain.UnitID
 	Details         bool
 }
 
-// Calendar reads the bookings of a calendar within its bounds, by day. Both the bookings from today on and the earlier ones are
-// read from today outwards.
+// Calendar reads the bookings of a calendar within its bounds, by day. It reads both the bookings from today on and the earlier
+// ones starting with those nearest to today.
 func Calendar(ctx context.Context, q pg.Q, r CalendarRange) ([]domain.CalendarEntry, error) {
 	sql, args := calendarSQL(r)
 	return pg.Many(ctx, q, scanCalendarEntry, sql, args)
 }
 
-// calendarSQL joins what lies ahead and what lies behind, each read along its index from today.
+// calendarSQL joins future and past bookings. Each part is read along its index, starting from today.
 func calendarSQL(r CalendarRange) (string, pg.Args) {
 	ofUnit := ""
 	if !r.Unit.IsZero() {
@@ -140,7 +141,7 @@ func calendarSQL(r CalendarRange) (string, pg.Args) {
 	}
 }
 
-// eventBytes is about the size of an event without its texts.
+// eventBytes is the approximate size of an event without its texts.
 const eventBytes = 320
 
 func calendarPart(where, order, part string) string {

@@ -20,7 +20,7 @@ import (
 )
 
 // TestPlanOfACalendar checks that a calendar, planned as the app role under row-level security, reads the bookings of its days by
-// index, also if it shows one unit among many.
+// index, even if it shows one unit among many.
 func TestPlanOfACalendar(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()

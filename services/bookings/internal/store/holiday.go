@@ -27,10 +27,10 @@ var (
 	putHoliday    = insertHoliday + replace(holidayTable, "r")
 )
 
-// HolidayFilter narrows a list; nil fields do not.
+// HolidayFilter filters a list. Nil fields do not filter.
 type HolidayFilter struct{ Active *bool }
 
-// Holiday reads one holiday rule, or domain.ErrHolidayNotFound.
+// Holiday reads one holiday rule, or returns domain.ErrHolidayNotFound.
 func Holiday(ctx context.Context, q pg.Q, id domain.HolidayID) (domain.HolidayRule, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.HolidayRule], domain.ErrHolidayNotFound,
 		`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.id = @id`, pg.Args{"id": id})

@@ -48,18 +48,18 @@ const linkPackage = `
 	insert into package_units (tenant_id, livemode, package_id, unit_id)
 	select @tenant, @live, @id, unnest(@unit_ids::uuid[]) on conflict do nothing`
 
-// PackageFilter narrows a list; nil fields do not.
+// PackageFilter filters a list. Nil fields do not filter.
 type PackageFilter struct {
 	Active  *bool
 	Service *domain.ServiceID
 }
 
-// Package reads one package, or domain.ErrPackageNotFound.
+// Package reads one package, or returns domain.ErrPackageNotFound.
 func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, error) {
 	return pg.One(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
 }
 
-// PricedPackage reads a package and the rules that may price it, or domain.ErrPackageNotFound, in one round trip.
+// PricedPackage reads a package and the rules that may affect its price in one round trip, or returns domain.ErrPackageNotFound.
 func PricedPackage(ctx context.Context, db *pg.DB, id domain.PackageID) (p domain.Package, rules []domain.HolidayRule, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})

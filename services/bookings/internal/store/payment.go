@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// PutInvoice writes an invoice and its payments from an event. It returns what its booking has now been paid in the currency, or
+// PutInvoice writes an invoice and its payments from an event. It returns the amounts received for its booking in the currency, or
 // nothing without a booking. The booking must be locked. The newest event determines the booking of an invoice. A payment is
 // written once and reversed once, regardless of the order of the events.
 func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency string) (domain.Received, error) {
@@ -37,8 +37,8 @@ func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency strin
 	return received(ctx, tx, b, args)
 }
 
-// PutGatewayPayment writes a payment at the gateway from an event, unless the stored state is as new or newer. It returns what
-// its booking has now been paid in the currency. The booking must be locked.
+// PutGatewayPayment writes a payment at the gateway from an event, unless a state at least as new is stored already. It returns the
+// amounts received for its booking in the currency. The booking must be locked.
 func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, currency string) (domain.Received, error) {
 	args := pg.Args{
 		"id": p.ID, "booking": p.Booking, "amount": p.Amount.Minor, "refunded": p.Refunded, "paid_in": p.Amount.Currency,
@@ -49,7 +49,7 @@ func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, c
 	return received(ctx, tx, b, args)
 }
 
-// received sends a batch with the query for the amount that the booking has now been paid.
+// received sends a batch with the query for the amounts received for the booking.
 func received(ctx context.Context, tx pg.Tx, b *pgx.Batch, args pg.Args) (out domain.Received, err error) {
 	b.Queue(paidOf, args)
 	res := tx.SendBatch(ctx, b)
@@ -96,8 +96,8 @@ const (
 		  and p.reversed_at is null and p.currency = @currency`
 )
 
-// Payments reads one page of the payments of a booking, newest first, or domain.ErrBookingNotFound, in one round trip. A booking
-// without payments has one row of nulls.
+// Payments reads one page of the payments of a booking, newest first, in one round trip, or returns domain.ErrBookingNotFound. For
+// a booking without payments, the query returns one row of nulls.
 func Payments(ctx context.Context, q pg.Q, booking domain.BookingID, r page.Request) (page.Rows[domain.BookingPayment], error) {
 	sql, args := paymentsSQL(booking, r)
 	rows, err := page.Read(ctx, q, r, scanPayment, sql, args...)
@@ -112,7 +112,7 @@ func Payments(ctx context.Context, q pg.Q, booking domain.BookingID, r page.Requ
 	return rows, nil
 }
 
-// Settlement reads a booking with the payments at the gateway that it has counted, or domain.ErrBookingNotFound.
+// Settlement reads a booking with the counted payments at the gateway, or returns domain.ErrBookingNotFound.
 func Settlement(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Settlement, error) {
 	return pg.One(ctx, q, scanSettlement, domain.ErrBookingNotFound, `
 		select b.status, b.cancel_policy, b.currency, b.refund_due, b.hold_expires_at, b.version,

@@ -34,8 +34,8 @@ var stored = func() int {
 	return 24_000
 }()
 
-// TestPlans checks that each filter, planned as the app role under row-level security, reads an index and not many more rows than
-// it shows. The rows that a scan discards are counted.
+// TestPlans checks that each filter, planned as the app role under row-level security, uses an index and reads not many more rows
+// than it shows. The rows that a scan discards are counted.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -90,9 +90,9 @@ func TestPlans(t *testing.T) {
 			if strings.Contains(plan.text, "Seq Scan") {
 				t.Errorf("%s reads all rows:\n%s", name, plan.text)
 			}
-			most := float64(stored) / 240 // as many rows as the filter itself names
+			most := float64(stored) / 240 // as many rows as the filter itself selects
 			if name == "old pair" {
-				most = float64(2*page.WalkLookups + stored/2 + 2) // the rows that are looked at, counted, and all matches
+				most = float64(2*page.WalkLookups + stored/2 + 2) // the rows that are checked, counted, and all matches
 			}
 			if plan.read > most {
 				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.read, stored, plan.text)
@@ -104,7 +104,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestPlanOfDays checks that a day is found among bookings that all last overnight, and among those of weeks and months, without
+// TestPlanOfDays checks that a day is found among bookings that all last overnight, and among bookings of weeks and months, without
 // reading those of other days.
 func TestPlanOfDays(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestPlanOfBookingIDs(t *testing.T) {
 	}
 }
 
-// expected returns the page of a filter's pairs that a scan of all bookings gives, within the rows of the other filters.
+// expected returns the page that a scan of all bookings finds for a filter's pairs, within the rows of the other filters.
 func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string {
 	t.Helper()
 	pairs := f.Metadata
@@ -197,7 +197,7 @@ func TestClaimsPlan(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `select id from units where name = 'u77'`).Scan(&unit); err != nil {
 		t.Fatal(err)
 	}
-	from := time.Date(2020, 1, 15, 0, 30, 0, 0, time.UTC) // in the middle of one
+	from := time.Date(2020, 1, 15, 0, 30, 0, 0, time.UTC) // in the middle of a claim
 	rows, err := conn.Query(t.Context(), `select id from units`)
 	if err != nil {
 		t.Fatal(err)
@@ -214,8 +214,8 @@ func TestClaimsPlan(t *testing.T) {
 	}
 }
 
-// TestLinksPlan checks that the booking of a quote or a lead, and the payments of a booking, are found by index. A page of
-// bookings reads no invoices but its own.
+// TestLinksPlan checks that the booking of a quote or a lead, and the payments of a booking, are found by index. A page of bookings
+// reads only its own invoices.
 func TestLinksPlan(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -268,7 +268,7 @@ func TestLinksPlan(t *testing.T) {
 		}
 	}
 	plan, _ := explainBookings(t, db.App, ctx, store.BookingFilter{}, page.Request{Limit: 25})
-	if plan.bills != 52 { // the 25 and the one that shows whether more follow
+	if plan.bills != 52 { // the 25 and one more, which shows whether others follow
 		t.Errorf("a page reads %v invoices:\n%s", plan.bills, plan.text)
 	}
 }
@@ -285,7 +285,7 @@ func (c counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 	return c.Q.Query(ctx, sql, args...)
 }
 
-// many stores bookings: 1 in 8 of a tenant's rows belongs to a rare state, the filters each name few.
+// many stores bookings. One in 8 of a tenant's rows belongs to a rare state, and the filters select few rows each.
 func many(t *testing.T, conn *pgx.Conn, c caller.Caller) {
 	t.Helper()
 	for _, sql := range []string{
@@ -325,7 +325,7 @@ func many(t *testing.T, conn *pgx.Conn, c caller.Caller) {
 	}
 }
 
-// owner is a connection in the role that owns the tables.
+// owner opens a connection in the role that owns the tables.
 func owner(t testing.TB, db *pgtest.DB) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -338,9 +338,9 @@ func owner(t testing.TB, db *pgtest.DB) *pgx.Conn {
 
 type plan struct {
 	text   string
-	read   float64 // rows of bookings that were looked at
-	claims float64 // and of unit_claims
-	bills  float64 // and of booking_invoices and booking_payments
+	read   float64 // rows read of bookings
+	claims float64 // rows read of unit_claims
+	bills  float64 // rows read of booking_invoices and booking_payments
 }
 
 type node struct {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Refs reads the rows that a booking refers to, in one round trip. The unit is locked as by LockUnits. lapsed reports whether the
+// Refs reads the rows that a booking refers to in one round trip. It locks the unit as LockUnits does. lapsed reports whether the
 // unit has holds that have lapsed by now.
 func Refs(ctx context.Context, tx pg.Tx, l domain.Links, now time.Time) (refs domain.Refs, lapsed bool, err error) {
 	args := pg.Args{"unit": l.Unit, "package": l.Package, "service": l.Service, "customer": l.Customer, "now": now}

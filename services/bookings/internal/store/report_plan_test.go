@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// busy stores n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One in a hundred is cancelled. One in 50
+// busy stores n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One in a hundred is canceled. One in 50
 // has no unit and lasts for 3, 20, or 100 days.
 func busy(t testing.TB, conn *pgx.Conn, c caller.Caller, n int) {
 	t.Helper()
@@ -96,7 +96,7 @@ func TestPlanOfBookingsDuring(t *testing.T) {
 		"of a service":       {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 7), Service: service}, 15*300 + 600},
 		"with cancelled":     {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 7), All: true}, 15*300 + 600},
 		"after all":          {store.CalendarFilter{Days: reportDays(t, "2031-12-10", 7)}, 0},
-		"months of the past": {store.CalendarFilter{Days: reportDays(t, "2029-01-01", 62)}, float64(stored)/200 + 5}, // those of 100 days
+		"months of the past": {store.CalendarFilter{Days: reportDays(t, "2029-01-01", 62)}, float64(stored)/200 + 5}, // the bookings of 100 days
 	} {
 		for mode, generic := range map[string]bool{"custom": false, "generic": true} {
 			tc.f.Now = time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -215,17 +215,17 @@ func TestPlanOfBookedDuring(t *testing.T) {
 	}
 }
 
-// TestPlanOfDueBookings checks that due bookings are found without reading all: holds by an index in the order of their ends,
-// deposits among the next bookings.
+// TestPlanOfDueBookings checks that due bookings are found without reading all of them: holds by an index in the order of their
+// ends, and deposits among the next bookings.
 func TestPlanOfDueBookings(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
 	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	for _, c := range []context.Context{ctx, pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Test)} { // the holds of others are not read
+	for _, c := range []context.Context{ctx, pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Test)} { // holds of others are not read
 		busy(t, conn, caller.FromContext(c), stored/3)
 	}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, sql := range []string{ // every third booking is a hold, none lacks its deposit
+	for _, sql := range []string{ // every third booking is a hold, and none has an unpaid deposit
 		`update bookings set hold_expires_at = timestamptz '2030-01-01Z' + substr(number, 3)::int * interval '1 minute' where status = 'pending'`,
 		`update bookings set deposit = 100, paid = 100`,
 		`analyze`,
@@ -253,14 +253,14 @@ func TestPlanOfDueBookings(t *testing.T) {
 			unpaid, err = store.UnpaidDeposits(ctx, q, civil.DateOf(now), now)
 			return err
 		})
-		most := min(report.MaxSearched, stored/3) + stored/600 + 10 // the next ones, and those that last longer than 64 days
+		most := min(report.MaxSearched, stored/3) + stored/600 + 10 // the next bookings, and those that last longer than 64 days
 		if len(unpaid) != 0 || byDay.read > float64(most) || strings.Contains(byDay.text, "Seq Scan") {
 			t.Errorf("%s: %d unpaid deposits, %v of %d bookings are read\n%s", mode, len(unpaid), byDay.read, stored, byDay.text)
 		}
 	}
 }
 
-// TestBookingsDuringAreBounded checks that a calendar has at most the first 10,000 bookings.
+// TestBookingsDuringAreBounded checks that a calendar contains at most the first 10,000 bookings.
 func TestBookingsDuringAreBounded(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
@@ -283,7 +283,8 @@ func TestBookingsDuringAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkBookingsDuring is a month of 50 units among 100,000 bookings: of all of them, of 50 units that are named, and a day.
+// BenchmarkBookingsDuring measures calendars of 50 units with 100,000 bookings: a month of all units, a month of 50 named units,
+// and a day.
 func BenchmarkBookingsDuring(b *testing.B) {
 	db, tenant := pgtest.New(b, migrations.FS), ids.New[ids.TenantPrefix]()
 	ctx, conn := pgtest.CtxOf(b, tenant, caller.Live), owner(b, db)
@@ -312,7 +313,7 @@ func BenchmarkBookingsDuring(b *testing.B) {
 	}
 }
 
-// BenchmarkStatistics are 90 days of 50 units, half of them with opening hours, among 100,000 bookings.
+// BenchmarkStatistics measures the statistics of 90 days of 50 units, half of them with opening hours, among 100,000 bookings.
 func BenchmarkStatistics(b *testing.B) {
 	db, tenant := pgtest.New(b, migrations.FS), ids.New[ids.TenantPrefix]()
 	ctx, conn := pgtest.CtxOf(b, tenant, caller.Live), owner(b, db)

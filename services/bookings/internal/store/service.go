@@ -28,13 +28,13 @@ var (
 	putService    = insertService + replace(serviceTable, "s")
 )
 
-// ServiceFilter narrows a list; nil fields do not.
+// ServiceFilter filters a list. Nil fields do not filter.
 type ServiceFilter struct {
 	Active *bool
 	ID     *domain.ServiceID
 }
 
-// Service reads one service, or domain.ErrServiceNotFound.
+// Service reads one service, or returns domain.ErrServiceNotFound.
 func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Service], domain.ErrServiceNotFound,
 		`select `+serviceColumns+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = @id`, pg.Args{"id": id})
@@ -66,7 +66,7 @@ func PutService(ctx context.Context, tx pg.Tx, s domain.Service) (linked []domai
 	links := pg.Args{"id": s.ID, "unit_ids": s.UnitIDs}
 	b := &pgx.Batch{}
 	b.Queue(putService, serviceRow(s))
-	// Bookings lock units by ascending id too.
+	// Bookings also lock units by ascending id.
 	b.Queue(`
 		select from units u where u.tenant_id = @tenant and u.livemode = @live and (u.id = any(@unit_ids::uuid[])
 			or u.id in (select us.unit_id from unit_services us where us.tenant_id = @tenant and us.livemode = @live and us.service_id = @id))

@@ -1,5 +1,5 @@
-// Package store is the only layer with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement of the app role names
-// the caller's tenant and mode, which row-level security checks once more.
+// Package store is the only layer with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement of the app role specifies the
+// caller's tenant and mode, and row-level security checks them again.
 package store
 
 import (
@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// toJSON is the text of a json column; nil is null.
+// toJSON returns the text for a json column; nil becomes null.
 func toJSON[T any](v *T) (*string, error) {
 	if v == nil {
 		return nil, nil // A nil value is null.
@@ -21,7 +21,7 @@ func toJSON[T any](v *T) (*string, error) {
 	return pg.JSONText(raw), nil
 }
 
-// fromJSON reads what toJSON has written.
+// fromJSON reads what toJSON wrote.
 func fromJSON[T any](raw []byte) (*T, error) {
 	if raw == nil {
 		return nil, nil // A nil value is null.

@@ -35,13 +35,13 @@ const linkUnit = `
 	insert into unit_services (tenant_id, livemode, unit_id, service_id)
 	select @tenant, @live, @id, unnest(@service_ids::uuid[]) on conflict do nothing`
 
-// UnitFilter narrows a list; nil fields do not. Active means the status active.
+// UnitFilter filters a list. Nil fields do not filter. Active means the status active.
 type UnitFilter struct {
 	Active  *bool
 	Service *domain.ServiceID
 }
 
-// Unit reads one unit, or domain.ErrUnitNotFound.
+// Unit reads one unit, or returns domain.ErrUnitNotFound.
 func Unit(ctx context.Context, q pg.Q, id domain.UnitID) (domain.Unit, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Unit], domain.ErrUnitNotFound,
 		`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = @id`, pg.Args{"id": id})
@@ -73,8 +73,8 @@ func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) (page.Rows
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Unit], `select `+unitColumns+` from units u `+tail, args...)
 }
 
-// LockUnits locks the booking's present unit and the one it may move to, by ascending id, until the transaction ends. Each write
-// of claims does this first: parallel inserts under the exclusion constraint alone would deadlock.
+// LockUnits locks the booking's current unit and the unit to which it may move, by ascending id, until the transaction ends. Each
+// write of claims does this first: parallel inserts under the exclusion constraint alone would deadlock.
 func LockUnits(ctx context.Context, tx pg.Tx, booking domain.BookingID, to domain.UnitID) ([]domain.UnitID, error) {
 	locked, err := pg.Many(ctx, tx, pgx.RowTo[domain.UnitID], `
 		select u.id from units u

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// Availability is the public form of a response: it contains all days, and there is no next page.
+// Availability returns the public form of a response. It contains all days, and there is no next page.
 func Availability(days []availability.Day, timezone string) api.AvailabilityList {
 	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[any]()}
 	for i, d := range days {
@@ -36,7 +36,7 @@ func unitDay(u availability.UnitDay) api.AvailabilityUnit {
 	return api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityUnitStatus(u.Status), Slots: slots}
 }
 
-// Explanation is the public shape of a reason; availability.Free is none.
+// Explanation returns the public form of a reason. availability.Free means no reason.
 func Explanation(r availability.Reason) api.AvailabilityExplanation {
 	if r == availability.Free {
 		return api.AvailabilityExplanation{Available: true, Reason: api.Null[api.AvailabilityExplanationReason]()}

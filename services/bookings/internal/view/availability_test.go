@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// BenchmarkAvailability writes a response of 62 days, 20 units and eight slots a day (0.9 MB).
+// BenchmarkAvailability measures the encoding of a response of 62 days, 20 units and eight slots a day (0.9 MB).
 func BenchmarkAvailability(b *testing.B) {
 	days := make([]availability.Day, 62)
 	for d := range days {

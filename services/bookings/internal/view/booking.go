@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Booking is the public shape of a booking; the mode is the caller's.
+// Booking returns the public body of a booking in the caller's mode.
 func Booking(b domain.Booking, mode api.Mode) api.Booking {
 	return api.Booking{
 		Id:              b.ID.String(),
@@ -57,16 +57,16 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 	}
 }
 
-// eventDate is the instant that was given for the day, else the day's first.
+// eventDate returns the instant given for the day, or else the first instant of the day.
 func eventDate(b domain.Booking) time.Time {
 	if b.EventAt != nil {
 		return b.EventAt.UTC()
 	}
-	day, _ := b.Day.Start(b.Loc) // a stored day exists in its zone
+	day, _ := b.Day.Start(b.Loc) // a stored day exists in its time zone
 	return day.UTC()
 }
 
-// clock is the time of day as given, else what the wall clock shows at the instant; null for a whole day.
+// clock returns the given time of day, or else the local time at the instant. It returns null for a whole day.
 func clock(b domain.Booking, given *civil.Clock, at *time.Time) nullable.Nullable[string] {
 	switch {
 	case !b.Timed():
@@ -110,7 +110,7 @@ func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
 	})
 }
 
-// refundRules is null where nothing is said, and an empty list is one.
+// refundRules returns null if no rules are specified, and an empty list for an empty list.
 func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 	if list == nil {
 		return api.Null[[]api.RefundRule]()

@@ -24,7 +24,7 @@ const (
 	formUTC   = "20060102T150405Z"
 )
 
-// Calendar is a calendar as RFC 5545 writes it. The same bookings on the same day give the same bytes.
+// Calendar returns a calendar in the format of RFC 5545. The same bookings on the same day always result in the same bytes.
 func Calendar(c domain.Calendar) []byte {
 	w := &calendarWriter{out: make([]byte, 0, 1024+512*len(c.Entries))}
 	w.line("BEGIN", "VCALENDAR")
@@ -72,17 +72,17 @@ func (w *calendarWriter) event(e domain.CalendarEntry) {
 	w.line("END", "VEVENT")
 }
 
-// calendarStatus is the STATUS of an event by the status of its booking.
+// calendarStatus maps the status of a booking to the STATUS of its event.
 var calendarStatus = map[domain.Status]string{
 	domain.Pending: "TENTATIVE", domain.Confirmed: "CONFIRMED", domain.Completed: "CONFIRMED", domain.NoShow: "CONFIRMED",
 	domain.Cancelled: "CANCELLED", domain.Expired: "CANCELLED",
 }
 
-// calendarEnded marks, in the title of an event, that its booking no longer takes time. Programs that do not show STATUS, and
-// treat every event as busy time, still show the title.
+// calendarEnded is the prefix of an event's title if its booking no longer takes time. Some programs do not show STATUS and treat
+// every event as busy time, but still show the title.
 var calendarEnded = map[domain.Status]string{domain.Cancelled: "Cancelled: ", domain.Expired: "Expired: "}
 
-// summary is the name of what is booked, and the booking's number.
+// summary returns the name of what is booked and the booking's number.
 func summary(e domain.CalendarEntry) string {
 	title := calendarEnded[e.Status]
 	if e.Title != nil {
@@ -91,7 +91,7 @@ func summary(e domain.CalendarEntry) string {
 	return title + e.Number
 }
 
-// details are the customer's name and the booking's notes.
+// details returns the customer's name and the booking's notes.
 func details(e domain.CalendarEntry) string {
 	var parts []string
 	for _, text := range []*string{e.Customer, e.Notes} {
@@ -106,8 +106,8 @@ func (w *calendarWriter) date(name string, d civil.Date) {
 	w.line(name+";VALUE=DATE", d.UTC().Format(formDate))
 }
 
-// time writes an instant by the clock of its zone. A local time that occurs twice means its first occurrence, so the second one
-// is written in UTC.
+// time writes an instant in the local time of its zone. A local time that occurs twice means its first occurrence, so the second
+// one is written in UTC.
 func (w *calendarWriter) time(name string, at time.Time, loc *time.Location) {
 	if repeated(at, loc) {
 		w.line(name, at.UTC().Format(formUTC))
@@ -116,7 +116,7 @@ func (w *calendarWriter) time(name string, at time.Time, loc *time.Location) {
 	w.line(name+";TZID="+loc.String(), at.In(loc).Format(formLocal))
 }
 
-// repeated reports whether the local time of an instant was shown before, because the clock was set back.
+// repeated reports whether the local time of an instant occurred before, because the clock was set back.
 func repeated(at time.Time, loc *time.Location) bool {
 	local := at.In(loc)
 	since, _ := local.ZoneBounds()
@@ -128,7 +128,7 @@ func repeated(at time.Time, loc *time.Location) bool {
 	return at.Sub(since) < time.Duration(before-now)*time.Second
 }
 
-// line writes a content line. It folds the line so that no line has more than 75 octets and no character is split.
+// line writes a content line. It folds the line so that no line exceeds 75 octets and no character is split.
 func (w *calendarWriter) line(name, value string) {
 	const most = 75
 	rest, room := name+":"+value, most
@@ -138,14 +138,14 @@ func (w *calendarWriter) line(name, value string) {
 			cut--
 		}
 		w.out = append(append(w.out, rest[:cut]...), "\r\n "...)
-		rest, room = rest[cut:], most-1 // the space counts
+		rest, room = rest[cut:], most-1 // the leading space counts
 	}
 	w.out = append(append(w.out, rest...), "\r\n"...)
 }
 
 var escapes = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`)
 
-// escape returns a value of the type TEXT. Control characters, which a calendar must not contain, are omitted.
+// escape returns a value of the type TEXT. It omits control characters, which a calendar must not contain.
 func escape(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f || r == utf8.RuneError {

@@ -99,7 +99,7 @@ func readBack(t *testing.T, c domain.Calendar) {
 
 // observance is one part of a VTIMEZONE.
 type observance struct {
-	onset    time.Time // local, by the offset before it
+	onset    time.Time // local time by the previous offset
 	from, to time.Duration
 }
 
@@ -141,8 +141,8 @@ func offsetOf(t *testing.T, text string) time.Duration {
 	return d
 }
 
-// instant reads a DATE-TIME as RFC 5545 specifies. The last onset that is not after it determines the offset. Onsets are written
-// in the local time before the change, and a time that occurs twice means its first occurrence.
+// instant reads a DATE-TIME as RFC 5545 specifies. The last onset that is not after it determines the offset. Onsets are in the
+// local time before the change, and a time that occurs twice means its first occurrence.
 func instant(t *testing.T, zones map[string][]observance, tzid, value string) time.Time {
 	t.Helper()
 	if tzid == "" {

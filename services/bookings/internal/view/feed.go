@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Feed is the public shape of a calendar feed; the mode is the caller's.
+// Feed returns the public body of a calendar feed in the caller's mode.
 func Feed(f domain.Feed, mode api.Mode) api.CalendarFeed {
 	return api.CalendarFeed{
 		Id: f.ID.String(), Object: api.CalendarFeedObjectCalendarFeed, Name: f.Name, UnitId: idOrNull(f.UnitID),
@@ -14,7 +14,7 @@ func Feed(f domain.Feed, mode api.Mode) api.CalendarFeed {
 	}
 }
 
-// FeedWithURL is the public shape of a new feed, with its address.
+// FeedWithURL returns the public body of a new feed, including its address.
 func FeedWithURL(f domain.FeedWithURL, mode api.Mode) api.CalendarFeedWithUrl {
 	return api.CalendarFeedWithUrl{
 		Id: f.ID.String(), Object: api.CalendarFeedWithUrlObjectCalendarFeed, Name: f.Name, UnitId: idOrNull(f.UnitID),

@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// HolidayRule is the public shape of a holiday rule; the mode is the caller's.
+// HolidayRule returns the public body of a holiday rule in the caller's mode.
 func HolidayRule(r domain.HolidayRule, mode api.Mode) api.HolidayRule {
 	target, err := json.Marshal(r.Target())
 	if err != nil {
-		panic(fmt.Sprintf("applies_to: %v", err)) // ids and a word
+		panic(fmt.Sprintf("applies_to: %v", err)) // cannot happen: it contains only ids and a word
 	}
 	return api.HolidayRule{
 		Id:            r.ID.String(),

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Package is the public shape of a package; the mode is the caller's.
+// Package returns the public body of a package in the caller's mode.
 func Package(p domain.Package, mode api.Mode) api.Package {
 	return api.Package{
 		Id:              p.ID.String(),

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// BookingPayment is the public shape of a payment of a booking.
+// BookingPayment returns the public body of a payment of a booking.
 func BookingPayment(p domain.BookingPayment) api.BookingPayment {
 	invoice := api.Null[string]()
 	if p.InvoiceID != "" {

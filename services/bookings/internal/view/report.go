@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// CalendarBooking is what the console's calendar shows of a booking; it is not public.
+// CalendarBooking returns a booking as the console's calendar shows it. It is not public.
 func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
 	return internalapi.CalendarBooking{
 		ID:             b.ID.String(),
@@ -29,7 +29,7 @@ func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
 	}
 }
 
-// DueBooking is the console's form of a booking that needs attention; it is not public.
+// DueBooking returns the console's form of a booking that needs attention. It is not public.
 func DueBooking(b report.Booking) internalapi.DueBooking {
 	return internalapi.DueBooking{
 		ID:             b.ID.String(),
@@ -44,7 +44,7 @@ func DueBooking(b report.Booking) internalapi.DueBooking {
 	}
 }
 
-// BookingDay is the console's form of the totals of a day; it is not public.
+// BookingDay returns the console's form of the totals of a day. It is not public.
 func BookingDay(d report.Day) internalapi.BookingDay {
 	return internalapi.BookingDay{
 		Date: d.Date.String(), Bookings: d.Bookings, Revenue: d.Revenue, Paid: d.Paid,
@@ -52,7 +52,7 @@ func BookingDay(d report.Day) internalapi.BookingDay {
 	}
 }
 
-// DayPrice is what the console shows of a package's price on a day; it is not public.
+// DayPrice returns the console's form of a package's price on a day. It is not public.
 func DayPrice(d report.DayPrice) internalapi.DayPrice {
 	out := internalapi.DayPrice{Date: d.Date.String()}
 	if d.Price == nil {
@@ -69,7 +69,7 @@ func idPointer[P ids.Prefix](id ids.ID[P]) *string { return pointer(idOrNull(id)
 
 func inUTC(t *time.Time) *time.Time { return pointer(timeOrNull(t)) }
 
-// pointer is nil for null.
+// pointer converts a nullable value; null becomes nil.
 func pointer[T any](v nullable.Nullable[T]) *T {
 	if v.IsNull() {
 		return nil

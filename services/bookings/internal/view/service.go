@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Service is the public shape of a service; the mode is the caller's.
+// Service returns the public body of a service in the caller's mode.
 func Service(s domain.Service, mode api.Mode) api.Service {
 	return api.Service{
 		Id:                  s.ID.String(),

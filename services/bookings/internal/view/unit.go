@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Unit is the public shape of a unit; the mode is the caller's.
+// Unit returns the public body of a unit in the caller's mode.
 func Unit(u domain.Unit, mode api.Mode) api.Unit {
 	hours := api.Null[map[string][][]string]()
 	if u.OpeningHours != nil {

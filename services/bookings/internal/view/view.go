@@ -36,7 +36,7 @@ func orEmpty(m json.RawMessage) json.RawMessage {
 
 func amount(a money.Amount) api.Money { return api.Money{Amount: a.Minor, Currency: a.Currency} }
 
-// texts is never nil, which would be null.
+// texts never returns nil, which would be encoded as null.
 func texts[P ids.Prefix](list []ids.ID[P]) []string {
 	out := make([]string, len(list))
 	for i, id := range list {

@@ -9,13 +9,13 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// calendarZone is a zone that a calendar's events name, and the time from the first to the last of them.
+// calendarZone is a time zone of a calendar's events, with the time from the first to the last of these events.
 type calendarZone struct {
 	loc      *time.Location
 	from, to time.Time
 }
 
-// zonesOf returns the zones of a calendar by name: the operator's, and those of bookings that were created in another one.
+// zonesOf returns the time zones of a calendar by name: the operator's, and those of bookings that were created in another one.
 func zonesOf(c domain.Calendar) []calendarZone {
 	zones := map[string]calendarZone{}
 	extend := func(loc *time.Location, from, to time.Time) {
@@ -44,8 +44,8 @@ func zonesOf(c domain.Calendar) []calendarZone {
 	return out
 }
 
-// zone writes a VTIMEZONE with one observance for each clock change and no recurrence rules. Changes are written as they are
-// known, including those that follow no rule.
+// zone writes a VTIMEZONE with one observance for each clock change and no recurrence rules. It writes all known changes, including
+// those that follow no rule.
 func (w *calendarWriter) zone(z calendarZone) {
 	w.line("BEGIN", "VTIMEZONE")
 	w.line("TZID", z.loc.String())
@@ -60,7 +60,7 @@ func (w *calendarWriter) zone(z calendarZone) {
 	w.line("END", "VTIMEZONE")
 }
 
-// observance writes the offset at an instant, which applies since another one; zero means always.
+// observance writes the offset at an instant, and since when it applies. A zero time means always.
 func (w *calendarWriter) observance(at, since time.Time) {
 	kind := "STANDARD"
 	if at.IsDST() {
@@ -70,7 +70,7 @@ func (w *calendarWriter) observance(at, since time.Time) {
 	before, onset := offset, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	if !since.IsZero() {
 		_, before = since.Add(-time.Second).Zone()
-		onset = since.UTC().Add(time.Duration(before) * time.Second) // as the clock showed it
+		onset = since.UTC().Add(time.Duration(before) * time.Second) // in the local time before the change
 	}
 	w.line("BEGIN", kind)
 	w.line("DTSTART", onset.Format(formLocal))
@@ -80,7 +80,7 @@ func (w *calendarWriter) observance(at, since time.Time) {
 	w.line("END", kind)
 }
 
-// utcOffset is an offset of RFC 5545; seconds are written only where there are any.
+// utcOffset returns an offset in the format of RFC 5545. It includes seconds only if they are not zero.
 func utcOffset(seconds int) string {
 	sign := '+'
 	if seconds < 0 {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// lose ends the booking of a quote in a state while its accept is under way.
+// lose sets the booking of a quote to a state while its accept is in progress.
 func (w *world) lose(status string) domain.Booking {
 	w.T.Helper()
 	b := w.bookings.Created()[0]
@@ -23,8 +23,8 @@ func (w *world) lose(status string) domain.Booking {
 	return w.bookings.ChangeBooking(b)
 }
 
-// An accept that is resumed after its booking was canceled or has expired opens no invoice: the quote is sent again, and the
-// response to the client gives the reason, also after the completer has resumed it.
+// TestAcceptOfALostBooking checks that an accept resumed after its booking was canceled or expired opens no invoice. The quote is
+// in the status sent again. The response to the client contains the reason, also after the completer has resumed the accept.
 func TestAcceptOfALostBooking(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"cancelled", "expired"} {
@@ -51,7 +51,7 @@ func TestAcceptOfALostBooking(t *testing.T) {
 				t.Errorf("%s, %s: reads %+v", status, by, got)
 			}
 			w.ended(q, 1, 0, 0)
-			if by == "client" { // the refusal has freed the key
+			if by == "client" { // the refusal released the key
 				w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: k").is(201)
 			}
 			w.onQuote(ctx, q.ID, "decline").is(200)
@@ -59,7 +59,8 @@ func TestAcceptOfALostBooking(t *testing.T) {
 	}
 }
 
-// If a booking is canceled between the response of bookings and the last transaction, its event reports it.
+// TestBookingIsLostBeforeTheInvoice checks that the booking's event counts if the booking is canceled between the response of
+// bookings and the last transaction.
 func TestBookingIsLostBeforeTheInvoice(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

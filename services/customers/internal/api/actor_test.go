@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// actors returns "type actor" of each event since the first n, sorted.
+// actors returns "type actor" of each event after the first n, sorted.
 func (w *world) actors(n int) (list []string) {
 	w.T.Helper()
 	for _, e := range w.Events()[n:] {
@@ -22,15 +22,16 @@ func (w *world) actors(n int) (list []string) {
 	return list
 }
 
-// named returns ctx with a caller of that credential.
+// named returns ctx with a caller that has the credential.
 func named(ctx context.Context, credential string) context.Context {
 	return in(ctx, func(c *caller.Caller) { c.Credential = credential })
 }
 
-// left is bookings crashing before its response, so that a completer must complete the operation.
+// left simulates a crash of bookings before its response, so that a completer must complete the operation.
 func left(context.Context, string) error { return apperr.ErrUnavailable }
 
-// An accept that a completer ends names the caller of the accept in each event, and bookings receives that caller too.
+// TestACompletedAcceptNamesItsCaller checks that each event of an accept that a completer ends names the caller of the accept.
+// Bookings receives that caller too.
 func TestACompletedAcceptNamesItsCaller(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -51,7 +52,8 @@ func TestACompletedAcceptNamesItsCaller(t *testing.T) {
 	}
 }
 
-// A conversion that a completer ends names the caller of the conversion.
+// TestACompletedConversionNamesItsCaller checks that the events of a conversion that a completer ends name the caller of the
+// conversion.
 func TestACompletedConversionNamesItsCaller(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -90,7 +92,7 @@ func TestACompletedConversionNamesItsCaller(t *testing.T) {
 	}
 }
 
-// The event of an automatic expiry names the service.
+// TestExpiryNamesTheService checks that the event of an automatic expiry names the service.
 func TestExpiryNamesTheService(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

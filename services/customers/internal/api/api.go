@@ -1,5 +1,4 @@
-// Package api has the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the
-// result.
+// Package api contains the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the result.
 package api
 
 import (

@@ -11,14 +11,14 @@ import (
 
 const emoji = "🏰" // one character, four bytes
 
-// mail is an address of n characters: at most 64 before the @, labels of at most 63.
+// mail returns an address of n characters, with at most 64 before the @ and labels of at most 63.
 func mail(n int) string {
 	const local, end = 64, ".co"
 	domain := strings.Repeat(strings.Repeat("d", 60)+".", 4)
 	return strings.Repeat("a", local) + "@" + domain[:n-local-1-len(end)-1] + "d" + end
 }
 
-// bag is a metadata object of n entries.
+// bag returns a metadata object of n entries.
 func bag(n int) string {
 	entries := make([]string, n)
 	for i := range entries {
@@ -27,7 +27,7 @@ func bag(n int) string {
 	return "{" + strings.Join(entries, ",") + "}"
 }
 
-// bounds are values of one field: a field that is named as wrong, "" for a value that is taken.
+// bounds are values of single fields. wrong is the field that the error names, or "" for a valid value.
 var bounds = []struct{ field, value, wrong string }{
 	{"first_name", str("A"), ""},
 	{"first_name", str(strings.Repeat(emoji, 100)), ""},

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// A hundred of the largest customers come in sufficiently small pages, each customer once. The responses to bookings, which list
-// the remaining customers, are equally small.
+// TestPagesOfTheLargestCustomers checks that a hundred of the largest customers are returned in sufficiently small pages, each
+// customer once. The responses to bookings, which list the remaining customers, are equally small.
 func TestPagesOfTheLargestCustomers(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// claimants returns the operations that call bookings between two transactions, each on an object of its own.
+// claimants returns the operations that call bookings between two transactions. Each uses its own object.
 func (w *world) claimants(ctx context.Context) map[string]func(key header) response {
 	w.T.Helper()
 	q, l := w.sentQuote(ctx, ""), w.lead(ctx, `"email":"lea@example.com"`)
@@ -22,7 +22,8 @@ func (w *world) claimants(ctx context.Context) map[string]func(key header) respo
 	}
 }
 
-// While an accept or a conversion is under way no other request can use its key: it is refused before it takes effect.
+// TestKeyOfAnAcceptUnderWay checks that no other request can use the key of an accept or a conversion in progress. Such a request
+// is refused before it takes effect.
 func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"accept", "convert"} {
@@ -44,7 +45,7 @@ func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 		}
 		created := w.Count(`select count(*) from customers`) - before
 		if name == "convert" {
-			created-- // its own
+			created-- // its own booking
 		}
 		if n := len(w.bookings.Created()); n != 1 || created != 0 {
 			t.Errorf("%s: %d bookings, %d customers of other requests", name, n, created)
@@ -52,8 +53,8 @@ func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 	}
 }
 
-// If different requests use one key at the same moment, exactly one has an effect. The others leave no row and request nothing from
-// bookings.
+// TestOneKeyAtOnce checks that exactly one of several different requests with one key has an effect. The others leave no row and
+// request nothing from bookings.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,7 +102,8 @@ func TestOneKeyAtOnce(t *testing.T) {
 	}
 }
 
-// A refusal by bookings frees the key for any request; after an outage it stays the first request's, which may have had an effect.
+// TestKeyAfterAnAcceptWithoutEffect checks that a refusal by bookings releases the key for any request. After an outage, the key
+// remains reserved for the first request, which may have had an effect.
 func TestKeyAfterAnAcceptWithoutEffect(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"accept", "convert"} {

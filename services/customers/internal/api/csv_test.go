@@ -97,7 +97,7 @@ func (w *world) many(ctx context.Context, n int) {
 	w.Exec(`analyze customers`)
 }
 
-// fetch begins a download from a server that has the router.
+// fetch starts a download from a server with the router.
 func (w *world) fetch(ctx context.Context, srv *httptest.Server, path string) *http.Response {
 	w.T.Helper()
 	req, err := http.NewRequestWithContext(w.T.Context(), http.MethodGet, srv.URL+"/api/v1"+path, nil)
@@ -114,9 +114,8 @@ func (w *world) fetch(ctx context.Context, srv *httptest.Server, path string) *h
 	return res
 }
 
-// A list of 100,000 rows is sent whole in little memory, one more row is refused, and an error in the middle cuts the
-// connection.
-// The test is not parallel, as it measures the memory of the whole process.
+// TestLongCSV checks that a list of 100,000 rows is sent completely with little memory, that one more row is refused, and that an
+// error in the middle closes the connection. It is not parallel, because it measures the memory of the whole process.
 func TestLongCSV(t *testing.T) {
 	const most = 100_000
 	w := newWorld(t)
@@ -154,7 +153,8 @@ func TestLongCSV(t *testing.T) {
 	}
 }
 
-// The downloads of a tenant are bounded; the place of a client that leaves is free.
+// TestDownloadsOfATenantAreBounded checks that the downloads of a tenant are limited, and that a client that disconnects frees its
+// slot.
 func TestDownloadsOfATenantAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -44,7 +44,7 @@ func (a *API) deleteCustomer(c *gin.Context) error {
 
 func (a *API) getCustomer(c *gin.Context) error { return rest.Get(c, a.customers()) }
 
-// exportCustomer streams all data of a customer while it is being read.
+// exportCustomer streams all data of a customer as it is read.
 func (a *API) exportCustomer(c *gin.Context) error {
 	customer, err := a.customers().Read(c.Request.Context(), c.Param("id"))
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *API) listCustomers(c *gin.Context) error {
 	}, view.Customer)
 }
 
-// fromCustomer also converts the body of a create, which has the same fields; the contract checks those that it requires.
+// fromCustomer also converts the body of a create, which has the same fields. The contract checks the required ones.
 func fromCustomer(b api.CustomerUpdate) domain.CustomerPatch {
 	return domain.CustomerPatch{
 		FirstName: patch.FromPointer(b.FirstName), LastName: patch.FromNullable(b.LastName), Email: patch.FromPointer(b.Email),

@@ -106,7 +106,7 @@ func TestUpdateThatChangesNothing(t *testing.T) {
 	if got := w.Types(); got != "created" {
 		t.Errorf("events: %s", got)
 	}
-	// The order of keys is part of a bag that is stored verbatim.
+	// Metadata is stored verbatim, including the order of its keys.
 	w.do(ctx, "PATCH", path, `{"metadata":{"b":"2","a":"1"}}`).is(200)
 	if got := w.Types(); got != "created updated" {
 		t.Errorf("events: %s", got)
@@ -119,7 +119,7 @@ func TestIfMatch(t *testing.T) {
 	path := "/customers/" + w.create(ctx, "").ID
 	w.do(ctx, "PATCH", path, `{"phone":"1"}`, `If-Match: "1"`).is(200)
 	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: "1"`).is(412, "version_mismatch")
-	w.do(ctx, "PATCH", path, `{"phone":"1"}`, `If-Match: "1"`).is(412) // also where nothing would change
+	w.do(ctx, "PATCH", path, `{"phone":"1"}`, `If-Match: "1"`).is(412) // also if nothing would change
 	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: W/"2"`).is(412)
 	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: 2`).is(422, "invalid_request", "If-Match")
 	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: *`).is(200)
@@ -132,10 +132,10 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// personal are words that occur nowhere else: not in ids, times or numbers.
+// personal contains words that occur nowhere else: not in ids, times or numbers.
 var personal = []string{"secretus", "personius", "telephonus", "mobilius", "hiddenco", "confidential", "privatus"}
 
-// holdPersonal fails the test unless each field of a body holds one of the words.
+// holdPersonal fails the test unless each field of a body contains one of the words.
 func holdPersonal(t *testing.T, body string) {
 	t.Helper()
 	var fields map[string]json.RawMessage
@@ -196,7 +196,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// A request that is repeated after the erasure has no effect, and returns the person's fields empty.
+// TestReplayAfterErasure checks that a request repeated after the erasure has no effect and returns the person's fields empty.
 func TestReplayAfterErasure(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -315,7 +315,7 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	}
 }
 
-// A writable field is returned as it was written, in the response and in the next read.
+// TestEachFieldIsWritten checks that a writable field is returned as it was written, in the response and in the next read.
 func TestEachFieldIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -74,17 +74,17 @@ func (a *API) print(
 	return httpx.PDF(c, body)
 }
 
-// DocumentLimits limit the documents that a process prints at the same time.
+// DocumentLimits limits how many documents a process prints at the same time.
 var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
 var documents = quota.NewSlots(DocumentLimits)
 
-// printSlot waits until the tenant may print. A request that waits has read nothing yet, so that it holds no memory.
+// printSlot waits until the tenant may print. A waiting request has read nothing yet, so it holds no memory.
 func printSlot(ctx context.Context) (release func(), err error) {
 	return documents.Acquire(ctx, caller.FromContext(ctx).Tenant)
 }
 
-// printedCustomer reads the customer of a document; nil when the customer was erased.
+// printedCustomer reads the customer of a document. It returns nil if the customer was erased.
 func (a *API) printedCustomer(ctx context.Context, id domain.CustomerID) (*domain.Customer, error) {
 	customer, err := store.Customer(ctx, a.DB.Read(ctx), id)
 	if errors.Is(err, domain.ErrCustomerNotFound) {

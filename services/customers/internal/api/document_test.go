@@ -24,8 +24,8 @@ func (a response) pdf() string {
 	return string(a.Body)
 }
 
-// An invoice can be printed in each of its states. The same state gives the same bytes. Erasing the customer of an opened invoice
-// changes nothing, because the invoice retains its recipient.
+// TestInvoicePDF checks that an invoice can be printed in each of its states, and that the same state always results in the same
+// bytes. Erasing the customer of an opened invoice changes nothing, because the invoice retains its recipient.
 func TestInvoicePDF(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -48,7 +48,7 @@ func TestInvoicePDF(t *testing.T) {
 	w.do(ctx, "GET", "/invoices/"+id+"/pdf", "").is(503, "unavailable")
 }
 
-// A quote is printed as a draft and when it is sent.
+// TestQuotePDF checks that a quote can be printed as a draft and after it is sent.
 func TestQuotePDF(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -63,10 +63,11 @@ func TestQuotePDF(t *testing.T) {
 	w.do(pgtest.Ctx(t, caller.Test), "GET", path+"/pdf", "").is(404, "quote_not_found")
 }
 
-// resource is what every resource has.
+// resource contains the field that every resource has.
 type resource struct{ ID string }
 
-// Of a tenant's requests for documents one reads and prints, some wait and have read nothing, and the others are 429.
+// TestDocumentsThatWaitReadNothing checks that one of a tenant's requests for documents reads and prints. Some wait and have read
+// nothing yet, and the others get a 429.
 func TestDocumentsThatWaitReadNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

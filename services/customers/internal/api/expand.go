@@ -29,8 +29,8 @@ func expands(ctx context.Context, q contract.Query, resource, scope string) (boo
 	return true, nil
 }
 
-// expandCustomers returns the public bodies of customers by id, in one query: as many of the first ones of the list as one
-// page can show. rest are the ids that were not looked up. An erased customer is absent.
+// expandCustomers returns the public bodies of customers by id, in one query. It looks up as many ids, from the start of the list,
+// as one page can show. rest contains the ids that were not looked up. An erased customer is absent.
 func (a *API) expandCustomers(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error) {
 	return lookUp(ctx, a.DB, list, store.CustomersByID, func(c domain.Customer) domain.CustomerID { return c.ID }, view.Customer)
 }
@@ -40,7 +40,7 @@ func (a *API) expandLeads(ctx context.Context, list []domain.LeadID) (found map[
 	return lookUp(ctx, a.DB, list, store.LeadsByID, func(l domain.Lead) domain.LeadID { return l.ID }, view.Lead)
 }
 
-// lookUp reads the rows of ids, in the order of the list, and returns their public bodies, and the ids that did not fit.
+// lookUp reads the rows of ids, in the order of the list. It returns their public bodies and the ids that did not fit.
 func lookUp[ID comparable, T, V any](
 	ctx context.Context, db *pg.DB, list []ID, read func(context.Context, pg.Q, []ID) (page.Rows[T], error), id func(T) ID, show func(T, api.Mode) V,
 ) (found map[ID]V, rest []ID, err error) {
@@ -70,8 +70,8 @@ func embedCustomers[T, B any](
 	}, set)
 }
 
-// embed sets the related resource of each body, or null if there is none. It looks up all resources in one query, and returns the
-// bodies before the first one whose resource was not looked up.
+// embed sets the related resource of each body, or null if there is none. It looks up all resources in one query, and returns only
+// the bodies before the first one whose resource was not looked up.
 func embed[T, B, R any, ID interface {
 	comparable
 	IsZero() bool

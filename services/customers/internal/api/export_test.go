@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// exported is an export, each part as the bytes that came.
+// exported is an export, with each part as the received bytes.
 type exported struct {
 	Object         string
 	Customer       json.RawMessage
@@ -49,7 +49,7 @@ const (
 	exampleEvent   = "evt_01k00000000000000000000002"
 )
 
-// example is the body of an example of the contract, with replacements.
+// example returns the body of an example in the contract, with replacements.
 func example(t *testing.T, operation string, replace ...string) json.RawMessage {
 	t.Helper()
 	raw, err := os.ReadFile("../../../../proto/examples/" + operation + ".json")
@@ -62,8 +62,8 @@ func example(t *testing.T, operation string, replace ...string) json.RawMessage 
 	return json.RawMessage(strings.NewReplacer(replace...).Replace(string(body)))
 }
 
-// filled makes a customer with leads, quotes and invoices, and with bookings and events in the other services. It returns the
-// customer's id and the paths of what the export has, by its name.
+// filled creates a customer with leads, quotes and invoices, and with bookings and events in the other services. It returns the
+// customer's id and, by name, the paths of what the export contains.
 func (w *world) filled(ctx context.Context) (id string, paths map[string][]string) {
 	w.T.Helper()
 	ctx = withScopes(ctx, "write:customers")
@@ -103,14 +103,14 @@ func (w *world) filled(ctx context.Context) (id string, paths map[string][]strin
 	return id, paths
 }
 
-// event is the body of an event about an object.
+// event returns the body of an event about an object.
 func (w *world) event(object string) json.RawMessage {
 	w.T.Helper()
 	return example(w.T, "getEvent", exampleEvent, "evt_"+object[strings.Index(object, "_")+1:])
 }
 
-// The export of a customer contains everything that belongs to the customer, in the form of the resources themselves, the newest
-// first, and nothing of other customers.
+// TestExport checks that the export of a customer contains everything that belongs to the customer, in the form of the resources
+// themselves, newest first. It contains nothing of other customers.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -154,7 +154,7 @@ func texts(list []json.RawMessage) []string {
 	return out
 }
 
-// A customer of whom nothing else is held, and customers who cannot be exported.
+// TestExportOfLittle checks the export of a customer without other data, and requests for customers who cannot be exported.
 func TestExportOfLittle(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -172,7 +172,8 @@ func TestExportOfLittle(t *testing.T) {
 	w.do(ctx, "GET", path, "").is(404, "customer_not_found")
 }
 
-// Every table that names a customer is a part of the export, or of the customer itself.
+// TestEachTableOfACustomerIsExported checks that every table that references a customer belongs to the export or to the customer
+// itself.
 func TestEachTableOfACustomerIsExported(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -186,7 +187,7 @@ func TestEachTableOfACustomerIsExported(t *testing.T) {
 	if err != nil || len(tables) < 5 {
 		t.Fatal(tables, err)
 	}
-	own := []string{"customer_words", "customer_metadata"} // of the customer itself
+	own := []string{"customer_words", "customer_metadata"} // part of the customer itself
 	for _, table := range tables {
 		if _, ok := parts[table]; !ok && !slices.Contains(own, table) {
 			t.Errorf("the table %s is not exported: add it to ownedByCustomer, which also erases it", table)
@@ -194,7 +195,8 @@ func TestEachTableOfACustomerIsExported(t *testing.T) {
 	}
 }
 
-// An unreachable service is an error as long as nothing was sent. Later it cuts the response off.
+// TestExportWithoutAnotherService checks that an unreachable service causes an error before the first byte is sent. Later it cuts
+// off the response.
 func TestExportWithoutAnotherService(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -220,7 +222,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 		fail(call, 0, errors.New("broken"))
 		w.do(ctx, "GET", "/customers/"+id+"/export", "").is(500, "internal_error")
 		if strings.HasPrefix(call, "ids of ") {
-			continue // all pages are read before the first page of the events
+			continue // all pages are read before the first page of events
 		}
 		fail(call, 1, apperr.ErrUnavailable)
 		res := w.fetch(ctx, srv, "/customers/"+id+"/export")
@@ -230,7 +232,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 	}
 }
 
-// A booking that is created while the export runs causes no failure and no repetition.
+// TestExportWhileBookingsAreCreated checks that a booking created while the export runs causes no failure and no repetition.
 func TestExportWhileBookingsAreCreated(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -250,7 +252,7 @@ func TestExportWhileBookingsAreCreated(t *testing.T) {
 	}
 }
 
-// Exports are downloads: a tenant has a limited number under way.
+// TestExportsOfATenantAreBounded checks that the parallel exports of a tenant are limited, because they count as downloads.
 func TestExportsOfATenantAreBounded(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -263,7 +265,7 @@ func TestExportsOfATenantAreBounded(t *testing.T) {
 		return nil
 	}
 	ended := make(chan response)
-	for range 9 { // one reads its first page, seven wait for a slot
+	for range 9 { // one reads its first page; seven wait for a slot
 		go func() { ended <- w.do(ctx, "GET", path, "") }()
 	}
 	select {
@@ -282,12 +284,12 @@ func TestExportsOfATenantAreBounded(t *testing.T) {
 	}
 }
 
-// large represents services that hold much data of a customer. It creates each page on request.
+// large represents services that store much data of a customer. It creates each page on request.
 type large struct{ booking, event json.RawMessage }
 
 const (
 	largeBookings = 20_000
-	largePage     = 100 // of some 20 kB each: the most bytes of a page
+	largePage     = 100 // of about 20 kB each, the largest possible page
 )
 
 func (f *large) BodiesOf(_ context.Context, _ ids.Customer, cursor string) (list []json.RawMessage, next string, err error) {
@@ -311,7 +313,7 @@ func (f *large) EventsOf(_ context.Context, objects []string, _ string) (list []
 	return list, "", nil
 }
 
-// counted returns the cursor of the page after a page, or "" after the last one.
+// counted returns the cursor of the page after the given one, or "" after the last one.
 func counted(cursor string, pages int) string {
 	if len(cursor)+1 == pages {
 		return ""
@@ -319,8 +321,8 @@ func counted(cursor string, pages int) string {
 	return cursor + "x"
 }
 
-// An export of any size is sent whole in little memory.
-// The test is not parallel, as it measures the memory of the whole process.
+// TestLargeExport checks that an export of any size is sent completely with little memory. It is not parallel, because it measures
+// the memory of the whole process.
 func TestLargeExport(t *testing.T) {
 	const leads = 3000
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

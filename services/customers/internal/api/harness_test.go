@@ -40,7 +40,7 @@ var elsewhere = map[string][]int{
 
 func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "customers", elsewhere)) }
 
-// world is the real router, app and database of one test.
+// world contains the real router, app and database of one test.
 type world struct {
 	*apitest.Env
 	engine     http.Handler
@@ -49,7 +49,7 @@ type world struct {
 	archive    *peerstest.Archive
 	exports    others // the same, unless a test sets it
 	clock      *clock
-	leads      *app.Leads // of the last engine, as those below
+	leads      *app.Leads // of the last engine, like the fields below
 	quotes     *app.Quotes
 	expiry     *app.QuoteExpiry
 	completer  *app.QuoteCompleter
@@ -59,14 +59,14 @@ type world struct {
 	wakes      atomic.Int64
 }
 
-// others are the other services of exports.
+// others are the other services in exports.
 type others struct {
 	bookings, payments app.CustomerResources
 	refunds            app.CustomerBodies
 	events             app.ObjectEvents
 }
 
-// clock is a real time that tests move.
+// clock is a real time that tests can move.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
@@ -138,7 +138,7 @@ func (a response) is(status int, codeAndField ...string) response {
 	return a
 }
 
-// customer is the body as a client reads it.
+// customer is the response body as a client reads it.
 type customer struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`

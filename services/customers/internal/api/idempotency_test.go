@@ -119,7 +119,7 @@ func TestKeyBounds(t *testing.T) {
 	}
 }
 
-// A request whose key is held by a transaction that does not end is refused after the lock time-out.
+// TestKeyInUse checks that a request whose key is held by a transaction that does not end is refused after the lock timeout.
 func TestKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

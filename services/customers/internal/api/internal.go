@@ -63,7 +63,7 @@ func (a *API) lookupInvoice(c *gin.Context) error {
 	}{view.Invoice(v.At(at), httpx.Mode(ctx)), internalapi.InvoiceCounted{CardReceived: &card}})
 }
 
-// customer reads a customer, or one that is about to be created from a lead, because bookings must know it before it exists.
+// customer reads a customer, or one that is about to be created from a lead: bookings must know the customer before it exists.
 func (a *API) customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error) {
 	c, err := store.Customer(ctx, a.DB.Read(ctx), id)
 	if !errors.Is(err, domain.ErrCustomerNotFound) {

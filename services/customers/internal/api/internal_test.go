@@ -72,7 +72,8 @@ func TestOnlyBookingsLooksUp(t *testing.T) {
 	}
 }
 
-// Payments receives with an invoice what was taken by card for its booking in its currency, whether or not an invoice has it.
+// TestLookupReportsCardPayments checks that payments receives, with an invoice, the amount that was charged by card for its booking
+// in its currency, whether or not an invoice contains it.
 func TestLookupReportsCardPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -141,7 +141,7 @@ func (a *API) invoiceBodies(ctx context.Context, list []domain.Invoice, expand b
 		func(b *api.Invoice, c nullable.Nullable[api.Customer]) { b.Customer = c })
 }
 
-// invoiceFilter reads the filters; none when an id among them is malformed, so that no row matches.
+// invoiceFilter reads the filters. none is true if an id among them is malformed, so that no row matches.
 func invoiceFilter(q contract.Query, at domain.Place) (f store.InvoiceFilter, none bool) {
 	var badCustomer, badBooking bool
 	f = store.InvoiceFilter{Overdue: rest.FilterBool(q, "overdue"), Today: at.Today(), Metadata: q.Map("metadata")}

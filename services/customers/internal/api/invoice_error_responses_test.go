@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Every operation refuses an unknown caller, a body that is none, a malformed header and a query that it does not have, and
-// responds to a broken database with a fixed text.
+// TestErrorResponsesOfInvoices checks that every operation refuses an unknown caller, an invalid body, a malformed header and an
+// unknown query parameter. If the database fails, the response has a fixed text.
 func TestErrorResponsesOfInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -57,7 +57,7 @@ func TestErrorResponsesOfInvoices(t *testing.T) {
 	}
 }
 
-// A key that a transaction holds which does not end is 409 for each write.
+// TestInvoiceKeyInUse checks that each write returns 409 if its key is held by a transaction that does not end.
 func TestInvoiceKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -32,7 +32,8 @@ func (w *world) invoicing(ctx context.Context, fields ...string) response {
 	return w.do(ctx, "POST", "/invoices", "{"+strings.Join(fields, ",")+"}")
 }
 
-// The customer of an invoice exists in the caller's tenant and mode, or is the booking's.
+// TestInvoiceCustomer checks that the customer of an invoice must exist in the caller's tenant and mode, and by default is the
+// booking's customer.
 func TestInvoiceCustomer(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -67,7 +68,8 @@ func TestInvoiceCustomer(t *testing.T) {
 	w.act(ctx, draft, "open").is(422, "invalid_request", "customer_id")
 }
 
-// A booking that no event has reported is looked up once. It must be of the tenant, the mode and the currency.
+// TestInvoiceBooking checks that a booking that no event has reported is looked up once. It must have the caller's tenant and mode,
+// and the same currency.
 func TestInvoiceBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -90,7 +92,7 @@ func TestInvoiceBooking(t *testing.T) {
 		w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"booking_id":`+str(id)+`}`).is(422, "invalid_request", "booking_id")
 	}
 	w.invoicing(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), fields...).is(422, "invalid_request", "customer_id")
-	moved := in(ctx, func(c *caller.Caller) { c.Currency = "EUR" }) // the operator has another currency by now
+	moved := in(ctx, func(c *caller.Caller) { c.Currency = "EUR" }) // the operator has changed the currency
 	euros := `"line_items":[{"description":"d","quantity":1,"unit_amount":{"amount":1,"currency":"EUR"}}]`
 	w.do(moved, "PATCH", "/invoices/"+v.ID, "{"+euros+"}").is(422, "invalid_request", "line_items")
 	w.do(moved, "PATCH", "/invoices/"+v.ID, "{"+fields[1]+"}").is(422, "invalid_request", "line_items.0.unit_amount.currency")
@@ -98,7 +100,7 @@ func TestInvoiceBooking(t *testing.T) {
 		t.Errorf("in euros: %+v", got)
 	}
 	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable.WithCause(errors.New("down")) }
-	w.invoicing(ctx, fields...).is(201) // it is known by now
+	w.invoicing(ctx, fields...).is(201) // it is known now
 	unknown := `"booking_id":` + str(ids.New[ids.BookingPrefix]().String())
 	w.invoicing(ctx, `"customer_id":`+str(c.ID), unknown, fields[1]).is(503, "unavailable")
 	w.do(ctx, "PATCH", "/invoices/"+v.ID, "{"+unknown+"}").is(503, "unavailable")
@@ -108,10 +110,10 @@ func TestInvoiceBooking(t *testing.T) {
 	w.tenants.Fail = nil
 	w.act(ctx, v, "open").is(200)
 	w.tenants.Fail = apperr.ErrUnavailable
-	w.act(ctx, v, "open").is(200) // open already
+	w.act(ctx, v, "open").is(200) // already open
 }
 
-// A balance charges what the booking's opened invoices leave of its current total.
+// TestBalance checks that a balance charges the part of the booking's current total that its opened invoices do not cover.
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -122,7 +124,7 @@ func TestBalance(t *testing.T) {
 	w.invoicing(ctx, booked).is(422, "invalid_request", "line_items")
 	w.invoicing(ctx, balance, `"customer_id":`+str(c.ID)).is(422, "invalid_request", "line_items")
 	w.draft(ctx, 999, booked)                            // a draft does not count
-	w.act(ctx, w.open(ctx, 999, booked), "void").is(200) // nor does a void one
+	w.act(ctx, w.open(ctx, 999, booked), "void").is(200) // neither does a void one
 	w.open(ctx, 300, booked, `"kind":"deposit"`)         // this one does
 	given := w.invoicing(ctx, booked, balance, `"line_items":[`+line(1)+`]`).is(201).invoice()
 	v := w.invoicing(ctx, booked, balance).is(201).invoice()
@@ -149,7 +151,7 @@ func TestInvoiceLines(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	v := w.draft(ctx, 1)
 	many := func(n int) string { return strings.TrimSuffix(strings.Repeat(line(1)+",", n), ",") }
-	one := func(fields ...string) string { // a line with these fields, as name and value alternately
+	one := func(fields ...string) string { // a line with these fields, given as alternating names and values
 		all := map[string]string{"description": `"d"`, "quantity": "1", "unit_amount": usd(1)}
 		for i := 0; i < len(fields); i += 2 {
 			all[fields[i]] = fields[i+1]
@@ -217,20 +219,20 @@ func TestInvoiceLines(t *testing.T) {
 	}
 }
 
-// When the customer is erased, the invoice retains its recipient and no other personal data.
+// TestEraseInvoices checks that an invoice retains its recipient, but no other personal data, when the customer is erased.
 func TestEraseInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c, other := w.create(ctx, ""), w.open(ctx, 10, `"notes":"Kept"`)
 	const personal = `"notes":"Trace","billing_address":"Street","metadata":{"trace":"Trace"}`
 	var all []invoice
-	for range 203 { // more than two steps
+	for range 203 { // more than two batches
 		all = append(all, w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(9)+`],`+personal+`}`).is(201).invoice())
 	}
 	key := header("Idempotency-Key: k")
 	body := `{"customer_id":` + str(c.ID) + `,"line_items":[` + line(9) + `],` + personal + `}`
 	first := w.do(ctx, "POST", "/invoices", body, key).is(201).invoice()
-	w.do(ctx, "PATCH", "/invoices/"+first.ID, `{"notes":null,"metadata":null,"billing_address":null}`).is(200) // its events still hold them
+	w.do(ctx, "PATCH", "/invoices/"+first.ID, `{"notes":null,"metadata":null,"billing_address":null}`).is(200) // its events still contain them
 	v := w.act(ctx, all[0], "open").is(200).invoice()
 	v = w.act(ctx, v, "record-payment", `{"amount":`+usd(4)+`,"method":"cash","reference":"Trace"}`).is(200).invoice()
 	w.do(ctx, "DELETE", "/customers/"+c.ID, "").is(204)

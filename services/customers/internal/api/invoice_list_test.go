@@ -109,7 +109,8 @@ func TestInvoiceExpand(t *testing.T) {
 	}
 }
 
-// Two tenants in two modes see nothing of each other's invoices, and each counts its own numbers.
+// TestInvoicesOfOthers checks that two tenants in two modes see nothing of each other's invoices, and that each has its own
+// numbers.
 func TestInvoicesOfOthers(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
@@ -143,7 +144,8 @@ func TestInvoicesOfOthers(t *testing.T) {
 	}
 }
 
-// The largest invoices that the contract allows come in pages that are small enough, each once.
+// TestPagesOfTheLargestInvoices checks that the largest invoices that the contract allows are returned in sufficiently small pages,
+// each once.
 func TestPagesOfTheLargestInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -173,6 +175,6 @@ func TestPagesOfTheLargestInvoices(t *testing.T) {
 		t.Errorf("%d of %d rows in pages of %v", len(got), len(want), sizes)
 	}
 	w.invoicesAre(ctx, "status=paid,draft&limit=1", want[0])
-	// One byte more than a request may have, though each line is within its bounds.
+	// The body exceeds the maximum size by one byte, though each line is within its bounds.
 	w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+strings.ReplaceAll(lines, long, strings.Repeat(four, 5000))+`]}`).is(413, "request_too_large")
 }

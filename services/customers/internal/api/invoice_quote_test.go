@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// An accepted quote opens one invoice in the transaction of the acceptance: for the deposit, or for all of it.
+// TestInvoiceOfAQuote checks that an accepted quote opens one invoice in the transaction that accepts it: for the deposit, or else
+// for the total.
 func TestInvoiceOfAQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -51,7 +52,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	if got := w.invoiceTypes(ctx, v.ID); got != "created" {
 		t.Errorf("events: %s", got)
 	}
-	// What the deposit leaves is the balance.
+	// The balance covers the rest after the deposit.
 	if left := w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(b.ID.String())).is(201).invoice(); left.Total.Amount != 800 {
 		t.Errorf("balance: %+v", left)
 	}
@@ -71,7 +72,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	if late.Status != "open" || late.Billing == nil || late.Billing.Name != "" || late.Billing.Email != nil || late.CustomerID != c.ID {
 		t.Errorf("of an erased customer: %+v", late)
 	}
-	// A transaction that fails later gives its number back.
+	// A transaction that fails later releases its number.
 	_ = w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := use.OpenForQuote(ctx, tx, q, b, info); err != nil {
 			t.Error(err)
@@ -86,7 +87,7 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	}
 }
 
-// A failure on the way leaves no row, number, payment, event or stored key.
+// TestInvoiceFailureLeavesNothing checks that a failure at any step leaves no row, number, payment, event or stored key.
 func TestInvoiceFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// anyVersion is a precondition that holds.
+// anyVersion is a precondition that always holds.
 type anyVersion struct{}
 
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
 
-// 200 invoices are opened at the same time, while connections are killed and requests are abandoned at random. In the end, each one
-// has been opened once, with one event, and the numbers are 1 to 200.
+// TestParallelOpensLeaveNoGap opens 200 invoices at the same time, while connections are killed and requests are abandoned at
+// random. It checks that in the end each one was opened once, with one event, and that the numbers are 1 to 200.
 func TestParallelOpensLeaveNoGap(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -37,7 +37,7 @@ func TestParallelOpensLeaveNoGap(t *testing.T) {
 		list[i] = w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(int64(i))+`]}`).is(201).invoice()
 	}
 	use := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: func() {}, Now: time.Now}
-	open := func(v invoice) { // until it is open; each attempt may be given up at any moment
+	open := func(v invoice) { // until it is open; each attempt can be abandoned at any moment
 		id, err := ids.Parse[ids.InvoicePrefix](v.ID)
 		if err != nil {
 			t.Error(err)
@@ -94,7 +94,7 @@ func TestParallelOpensLeaveNoGap(t *testing.T) {
 	}
 }
 
-// killing runs work while it kills, again and again, one connection of the service that is in a transaction.
+// killing repeatedly kills a connection of the service that is in a transaction, while it runs work.
 func (w *world) killing(work func()) (killed int) {
 	w.T.Helper()
 	done := make(chan struct{})
@@ -122,7 +122,8 @@ func (w *world) killing(work func()) (killed int) {
 	}
 }
 
-// Simultaneous payments never exceed what is due. The last one that fits pays the invoice, with one event.
+// TestParallelPayments checks that simultaneous payments never exceed the amount due. The last one that fits pays the invoice, with
+// one event.
 func TestParallelPayments(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -156,7 +157,8 @@ func TestParallelPayments(t *testing.T) {
 	}
 }
 
-// Each payment is reversed once, however many requests reverse it, while other requests record payments.
+// TestParallelReversals checks that each payment is reversed once, however many requests reverse it, while other requests record
+// payments.
 func TestParallelReversals(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -191,7 +193,8 @@ func TestParallelReversals(t *testing.T) {
 	}
 }
 
-// Of many simultaneous balances, one takes what is left, even while a deposit invoice is being opened.
+// TestParallelBalances checks that only one of many simultaneous balances gets the rest, even while a deposit invoice is being
+// opened.
 func TestParallelBalances(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -225,7 +228,7 @@ func TestParallelBalances(t *testing.T) {
 	}
 }
 
-// inOrder makes two calls of which a lock holds the first one back, until the second one is seen to wait for it: what both wait for is given.
+// inOrder runs two calls. A lock holds back the first call until the second one waits for it too. Then the lock is released.
 func (w *world) inOrder(release func(), held, both string, first, second func() response) (response, response) {
 	w.T.Helper()
 	begin := func(call func() response) <-chan response {
@@ -241,16 +244,17 @@ func (w *world) inOrder(release func(), held, both string, first, second func() 
 	return <-a, <-b
 }
 
-// An invoice is opened while a balance of its booking is created or opened, in each order. The invoice that is opened first counts.
-// A balance that charges more than it leaves is not opened. Card money of the booking is allocated to the opened invoice.
+// TestBalanceWhileAnInvoiceIsOpened opens an invoice while a balance of its booking is created or opened, in each order. It checks
+// that the invoice that is opened first counts. A balance that exceeds the rest is not opened. Card money of the booking is
+// allocated to the opened invoice.
 func TestBalanceWhileAnInvoiceIsOpened(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c, tenant := w.create(ctx, ""), caller.FromContext(ctx).Tenant
-	numbering := func() func() { // holds back what gives an invoice its number
+	numbering := func() func() { // holds back the numbering of an invoice
 		return w.Hold(`select pg_advisory_xact_lock(hashtextextended('invoice numbers' || $1::uuid::text || 'false', 0))`, tenant.UUID())
 	}
-	writing := func() func() { return w.Hold(`lock table outbox in share mode`) } // holds back what writes an event
+	writing := func() func() { return w.Hold(`lock table outbox in share mode`) } // holds back the writing of an event
 	// begin creates a booking of 1,000 with a draft of 400 and card money of 150.
 	begin := func() (draft invoice, open, create func() response) {
 		booked := `"booking_id":` + str(w.bookings.AddBooking(customerID(t, c), usdOf(1000)).ID.String())
@@ -269,14 +273,14 @@ func TestBalanceWhileAnInvoiceIsOpened(t *testing.T) {
 			t.Errorf("%s: %d paid on the opened invoice", name, paid)
 		}
 	}
-	// refused checks that a balance now charges too much, and is opened for what is left.
+	// refused checks that a balance now charges too much, and that it can be opened for the rest.
 	refused := func(name string, v invoice) {
 		t.Helper()
 		if a := w.act(ctx, v, "open").is(422, "invalid_request", "booking_id"); !strings.Contains(string(a.Body), "Only 6.00 USD is left to invoice") {
 			t.Errorf("%s: %s", name, a.Body)
 		}
 		own := w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(*v.BookingID), `"line_items":[`+line(1600)+`]`).is(201).invoice()
-		w.act(ctx, own, "open").is(200) // with lines of its own it may request more
+		w.act(ctx, own, "open").is(200) // with its own lines it can request more
 		w.act(ctx, own, "void").is(200)
 		w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"line_items":[`+line(600)+`]}`).is(200)
 		w.act(ctx, v, "open").is(200)
@@ -300,7 +304,7 @@ func TestBalanceWhileAnInvoiceIsOpened(t *testing.T) {
 	check("after the other", opened, balance, 1000)
 	refused("after the other", balance)
 
-	draft, open, create := begin() // what is opened after the balance may be anything
+	draft, open, create := begin() // any invoice can be opened after the balance
 	balance = create().is(201).invoice()
 	first, opened := w.inOrder(numbering(), "advisory", "advisory advisory", openBalance, open)
 	if v := w.invoice(ctx, balance.ID); first.is(200).invoice().Total.Amount != 1000 || v.AmountPaid.Amount != 150 || w.invoice(ctx, draft.ID).AmountPaid.Amount != 0 {
@@ -310,7 +314,8 @@ func TestBalanceWhileAnInvoiceIsOpened(t *testing.T) {
 	create().is(422, "invalid_request", "booking_id")
 }
 
-// Erasing a customer while its invoices are created and changed leaves no personal data from earlier requests.
+// TestEraseAmidInvoices checks that erasing a customer while its invoices are created and changed leaves no personal data of
+// earlier requests.
 func TestEraseAmidInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

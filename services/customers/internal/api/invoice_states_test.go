@@ -39,7 +39,8 @@ func (w *world) invoiceIn(ctx context.Context, state string) invoice {
 	return v
 }
 
-// Each action in each state: the state after it, or what is refused; no refused action makes an event.
+// TestEachInvoiceActionInEachState checks the resulting state or the error of each action in each state. A refused action emits no
+// event.
 func TestEachInvoiceActionInEachState(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -85,7 +86,7 @@ func TestEachInvoiceActionInEachState(t *testing.T) {
 	}
 }
 
-// A frozen field is refused with any value; the others can always be changed.
+// TestFrozenInvoiceFields checks that a frozen field is refused with any value, and that the others can always be changed.
 func TestFrozenInvoiceFields(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -157,12 +158,12 @@ func TestInvoiceIfMatchAndReplay(t *testing.T) {
 	}
 }
 
-// Payments are judged by the caller's clock and time zone, and the invoice's currency.
+// TestPaymentFields checks that payments are validated by the caller's clock and time zone, and by the invoice's currency.
 func TestPaymentFields(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	v := w.open(ctx, 1000)
-	clock := time.Date(2031, 3, 1, 4, 30, 0, 0, time.UTC) // the last of February in New York
+	clock := time.Date(2031, 3, 1, 4, 30, 0, 0, time.UTC) // the last day of February in New York
 	ticking := in(ctx, func(c *caller.Caller) { c.Clock = &clock })
 	for field, body := range map[string]string{
 		"amount":          `"method":"cash"`,
@@ -177,7 +178,7 @@ func TestPaymentFields(t *testing.T) {
 	pay := func(paidAt string) response {
 		return w.do(ticking, "POST", "/invoices/"+v.ID+"/record-payment", `{"amount":`+usd(1)+`,"method":"cash","paid_at":`+paidAt+`}`)
 	}
-	pay(`"2031-03-01"`).is(422, "invalid_request", "paid_at") // it begins later in New York
+	pay(`"2031-03-01"`).is(422, "invalid_request", "paid_at") // the day has not begun in New York
 	pay(`"2031-02-29"`).is(422, "invalid_request", "paid_at")
 	pay(`"1899-12-31"`).is(422, "invalid_request", "paid_at")
 	pay(`"2031-02-28"`).is(200)
@@ -202,13 +203,13 @@ func TestMostPayments(t *testing.T) {
 	}
 	w.pay(ctx, v, 1).is(422, "limit_reached", "amount")
 	w.act(ctx, v, "payments/"+w.invoice(ctx, v.ID).Payments[99].ID+"/reverse").is(200)
-	w.pay(ctx, v, 1).is(422, "limit_reached", "amount") // reversed ones count
+	w.pay(ctx, v, 1).is(422, "limit_reached", "amount") // reversed payments count
 	if got := w.invoice(ctx, v.ID); len(got.Payments) != 100 || got.AmountPaid.Amount != 99 {
 		t.Errorf("%d payments, %d paid", len(got.Payments), got.AmountPaid.Amount)
 	}
 }
 
-// Overdue follows the operator's day and the caller's clock, in the response and in the filter.
+// TestOverdue checks that overdue depends on the operator's day and the caller's clock, in the response and in the filter.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

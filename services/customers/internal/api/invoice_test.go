@@ -21,7 +21,7 @@ type amount struct {
 	Currency string
 }
 
-// invoice is the body as a client reads it.
+// invoice is the response body as a client reads it.
 type invoice struct {
 	ID            string
 	Number        *string
@@ -78,7 +78,7 @@ func line(minor int64) string {
 	return `{"description":"Boat","quantity":1,"unit_amount":` + usd(minor) + `}`
 }
 
-// draft creates an invoice of one line for a new customer, with fields in addition to the required ones.
+// draft creates an invoice of one line for a new customer, with additional fields.
 func (w *world) draft(ctx context.Context, minor int64, fields ...string) invoice {
 	w.T.Helper()
 	c := w.create(ctx, "")
@@ -86,7 +86,7 @@ func (w *world) draft(ctx context.Context, minor int64, fields ...string) invoic
 	return w.do(ctx, "POST", "/invoices", "{"+strings.Join(all, ",")+"}").is(201).invoice()
 }
 
-// act sends an action, with a body where it has one.
+// act sends an action, with a body if one is given.
 func (w *world) act(ctx context.Context, v invoice, action string, body ...string) response {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/invoices/"+v.ID+"/"+action, strings.Join(body, ""))
@@ -108,8 +108,8 @@ func (w *world) invoice(ctx context.Context, id string) invoice {
 	return w.do(ctx, "GET", "/invoices/"+id, "").is(200).invoice()
 }
 
-// invoiceTypes are the types of the events about an invoice, in order; those that are internal have a star. Versions must
-// rise by one and the last object must be what is read.
+// invoiceTypes returns the types of the events about an invoice, in order. Internal ones have a star. It checks that versions
+// increase by one and that the last object equals the response of a read.
 func (w *world) invoiceTypes(ctx context.Context, id string) string {
 	w.T.Helper()
 	var out []string

@@ -115,7 +115,7 @@ func (a *API) leadBodies(ctx context.Context, list []domain.Lead, expand bool) (
 		func(b *api.Lead, c nullable.Nullable[api.Customer]) { b.Customer = c })
 }
 
-// leadFilter reads the filters; none when an id among them is malformed, so that no row matches.
+// leadFilter reads the filters. none is true if an id among them is malformed, so that no row matches.
 func leadFilter(q contract.Query) (f store.LeadFilter, none bool) {
 	f = store.LeadFilter{Search: q.String("q"), Metadata: q.Map("metadata")}
 	for _, s := range q.List("status") {

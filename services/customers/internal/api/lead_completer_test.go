@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/services/customers/internal/peers/peerstest"
 )
 
-// complete runs the completer once, by a clock that far ahead.
+// complete runs the completer once, with a clock that is ahead by the given time.
 func (w *world) complete(ahead time.Duration) {
 	w.T.Helper()
 	w.ahead.Store(int64(ahead))
@@ -31,12 +31,13 @@ func (w *world) complete(ahead time.Duration) {
 	}
 }
 
-// A process crashes, or bookings does not respond, between each two steps: the completer does the rest, once.
+// TestConversionsThatWereLeft checks that the completer completes a conversion once if the process crashes, or bookings does not
+// respond, between any two steps.
 func TestConversionsThatWereLeft(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		before, after error
-		refused       bool // when it is tried again
+		refused       bool // on the retry
 	}{
 		"before the booking":              {before: apperr.ErrUnavailable},
 		"too slow":                        {before: apperr.ErrTimeout},
@@ -91,7 +92,7 @@ func TestConversionsThatWereLeft(t *testing.T) {
 	}
 }
 
-// A request that has lost its conversion to the completer writes nothing of its own.
+// TestALateResponseOfBookings checks that a request whose conversion was taken over by the completer writes nothing itself.
 func TestALateResponseOfBookings(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]error{"made": nil, "refused": apperr.New(apperr.Conflict, "slot_unavailable", "Taken.")} {
@@ -104,7 +105,7 @@ func TestALateResponseOfBookings(t *testing.T) {
 				if taken.Swap(true) {
 					return nil
 				}
-				w.complete(31 * time.Second) // another process finishes while this response is on its way
+				w.complete(31 * time.Second) // another process finishes before this response arrives
 				return late
 			}
 			got := w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(200).lead()
@@ -116,7 +117,7 @@ func TestALateResponseOfBookings(t *testing.T) {
 	}
 }
 
-// A late refusal does not take back what another process is still trying.
+// TestALateRefusalOfAnEarlierAttempt checks that a late refusal does not end a conversion that another process is still trying.
 func TestALateRefusalOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -124,7 +125,7 @@ func TestALateRefusalOfAnEarlierAttempt(t *testing.T) {
 	var taken atomic.Bool
 	w.bookings.Before = func(context.Context, string) error {
 		if taken.Swap(true) {
-			return apperr.ErrTimeout // of the second attempt, whose outcome is not known
+			return apperr.ErrTimeout // of the second attempt, whose outcome is unknown
 		}
 		w.complete(31 * time.Second)
 		return apperr.New(apperr.Conflict, "slot_unavailable", "Taken.")
@@ -141,7 +142,8 @@ func TestALateRefusalOfAnEarlierAttempt(t *testing.T) {
 	w.settledLeads()
 }
 
-// Despite random failures and any number of repeated requests, each lead has one customer, one booking and one event in the end.
+// TestConversionsUnderRandomFailures checks that, despite random failures and any number of repeated requests, each lead has one
+// customer, one booking and one event in the end.
 func TestConversionsUnderRandomFailures(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -172,7 +174,7 @@ func TestConversionsUnderRandomFailures(t *testing.T) {
 					return
 				default:
 				}
-				w.ahead.Add(int64(5 * time.Second)) // leases end early, while requests are still at work
+				w.ahead.Add(int64(5 * time.Second)) // leases end early, while requests are still running
 				if err := c.Run(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -210,7 +212,8 @@ func TestConversionsUnderRandomFailures(t *testing.T) {
 	}
 }
 
-// Conversions of two tenants in two modes are completed, each in its own.
+// TestTheCompleterServesAllTenants checks that conversions of two tenants in two modes are completed, each in its own tenant and
+// mode.
 func TestTheCompleterServesAllTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -240,7 +243,8 @@ func TestTheCompleterServesAllTenants(t *testing.T) {
 	w.settledLeads()
 }
 
-// A conversion that cannot be completed holds up no other, and is tried less and less often, but never given up.
+// TestAStuckConversionAmongOthers checks that a conversion that cannot be completed does not block others. It is retried less and
+// less often, but never given up.
 func TestAStuckConversionAmongOthers(t *testing.T) {
 	t.Parallel()
 	w, stuck, ctx := newWorld(t), converter(t), converter(t)
@@ -260,7 +264,7 @@ func TestAStuckConversionAmongOthers(t *testing.T) {
 	for n := range 40 {
 		at := time.Duration(n+1) * (longest + time.Second)
 		w.complete(at)
-		w.complete(at + min(time.Minute<<min(n, 10), longest) - 20*time.Second) // the lease, twice as long each time, has not ended
+		w.complete(at + min(time.Minute<<min(n, 10), longest) - 20*time.Second) // the lease, which doubles each time, has not ended
 		if tries != n+1 {
 			t.Fatalf("%d tries in %s, want %d", tries, at, n+1)
 		}
@@ -271,7 +275,7 @@ func TestAStuckConversionAmongOthers(t *testing.T) {
 	}
 }
 
-// Simultaneous completers make one attempt.
+// TestCompletersAtOnce checks that simultaneous completers make only one attempt.
 func TestCompletersAtOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// converter is a caller who may convert in every way.
+// converter returns the context of a caller with all scopes for conversions.
 func converter(t *testing.T) context.Context {
 	t.Helper()
 	return withScopes(pgtest.Ctx(t, caller.Test), "write:leads", "read:customers", "write:customers", "write:bookings")
@@ -32,7 +32,7 @@ func (w *world) kinds() string {
 	return strings.Join(out, " ")
 }
 
-// settledLeads fails the test when a lead is still being converted.
+// settledLeads fails the test if a lead is still being converted.
 func (w *world) settledLeads() {
 	w.T.Helper()
 	if n := w.Count(`select count(*) from leads where converting_until is not null or converting_customer_id is not null
@@ -135,7 +135,7 @@ func TestConvertWithABooking(t *testing.T) {
 	w.settledLeads()
 }
 
-// A key that was used for another request is refused before anything happens.
+// TestConvertWithAUsedKey checks that a key of another request is refused before anything happens.
 func TestConvertWithAUsedKey(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -279,7 +279,8 @@ func TestARefusedBookingLeavesNothing(t *testing.T) {
 	w.settledLeads()
 }
 
-// While bookings decides, it can look up the customer that it will name. No other client sees anything.
+// TestWhatIsSeenOfAConversion checks that bookings can look up the new customer while it decides, and that no other client sees
+// anything.
 func TestWhatIsSeenOfAConversion(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -351,7 +352,7 @@ func TestConvertsAtOnce(t *testing.T) {
 	}
 }
 
-// Leads with one e-mail address that are converted at the same time belong to one customer.
+// TestLeadsWithOneEmail checks that leads with the same e-mail address that are converted at the same time get the same customer.
 func TestLeadsWithOneEmail(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -378,7 +379,7 @@ func TestLeadsWithOneEmail(t *testing.T) {
 	w.settledLeads()
 }
 
-// What would change a lead waits for its conversion.
+// TestChangesAmidAConversion checks that changes of a lead wait for its conversion.
 func TestChangesAmidAConversion(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -405,7 +406,8 @@ func TestChangesAmidAConversion(t *testing.T) {
 	}
 }
 
-// While a conversion makes the customer of an e-mail address, another lead with that address, in any case, makes no second one.
+// TestEmailOfAConversionUnderWay checks that, while a conversion creates the customer of an e-mail address, another lead with that
+// address, ignoring case, does not create a second one.
 func TestEmailOfAConversionUnderWay(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)

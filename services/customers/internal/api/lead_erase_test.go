@@ -15,10 +15,10 @@ import (
 const personalLead = `{"source":"web","first_name":"Secretus","last_name":"Personius","email":"secretus@personius.example","phone":"Telephonus",
 	"company":"Hiddenco","message":"Confidential","metadata":{"Confidential":"Privatus"}}`
 
-// notPersonal are the fields of a lead that stay when its customer is erased.
+// notPersonal contains the fields of a lead that remain when its customer is erased.
 var notPersonal = []string{"source", "event_type", "event_date", "guest_count", "budget", "service_id", "unit_id", "package_id"}
 
-// forgotten fails the test when a table holds a personal word.
+// forgotten fails the test if a table contains a personal word.
 func (w *world) forgotten() {
 	w.T.Helper()
 	columns := map[string]string{"outbox": "message", "idempotency_keys": "body"}
@@ -78,7 +78,7 @@ func TestEraseTheLeadsOfACustomer(t *testing.T) {
 	}
 }
 
-// A customer who is erased while bookings decides takes the lead along.
+// TestEraseAmidAConversion checks that the lead is erased together with a customer who is erased while bookings decides.
 func TestEraseAmidAConversion(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -98,7 +98,8 @@ func TestEraseAmidAConversion(t *testing.T) {
 	}
 }
 
-// A lead that is converted while its customer is erased is either erased too, or not converted to that customer.
+// TestEraseAmidConversions checks that a lead that is converted while its customer is erased is either erased too, or not converted
+// to that customer.
 func TestEraseAmidConversions(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -119,7 +120,8 @@ func TestEraseAmidConversions(t *testing.T) {
 	w.settledLeads()
 }
 
-// A lead that is quoted to a customer and never converted holds this person's data: it is exported and erased with the customer.
+// TestQuotedLeadBelongsToItsCustomer checks that a lead that was quoted to a customer but never converted is exported and erased
+// with the customer, because it contains the person's data.
 func TestQuotedLeadBelongsToItsCustomer(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

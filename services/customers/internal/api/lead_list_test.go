@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// found returns the ids of the leads that a list shows, page by page.
+// found returns the ids of the leads in a list, page by page.
 func (w *world) found(ctx context.Context, query string) []string {
 	w.T.Helper()
 	out := []string{}
@@ -94,7 +94,7 @@ func TestFiltersOfLeads(t *testing.T) {
 	}
 	w.do(ctx, "GET", "/leads?cursor=x", "").is(400, "invalid_cursor")
 	w.do(ctx, "GET", "/leads/"+first.ID+"?x=1", "").is(422, "invalid_request", "x")
-	// The oldest change first; the conversion and the loss came after.
+	// The oldest change is first. The conversion and the loss follow it.
 	deadline := time.Now().Add(20 * time.Second)
 	for _, states := range []string{"", "&status=new,converted,lost"} {
 		var got []string
@@ -160,7 +160,8 @@ func TestExpandTheCustomersOfLeads(t *testing.T) {
 	}
 }
 
-// A hundred of the largest leads with the largest customers come in pages that are small enough, each once.
+// TestPagesOfTheLargestLeads checks that a hundred of the largest leads with the largest customers are returned in sufficiently
+// small pages, each once.
 func TestPagesOfTheLargestLeads(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -180,7 +181,7 @@ func TestPagesOfTheLargestLeads(t *testing.T) {
 	}
 }
 
-// leadBounds are values of one field: a field that is named as wrong, "" for a value that is taken.
+// leadBounds are values of single fields. wrong is the field that the error names, or "" for a valid value.
 var leadBounds = []struct{ field, value, wrong string }{
 	{"source", str(strings.Repeat(emoji, 100)), ""},
 	{"source", str(strings.Repeat("s", 101)), "source"},
@@ -263,7 +264,7 @@ func TestBoundsOfLeads(t *testing.T) {
 	}
 }
 
-// Parallel changes of one lead each have their event, in order.
+// TestLeadChangesAtOnce checks that parallel changes of one lead each have their event, in order.
 func TestLeadChangesAtOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -278,7 +279,7 @@ func TestLeadChangesAtOnce(t *testing.T) {
 			t.Errorf("event %d has version %d", i, e.ResourceVersion)
 		}
 	}
-	// Of parallel changes of the status each one that was taken follows the table.
+	// All accepted parallel changes of the status follow the table of transitions.
 	atOnce(12, func(i int) {
 		to := []string{"contacted", "qualified", "quoted", "lost"}[i%4]
 		w.do(ctx, "PATCH", path, `{"status":"`+to+`"`+map[bool]string{true: `,"lost_reason":"x"`}[to == "lost"]+`}`)
@@ -326,7 +327,7 @@ func TestKeysOfLeadsInUse(t *testing.T) {
 	} {
 		w.do(ctx, r.method, r.path, r.body, "Idempotency-Key: k").is(409, "idempotency_in_progress")
 	}
-	// The booking is created by then: the conversion completes, even if the response is lost.
+	// The booking already exists, so the conversion completes even if the response is lost.
 	w.do(ctx, "POST", path+"/convert", `{"booking":{"event_date":"2030-01-01"}}`, "Idempotency-Key: k").is(409, "idempotency_in_progress")
 	release()
 	w.complete(31 * time.Second)

@@ -16,7 +16,7 @@ import (
 	publicapi "holdfast.dev/proto/api"
 )
 
-// lead is the body as a client reads it.
+// lead is the response body as a client reads it.
 type lead struct {
 	ID, Status, Mode       string
 	Version                int64
@@ -46,14 +46,14 @@ func (w *world) lead(ctx context.Context, fields string) lead {
 	return w.do(ctx, "POST", "/leads", body+"}").is(201).lead()
 }
 
-// withScopes returns ctx with a caller who has these scopes.
+// withScopes returns ctx with a caller that has these scopes.
 func withScopes(ctx context.Context, scopes ...string) context.Context {
 	c := caller.FromContext(ctx)
 	c.Scopes = scopes
 	return caller.With(ctx, c)
 }
 
-// catalogue makes a service, a unit and a package known to bookings.
+// catalogue adds a service, a unit and a package to bookings.
 func (w *world) catalogue() (service, unit, pkg string) {
 	service, unit, pkg = ids.New[ids.ServicePrefix]().String(), ids.New[ids.UnitPrefix]().String(), ids.New[ids.PackagePrefix]().String()
 	for _, id := range []string{service, unit, pkg} {
@@ -115,7 +115,7 @@ func TestEventDateOfALead(t *testing.T) {
 	for _, wrong := range []string{"2030-02-30", "2030-06-01T10:00:00", "1899-12-31", "tomorrow"} {
 		w.do(ctx, "POST", "/leads", `{"first_name":"Ann","event_date":"`+wrong+`"}`).is(422, "invalid_request", "event_date")
 	}
-	// A day that is given again as a bare date changes nothing.
+	// If the same day is given again as a bare date, nothing changes.
 	l := w.lead(ctx, `"event_date":"2030-06-01"`)
 	if got := w.do(ctx, "PATCH", "/leads/"+l.ID, `{"event_date":"2030-06-01"}`).is(200).lead(); got.Version != 1 {
 		t.Errorf("version %d", got.Version)
@@ -148,7 +148,7 @@ func TestLeadFieldsThatAreWrong(t *testing.T) {
 	if got := w.Types(); got != "created" {
 		t.Errorf("events: %s", got)
 	}
-	// What bookings knows is known from then on, and what the projection knows needs no bookings.
+	// Items that bookings returned are known from then on. For items in the projection, bookings is not needed.
 	w.lead(ctx, fmt.Sprintf(`"service_id":%q,"unit_id":%q,"package_id":%q`, service, unit, pkg))
 	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
 	w.lead(ctx, fmt.Sprintf(`"service_id":%q,"unit_id":%q,"package_id":%q`, service, unit, pkg))
@@ -156,7 +156,7 @@ func TestLeadFieldsThatAreWrong(t *testing.T) {
 	w.do(ctx, "POST", "/leads", `{"first_name":"Ann","unit_id":"un_x"}`).is(422, "invalid_request", "unit_id")
 }
 
-// A replay needs no bookings.
+// TestReplayOfALead checks that a replay does not need bookings.
 func TestReplayOfALead(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -177,7 +177,7 @@ func TestReplayOfALead(t *testing.T) {
 
 var leadStatuses = []string{"new", "contacted", "qualified", "quoted", "converted", "lost"}
 
-// leadMoves are the transitions that a PATCH may make.
+// leadMoves are the transitions that a PATCH can make.
 var leadMoves = map[string]string{
 	"new": "contacted qualified quoted lost", "contacted": "qualified quoted lost", "qualified": "quoted lost", "quoted": "lost",
 	"lost": "contacted", "converted": "",
@@ -274,7 +274,7 @@ func TestIfMatchOfALead(t *testing.T) {
 	path := "/leads/" + w.lead(ctx, `"email":"a@b.co"`).ID
 	w.do(ctx, "PATCH", path, `{"phone":"1"}`, `If-Match: "1"`).is(200)
 	w.do(ctx, "PATCH", path, `{"status":"new"}`, `If-Match: "1"`).is(412, "version_mismatch")
-	w.do(ctx, "PATCH", path, `{"status":"converted"}`, `If-Match: "1"`).is(412, "version_mismatch") // before the state
+	w.do(ctx, "PATCH", path, `{"status":"converted"}`, `If-Match: "1"`).is(412, "version_mismatch") // checked before the state
 	w.do(ctx, "POST", path+"/convert", ``, `If-Match: "1"`).is(412, "version_mismatch")
 	w.do(ctx, "POST", path+"/convert", `{"customer_id":"cu_x"}`, `If-Match: "1"`).is(422, "invalid_request", "customer_id")
 	w.do(ctx, "POST", path+"/convert", ``, `If-Match: "2"`).is(200)

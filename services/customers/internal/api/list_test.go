@@ -29,7 +29,7 @@ func (w *world) fill(ctx context.Context, n int) {
 		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), list)
 }
 
-// pages walks a list to its end; between is called after each page.
+// pages reads a list to its end. It calls between after each page.
 func (w *world) pages(ctx context.Context, query string, between func(page int, last list)) []string {
 	w.T.Helper()
 	var out []string
@@ -51,8 +51,8 @@ func (w *world) pages(ctx context.Context, query string, between func(page int, 
 	}
 }
 
-// settled waits until the sync list shows n rows: a write of any other test's database holds it back too,
-// as transaction ids are the server's.
+// settled waits until the sync list contains n rows. Writes in other databases also delay the list, because transaction ids belong
+// to the server.
 func (w *world) settled(ctx context.Context, n int) {
 	w.T.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -89,7 +89,7 @@ func TestPagesAmidInsertsAndDeletes(t *testing.T) {
 	before := w.pages(ctx, "limit=100", nil)
 	erased := map[string]bool{}
 	got := w.pages(ctx, "limit=100", func(n int, last list) {
-		w.create(ctx, "") // in front of everything
+		w.create(ctx, "") // before all other rows
 		shown, ahead := last.Data[len(last.Data)-1].ID, before[(n+1)*100+50]
 		for _, id := range []string{shown, ahead} {
 			w.do(ctx, "DELETE", "/customers/"+id, "").is(204)
@@ -129,7 +129,7 @@ func TestLimits(t *testing.T) {
 	if got := w.do(ctx, "GET", "/customers?q="+strings.Repeat("%C3%A9", 200), "").is(200).list(); len(got.Data) != 0 {
 		t.Errorf("got %v", got.Data)
 	}
-	w.do(ctx, "GET", "/customers?limit=0&cursor=x", "").is(422, "invalid_request", "limit") // before the cursor's 400
+	w.do(ctx, "GET", "/customers?limit=0&cursor=x", "").is(422, "invalid_request", "limit") // before the 400 of the cursor
 }
 
 func TestCursorsOfOthers(t *testing.T) {
@@ -236,7 +236,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", query, got, ids)
 		}
 	}
-	// What is found follows a change.
+	// Search results reflect a change.
 	w.do(ctx, "PATCH", "/customers/"+a.ID, `{"last_name":"Miller","metadata":{"order":"20"}}`).is(200)
 	for query, want := range map[string]int{"q=brien": 0, "q=mill": 1, "q=anna": 1, "metadata[kind]=vip": 1, "metadata[order]=20": 1} {
 		if got := w.pages(ctx, query, nil); len(got) != want {
@@ -247,8 +247,8 @@ func TestFilters(t *testing.T) {
 
 func at(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// A client that syncs by sort=updated_at continues from the last row that it has seen. A write that began earlier and commits later
-// must not appear before that row.
+// TestSyncMissesNothing checks a client that syncs by sort=updated_at and continues from the last row that it has seen. A write
+// that began earlier and commits later must not appear before that row.
 func TestSyncMissesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -286,7 +286,8 @@ func TestSyncMissesNothing(t *testing.T) {
 	}
 }
 
-// A write that began first may take its time last: what it shows must not overtake one that still runs.
+// TestSyncWaitsForEveryOlderTime checks that a write does not overtake one that still runs, because the write that began first may
+// take its time last.
 func TestSyncWaitsForEveryOlderTime(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -313,7 +314,7 @@ func TestSyncWaitsForEveryOlderTime(t *testing.T) {
 	}
 }
 
-// slowInsert begins a transaction that has written a customer, which the returned function commits.
+// slowInsert begins a transaction that has written a customer. The returned function commits it.
 func (w *world) slowInsert(ctx context.Context) (finish func()) {
 	w.T.Helper()
 	tx, err := w.Owner().Begin(w.T.Context())
@@ -339,7 +340,8 @@ func (w *world) insertSlow(ctx context.Context, tx pgx.Tx) {
 	}
 }
 
-// A person types names and numbers otherwise than they were stored, and finds them.
+// TestCustomersAndLeadsAreFoundAsTheyAreTyped checks that names and numbers are found even if they are typed differently from how
+// they were stored.
 func TestCustomersAndLeadsAreFoundAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -57,7 +57,7 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// A single row that stays locked leads to the same response.
+// TestLockedCustomer checks that a single row that stays locked leads to the same response.
 func TestLockedCustomer(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

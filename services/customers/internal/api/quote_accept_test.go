@@ -17,7 +17,7 @@ import (
 
 var errTaken = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken.")
 
-// fail makes calls of bookings' create fail before they have an effect, and afterwards; nil: they succeed.
+// fail makes calls of bookings' create fail before they take effect, or afterwards. With nil, they succeed.
 func (w *world) fail(before, after error) {
 	only := func(err error) func(context.Context, string) error {
 		return func(_ context.Context, call string) error {
@@ -30,7 +30,7 @@ func (w *world) fail(before, after error) {
 	w.bookings.Before, w.bookings.After = only(before), only(after)
 }
 
-// ended checks what an accept has left: bookings, open invoices and events of one quote.
+// ended checks the result of an accept: the bookings, open invoices and events of one quote.
 func (w *world) ended(q quote, bookings, invoices, events int) {
 	w.T.Helper()
 	if n := len(w.bookings.Created()); n != bookings {
@@ -60,8 +60,8 @@ func (w *world) ended(q quote, bookings, invoices, events int) {
 	}
 }
 
-// Many simultaneous accepts of one quote, with one key, with their own keys and without keys, create one booking, one invoice and
-// one event.
+// TestManyAccepts checks that many simultaneous accepts of one quote, with the same key, with different keys and without keys,
+// create one booking, one invoice and one event.
 func TestManyAccepts(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{12, 50} {
@@ -95,8 +95,8 @@ func TestManyAccepts(t *testing.T) {
 	}
 }
 
-// If the process crashes or bookings does not respond at any step, the quote reads as sent until the completer ends the accept,
-// once.
+// TestAcceptIsResumed checks that, if the process crashes or bookings does not respond at any step, the quote reads as sent until
+// the completer ends the accept, exactly once.
 func TestAcceptIsResumed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, after error }{
@@ -133,7 +133,8 @@ func TestAcceptIsResumed(t *testing.T) {
 	}
 }
 
-// A transaction that fails after the booking was created leaves only the accept in progress, and no invoice number.
+// TestLastTransactionFails checks that a transaction that fails after the booking was created leaves only the accept in progress,
+// and no invoice number.
 func TestLastTransactionFails(t *testing.T) {
 	t.Parallel()
 	for broken, check := range map[string]string{
@@ -155,7 +156,8 @@ func TestLastTransactionFails(t *testing.T) {
 	}
 }
 
-// A refusal of bookings is returned unchanged, and the quote can be accepted again, changed and cancelled.
+// TestRefusedAccept checks that a refusal of bookings is returned unchanged, and that the quote can then be accepted, changed and
+// canceled.
 func TestRefusedAccept(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -177,11 +179,12 @@ func TestRefusedAccept(t *testing.T) {
 		w.ended(q, 0, 0, 0)
 	}
 	w.fail(nil, nil)
-	w.onQuote(ctx, q.ID, "accept", "Idempotency-Key: k").is(200) // a refusal is not remembered
+	w.onQuote(ctx, q.ID, "accept", "Idempotency-Key: k").is(200) // a refusal is not stored
 	w.ended(q, 1, 1, 1)
 }
 
-// The completer's refusal ends the accept, too; and one that fails is left alone for longer each time.
+// TestCompleterIsRefusedAndBacksOff checks that a refusal that the completer receives ends the accept too. The pause after a failed
+// attempt grows each time.
 func TestCompleterIsRefusedAndBacksOff(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -208,7 +211,8 @@ func TestCompleterIsRefusedAndBacksOff(t *testing.T) {
 	w.ended(q, 0, 0, 0)
 }
 
-// The last attempt alone ends an accept: a process that was held up, and is refused late, leaves it to the one that followed.
+// TestOnlyTheLastAttemptEndsAnAccept checks that only the last attempt ends an accept. A delayed process that gets a late refusal
+// leaves the accept to the next attempt.
 func TestOnlyTheLastAttemptEndsAnAccept(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -244,7 +248,8 @@ func TestOnlyTheLastAttemptEndsAnAccept(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// A refusal that arrives after the next attempt has accepted the quote is ignored: the client sees the accepted quote.
+// TestARefusalAfterTheNextAttempt checks that a refusal that arrives after the next attempt has accepted the quote is ignored: the
+// client sees the accepted quote.
 func TestARefusalAfterTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -270,7 +275,7 @@ func TestARefusalAfterTheNextAttempt(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// An accept that cannot be completed holds up no other.
+// TestAStuckAcceptAmongOthers checks that an accept that cannot be completed does not block others.
 func TestAStuckAcceptAmongOthers(t *testing.T) {
 	t.Parallel()
 	w, stuck, ctx := newWorld(t), pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
@@ -293,7 +298,7 @@ func TestAStuckAcceptAmongOthers(t *testing.T) {
 	}
 }
 
-// held makes the next accept wait inside bookings until release is called; begun reports when it is there.
+// held makes the next accept wait inside bookings until release is called. begun signals that the accept has arrived there.
 func (w *world) held() (begun chan bool, release func()) {
 	begun, out := make(chan bool), make(chan bool)
 	w.bookings.Before = func(_ context.Context, call string) error {
@@ -306,7 +311,8 @@ func (w *world) held() (begun chan bool, release func()) {
 	return begun, func() { close(out) }
 }
 
-// While a quote is being accepted, it does not expire, its notes and metadata can change, and no other request can end it.
+// TestWhileAQuoteIsAccepted checks that a quote that is being accepted does not expire. Its notes and metadata can change, and no
+// other request can end it.
 func TestWhileAQuoteIsAccepted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -341,7 +347,7 @@ func TestWhileAQuoteIsAccepted(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// A request that waits for an accept continues as soon as the accept has ended.
+// TestEndAfterAnAccept checks that a request that waits for an accept continues as soon as the accept has ended.
 func TestEndAfterAnAccept(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[string]int{"cancel": 422, "decline": 422, "accept": 200} {
@@ -358,7 +364,7 @@ func TestEndAfterAnAccept(t *testing.T) {
 	}
 }
 
-// The stored response is checked before anything happens: a key that was used for another request accepts nothing.
+// TestAcceptUnderAnotherRequestsKey checks that the stored response is checked first: a key of another request accepts nothing.
 func TestAcceptUnderAnotherRequestsKey(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -374,7 +380,8 @@ func TestAcceptUnderAnotherRequestsKey(t *testing.T) {
 	w.ended(first, 1, 1, 1)
 }
 
-// Accept calls identity first. If identity does not respond with the details, nothing is accepted.
+// TestAcceptWithoutIdentity checks that nothing is accepted if identity, which accept calls first, does not respond with the
+// details.
 func TestAcceptWithoutIdentity(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -388,7 +395,7 @@ func TestAcceptWithoutIdentity(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
-// The booking has the data of the quote, and is created on behalf of its caller.
+// TestRequestForTheBooking checks that the booking has the data of the quote, and is created on behalf of its caller.
 func TestRequestForTheBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -418,7 +425,7 @@ func TestRequestForTheBooking(t *testing.T) {
 		got.Total.Minor != 10000 || got.Deposit.Minor != 2500 {
 		t.Errorf("got %s, %+v", got.Body, got)
 	}
-	// Erased after the booking was created: the accept ends all the same.
+	// If the customer is erased after the booking was created, the accept still completes.
 	other := w.sentQuote(ctx, "")
 	w.fail(nil, apperr.ErrTimeout)
 	w.onQuote(ctx, other.ID, "accept").is(504)

@@ -22,7 +22,7 @@ func (w *world) expireDue(ctx context.Context, engine http.Handler) (calls int) 
 	return calls
 }
 
-// copies creates n more quotes like one.
+// copies creates n copies of a quote.
 func (w *world) copies(id string, n int) {
 	w.T.Helper()
 	quote, err := ids.Parse[ids.QuotePrefix](id)
@@ -33,8 +33,8 @@ func (w *world) copies(id string, n int) {
 		from quotes q, generate_series(1, $2::int) n where q.id = $1`, quote, n)
 }
 
-// When the test clock has moved, all due quotes of the tenant in test mode are stored with their events before the response, and
-// nothing else is.
+// TestQuotesExpireWhenTheTestClockMoves checks that, when the test clock has moved, the expiry of all due quotes of the tenant in
+// test mode is stored with events before the response. Nothing else is stored.
 func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 	t.Parallel()
 	const due = 500
@@ -86,8 +86,8 @@ func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 	}
 }
 
-// A caller waits for a quote that another transaction holds. A caller that does not get it receives an error, and repeats the
-// request.
+// TestExpiryWaitsForALockedQuote checks that a caller waits for a quote that another transaction has locked. If the lock is not
+// released in time, the caller gets an error and repeats the request.
 func TestExpiryWaitsForALockedQuote(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -103,7 +103,7 @@ func TestExpiryWaitsForALockedQuote(t *testing.T) {
 	}
 }
 
-// A quote that cannot be stored as expired does not block the others.
+// TestExpiryGoesRoundWhatFails checks that a quote whose expiry cannot be stored does not block the others.
 func TestExpiryGoesRoundWhatFails(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -136,7 +136,8 @@ func must[T any](t *testing.T, parse func(string) (T, error), text string) T {
 	return v
 }
 
-// One run of the worker expires all due quotes, even if there are more than one query looks up.
+// TestTheWorkerExpiresAllThatIsDue checks that one run of the worker expires all due quotes, even if there are more than one query
+// returns.
 func TestTheWorkerExpiresAllThatIsDue(t *testing.T) {
 	t.Parallel()
 	const due = 250
@@ -151,14 +152,14 @@ func TestTheWorkerExpiresAllThatIsDue(t *testing.T) {
 	}
 }
 
-// A due quote that cannot be expired does not make the caller repeat its request forever.
+// TestExpiryWithoutProgressEnds checks that a due quote that cannot be expired does not make the caller repeat its request forever.
 func TestExpiryWithoutProgressEnds(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	w.copies(w.sentQuote(ctx, "").ID, 150)
 	late := in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = new(time.Now().AddDate(0, 0, 20)), 9 })
 	w.Exec(`insert into test_clocks (tenant_id, livemode, frozen_at, version) select tenant_id, livemode, now(), 99 from quotes limit 1
-		on conflict (tenant_id, livemode) do update set frozen_at = excluded.frozen_at, version = excluded.version`) // newer than the caller's
+		on conflict (tenant_id, livemode) do update set frozen_at = excluded.frozen_at, version = excluded.version`) // newer than that of the caller
 	a := w.from(late, w.engine, "bookings", "POST", "/internal/v1/expiries", "").is(200)
 	if decode[struct{ More bool }](a).More {
 		t.Errorf("%s, and none has expired", a.Body)

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Each operation returns the same errors for what is wrong with any request about quotes.
+// TestErrorResponsesOfQuotes checks that each operation on quotes returns the same errors for faults that any request can have.
 func TestErrorResponsesOfQuotes(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

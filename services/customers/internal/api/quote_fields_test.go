@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// A writable field is returned as it was written, in the response and in the next read.
+// TestEachFieldOfAQuoteIsWritten checks that a writable field is returned as it was written, in the response and in the next read.
 func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -48,7 +48,7 @@ func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	}
 }
 
-// oneLine is a line of 100.00 with more fields.
+// oneLine returns a line of 100.00 with additional fields.
 func oneLine(format string, args ...any) string {
 	return `[{"description":"x","quantity":1,"unit_amount":{"amount":10000,"currency":"USD"}` + fmt.Sprintf(format, args...) + `}]`
 }
@@ -131,7 +131,7 @@ func TestBoundsOfAQuote(t *testing.T) {
 		{"metadata", bag(50), ""},
 		{"metadata", bag(51), "metadata"},
 	} {
-		// Each field is checked with the lines and the day that the other fields need.
+		// Each field is checked together with the lines and the day that the other fields require.
 		fields := map[string]string{"customer_id": str(customer), "line_items": oneLine(""), "event_date": `"2031-05-01"`, "deposit_amount": `null`}
 		change := map[string]string{"line_items": oneLine(""), "event_date": `"2031-05-01"`, "deposit_amount": `null`}
 		fields[b.field], change[b.field] = b.value, b.value
@@ -157,7 +157,8 @@ func object(fields map[string]string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// A package prices a quote by what bookings says, in one line, with its deposit unless another is given.
+// TestQuoteOfAPackage checks that a package prices a quote as bookings specifies: in one line, with its deposit unless another one
+// is given.
 func TestQuoteOfAPackage(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -192,7 +193,7 @@ func TestQuoteOfAPackage(t *testing.T) {
 	post(`,"package_id":%q,"event_date":"2031-05-01"`, pkg).is(422, "invalid_request", "event_date")
 	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
 	post(`,"package_id":%q,"event_date":"2031-05-01"`, pkg).is(503)
-	post(`,"package_id":%q,%s`, pkg, lines).is(201) // known by now
+	post(`,"package_id":%q,%s`, pkg, lines).is(201) // known now
 	w.bookings.Before = nil
 	first := w.do(ctx, "POST", "/quotes", fmt.Sprintf(`{"customer_id":%q,%s}`, customer, lines), "Idempotency-Key: k").is(201)
 	again := w.do(ctx, "POST", "/quotes", fmt.Sprintf(`{"customer_id":%q,%s}`, customer, lines), "Idempotency-Key: k").is(201)
@@ -201,7 +202,7 @@ func TestQuoteOfAPackage(t *testing.T) {
 	}
 }
 
-// Lists are filtered, and each row is expanded where the scope allows.
+// TestListOfQuotes checks that lists can be filtered, and that each row is expanded if the scope allows it.
 func TestListOfQuotes(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -15,7 +15,7 @@ import (
 
 func (c *clock) move(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// serveQuotes makes the use cases and workers of quotes.
+// serveQuotes creates the use cases and workers of quotes.
 func (w *world) serveQuotes(db *pg.DB, invoices app.InvoiceOpener) {
 	w.quotes = &app.Quotes{
 		DB: db, Bookings: w.bookings, Tenants: w.tenants, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings},
@@ -27,7 +27,7 @@ func (w *world) serveQuotes(db *pg.DB, invoices app.InvoiceOpener) {
 	w.completer = &app.QuoteCompleter{Quotes: w.quotes, Operations: w.operations, Worker: w.DB.Worker, Log: log}
 }
 
-// resumeAccepts runs the completer at a time when each lease has ended.
+// resumeAccepts runs the completer with a clock that is ahead by d.
 func (w *world) resumeAccepts(d time.Duration) {
 	w.T.Helper()
 	w.clock.move(d)
@@ -36,7 +36,7 @@ func (w *world) resumeAccepts(d time.Duration) {
 	}
 }
 
-// quote is the body as a client reads it.
+// quote is the response body as a client reads it.
 type quote struct {
 	ID, Object, Number, Status, Mode string
 	Version                          int64
@@ -73,7 +73,7 @@ type price struct {
 
 func (a response) quote() quote { return decode[quote](a) }
 
-// lines are the line items of a body: one of 100.00.
+// lines contains the line items of a body: one line of 100.00.
 const lines = `"line_items":[{"description":"Hall","quantity":1,"unit_amount":{"amount":10000,"currency":"USD"}}]`
 
 // newQuote creates a quote with these fields, for a new customer.

@@ -36,7 +36,7 @@ func (a *API) listQuotes(c *gin.Context) error {
 	})
 }
 
-// quoteFilter reads the filters; none when an id among them is malformed, so that no row matches.
+// quoteFilter reads the filters. none is true if an id among them is malformed, so that no row matches.
 func (a *API) quoteFilter(ctx context.Context, q contract.Query) (f store.QuoteFilter, none bool) {
 	var bad [3]bool
 	f = store.QuoteFilter{Now: a.now(ctx), Metadata: q.Map("metadata")}
@@ -70,7 +70,7 @@ func (a *API) shownQuotes(ctx context.Context, db pg.Q, r page.Request, f store.
 	}), nil
 }
 
-// quoteExpansion is what is to be embedded in quotes.
+// quoteExpansion specifies what to embed in quotes.
 type quoteExpansion struct{ customer, lead bool }
 
 func quoteExpands(ctx context.Context, q contract.Query) (e quoteExpansion, err error) {
@@ -81,8 +81,8 @@ func quoteExpands(ctx context.Context, q contract.Query) (e quoteExpansion, err 
 	return e, err
 }
 
-// quoteBodies are the public bodies of quotes, with what is to be embedded; then only of so many of the first quotes as it has
-// looked that up of, which alone fills a page.
+// quoteBodies returns the public bodies of quotes, with the resources to embed. It then returns only the first quotes whose
+// resources were looked up, because these fill a page.
 func (a *API) quoteBodies(ctx context.Context, list []domain.Quote, expand quoteExpansion) ([]api.Quote, error) {
 	out := make([]api.Quote, len(list))
 	for i, q := range list {

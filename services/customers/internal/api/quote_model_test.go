@@ -21,29 +21,30 @@ import (
 // offered is the model of one sent quote.
 type offered struct {
 	status    string
-	lapsed    bool // its time has passed
-	accepting bool // an accept had no clear response
+	lapsed    bool // its time is over
+	accepting bool // an accept got no clear response
 }
 
-// outcome is what a client has received: the status, and the code of a 409.
+// outcome is a response to a client: the status, and the code of a 409.
 type outcome struct {
 	status int
 	code   string
 }
 
-// step reports whether a quote that is accepted or ended once would give the response, and returns the state after it.
+// step reports whether this response is possible for a quote that is accepted or ended only once. It returns the state after the
+// step.
 func (o offered) step(verb string, out outcome) (bool, offered) {
 	if o.status == "sent" && o.lapsed && !o.accepting {
 		o.status = "expired"
 	}
 	if out.code == "idempotency_in_progress" {
-		return verb != "patch", o // it waited long enough
+		return verb != "patch", o // it has waited long enough
 	}
 	switch verb {
 	case "lapse":
 		o.lapsed = true
 		return true, o
-	case "complete": // or some other process has the accept
+	case "complete": // or another process holds the accept
 		return true, o
 	case "patch":
 		return out.status == 200, o
@@ -57,7 +58,7 @@ func (o offered) step(verb string, out outcome) (bool, offered) {
 	case o.status == "sent" && !o.accepting:
 		o.status = to
 		return out.status == 200, o
-	case o.status == "sent": // the completer has ended the accept since
+	case o.status == "sent": // the completer has ended the accept in the meantime
 		o.status = "accepted"
 	}
 	return out.status == 422, o
@@ -90,7 +91,7 @@ var offeredModel = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v → %+v", in, out) },
 }
 
-// perform sends the request of verb for a quote.
+// perform sends the request for verb about a quote.
 func (w *world) perform(ctx context.Context, id, verb string) outcome {
 	w.T.Helper()
 	switch verb {
@@ -122,9 +123,9 @@ func (w *world) perform(ctx context.Context, id, verb string) outcome {
 	return out
 }
 
-// Clients accept, decline, cancel and change one quote at the same time. Meanwhile bookings refuses or does not respond, time lets
-// the quote expire, and leases end. The responses have an order in which the quote was ended once. The booking, the invoice and the
-// event exist exactly if the quote was accepted.
+// TestQuotesAreLinearizable runs clients that accept, decline, cancel and change one quote at the same time. Meanwhile, bookings
+// refuses or does not respond, the quote expires, and leases end. The test checks that the responses have an order in which the
+// quote was ended once. The booking, the invoice and the event exist exactly if the quote was accepted.
 func TestQuotesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -144,7 +145,7 @@ func TestQuotesAreLinearizable(t *testing.T) {
 			[]error{nil, apperr.ErrUnavailable, apperr.ErrUnavailable},
 		},
 	} {
-		for round := range rounds { // each round is a test of its own, which closes its connections
+		for round := range rounds { // each round is a separate test, which closes its connections
 			t.Run(fmt.Sprintf("%s %d", name, round), func(t *testing.T) {
 				w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 				w.quotes.Patience = 300 * time.Millisecond
@@ -157,7 +158,7 @@ func TestQuotesAreLinearizable(t *testing.T) {
 					return tc.refusals[rand.IntN(len(tc.refusals))]
 				}
 				w.bookings.Before = hook
-				if name == "expiring" && round%2 == 0 { // responses are lost as well
+				if name == "expiring" && round%2 == 0 { // responses are also lost
 					w.bookings.After = hook
 				}
 				var mu sync.Mutex

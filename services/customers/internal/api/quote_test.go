@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// The whole way: a draft is sent and accepted, which makes one booking and opens one invoice.
+// TestQuoteIsAccepted checks the complete process: a draft is sent and accepted, which creates one booking and opens one invoice.
 func TestQuoteIsAccepted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -63,11 +63,12 @@ func (w *world) quoteInState(ctx context.Context, status string) quote {
 	return w.onQuote(ctx, q.ID, map[string]string{"accepted": "accept", "declined": "decline"}[status]).is(200).quote()
 }
 
-// Each action in each state follows the table. An action that is already done changes nothing, and a change emits one event.
+// TestEachActionInEachState checks that each action in each state follows the table. A repeated action changes nothing, and a
+// change emits one event.
 func TestEachActionInEachState(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	moves := map[string]string{ // to the state after the action; "": not allowed
+	moves := map[string]string{ // to the state after the action; "": refused
 		"draft send": "sent", "draft accept": "", "draft decline": "", "draft cancel": "cancelled",
 		"sent send": "sent", "sent accept": "accepted", "sent decline": "declined", "sent cancel": "cancelled",
 		"accepted send": "", "accepted accept": "accepted", "accepted decline": "", "accepted cancel": "",
@@ -118,8 +119,8 @@ func TestEachActionInEachState(t *testing.T) {
 	}
 }
 
-// A quote follows the tenant's own clock. It expires for all readers at the same time, and the worker writes the expiry with one
-// event.
+// TestQuoteExpires checks that a quote expires by the tenant's own clock. It expires for all readers at the same time, and the
+// worker writes the expiry with one event.
 func TestQuoteExpires(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -137,7 +138,7 @@ func TestQuoteExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run() // the tenant's clock stands before the expiry, regardless of the real one
+	run() // the tenant's clock is before the expiry, regardless of real time
 	w.clock.move(20 * 365 * 24 * time.Hour)
 	run()
 	w.clock.move(-20 * 365 * 24 * time.Hour)
@@ -177,7 +178,8 @@ func TestQuoteExpires(t *testing.T) {
 	}
 }
 
-// An action on a lapsed quote writes its expiry first. The response has the next version, and each version has its event.
+// TestLapsedQuoteIsChanged checks that an action on a lapsed quote writes its expiry first. The response has the next version, and
+// each version has its event.
 func TestLapsedQuoteIsChanged(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -209,7 +211,7 @@ func TestSendNeedsADayAndTime(t *testing.T) {
 	}
 }
 
-// A lead is quoted with the sending, once, from the states that lead there.
+// TestSendingQuotesTheLead checks that sending a quote sets its lead to quoted, once, from the states that allow it.
 func TestSendingQuotesTheLead(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -230,7 +232,7 @@ func TestSendingQuotesTheLead(t *testing.T) {
 	}
 }
 
-// Two tenants in two modes: each sees its own quotes, numbers begin at 1 in each.
+// TestQuotesAreIsolated checks that two tenants in two modes each see only their own quotes, and that numbers begin at 1 in each.
 func TestQuotesAreIsolated(t *testing.T) {
 	t.Parallel()
 	w, tenant, other := newWorld(t), ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()

@@ -86,7 +86,7 @@ func TestEraseAmidChanges(t *testing.T) {
 	}
 }
 
-// A failure on the way leaves no row, event or stored key.
+// TestFailureLeavesNothing checks that a failure at any step leaves no row, event or stored key.
 func TestFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

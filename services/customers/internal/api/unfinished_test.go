@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// An operation without a response of bookings is counted once its first process has left it, until it completes.
+// TestUnfinishedStepsAreCounted checks that an operation without a response of bookings is counted from the time when its first
+// process abandoned it until it completes.
 func TestUnfinishedStepsAreCounted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), converter(t)
@@ -49,13 +50,13 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
 	w.onQuote(ctx, q.ID, "accept").is(503, "unavailable")
 	w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503, "unavailable")
-	counted(0, 0) // their processes may still go on
+	counted(0, 0) // their processes may still continue
 	now = later
 	counted(1, 30)
 	w.resumeAccepts(31 * time.Second)
 	w.complete(31 * time.Second)
-	counted(1, 30)             // another process has them to itself now, and they still wait
-	now = later.Add(time.Hour) // an attempt that fails does not make them younger
+	counted(1, 30)             // another process holds them now, but they still wait
+	now = later.Add(time.Hour) // a failed attempt does not change their age
 	counted(1, 3630)
 	w.bookings.Before = nil
 	w.resumeAccepts(time.Hour)

@@ -21,7 +21,7 @@ import (
 // bookWithin is how long the request for a booking is valid; domain's lease of an accept is longer.
 const bookWithin = 10 * time.Second
 
-// errAccepting reports that another request or a completer has the accept of the quote.
+// errAccepting reports that another request or a completer is accepting the quote.
 var errAccepting = &operation.UnderWay{Err: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
 
 // accept creates the booking of a sent quote and opens its invoice, or has no effect. Begin marks the quote, Call requests the
@@ -37,7 +37,7 @@ type accept struct {
 	booking domain.Booking
 }
 
-// Accept is the operation that accepts a sent quote.
+// Accept returns the operation that accepts a sent quote.
 func (a *Quotes) Accept(ctx context.Context, id domain.QuoteID, match patch.Precondition) operation.Operation[domain.Quote] {
 	info, unknown := a.Tenants.Invoicing(ctx)
 	return &accept{Quotes: a, id: id, match: match, info: info, unknown: unknown}
@@ -46,7 +46,7 @@ func (a *Quotes) Accept(ctx context.Context, id domain.QuoteID, match patch.Prec
 // Name implements operation.Operation.
 func (o *accept) Name() string { return o.quote.ID.String() }
 
-// Begin marks the quote as being accepted, which decides: from now on it does not expire. An accepted quote is done.
+// Begin marks the quote as being accepted. From then on it cannot expire. If the quote is already accepted, nothing is left to do.
 func (o *accept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	current, err := store.QuoteForUpdate(ctx, tx, o.id)
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *accept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 	return false, nil
 }
 
-// Call has bookings create the booking. Its refusal is returned unchanged.
+// Call requests the booking from bookings. It returns a refusal of bookings unchanged.
 func (o *accept) Call(ctx context.Context) error {
 	failpoint.Here("accept.marked")
 	in, err := o.quote.Booking(o.Now().Add(bookWithin))
@@ -125,21 +125,21 @@ func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	return saved, err
 }
 
-// Release ends the accept without effect: the quote is plainly sent again.
+// Release ends the accept without effect: the quote is in the status sent as before.
 func (o *accept) Release(ctx context.Context, tx pg.Tx) error {
 	current, err := o.lock(ctx, tx)
 	if err != nil {
 		return err
 	}
 	if current.Status == domain.QuoteAccepted {
-		return errAccepting // look again
+		return errAccepting // read it again
 	}
 	current.Accepting = current.Accepting.End()
 	store.SaveAccepting(tx, current)
 	return nil
 }
 
-// lock locks the quote, accepted or with this accept under way; errAccepting when another attempt has followed.
+// lock locks a quote that is accepted or that this attempt is accepting. It returns errAccepting if another attempt has taken over.
 func (o *accept) lock(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	current, err := store.QuoteForUpdate(ctx, tx, o.id)
 	if err != nil || current.Status == domain.QuoteAccepted {
@@ -165,14 +165,14 @@ func notLost(ctx context.Context, tx pg.Tx, b domain.Booking) error {
 	return nil
 }
 
-// leftAccept is an accept that a process has left, as a worker resumes it: on behalf of the caller who began it.
+// leftAccept is an accept that a process has abandoned. A worker resumes it on behalf of the caller who began it.
 type leftAccept struct {
 	accept
 
 	acting caller.Caller
 }
 
-// Begin takes the accept, unless it has ended or another process has it.
+// Begin takes over the accept, unless it has ended or another process holds it.
 func (o *leftAccept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	q, _, ok, err := store.LockFreeQuote(ctx, tx, o.id)
 	if err != nil {
@@ -207,7 +207,7 @@ func (o *leftAccept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error)
 	return o.accept.Finish(caller.With(ctx, o.acting), tx)
 }
 
-// Release ends it without effect.
+// Release ends the accept without effect.
 func (o *leftAccept) Release(ctx context.Context, tx pg.Tx) error {
 	return o.accept.Release(caller.With(ctx, o.acting), tx)
 }

@@ -22,8 +22,8 @@ type BookingEvent struct {
 	Booking domain.Booking
 }
 
-// ApplyEvents takes events about bookings of any tenants, all or none, and never an older state of a booking than is known. As
-// versions decide, an event that comes again changes nothing.
+// ApplyEvents applies events about bookings of any tenants, all or none. It never replaces a state by an older one. Because
+// versions decide, a repeated event changes nothing.
 func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent) error {
 	if len(list) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 		}
 	}
 	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := store.PutBookings(ctx, tx, newest); err != nil { // before the inbox, whose rows no two batches may lock in different orders
+		if err := store.PutBookings(ctx, tx, newest); err != nil { // before the inbox: no two batches may lock its rows in different orders
 			return err
 		}
 		_, err := inbox.OnceEach(ctx, tx, consumer, events)
@@ -49,8 +49,8 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 	return nil
 }
 
-// lookup is what bookings has returned about a booking before a transaction. Its error is returned inside the transaction,
-// after the lookup of the idempotency record: an earlier success with the same key outranks it.
+// lookup is the response of bookings about a booking, requested before a transaction. Its error is returned inside the transaction,
+// after the lookup of the idempotency record: an earlier success with the same key takes precedence.
 type lookup struct {
 	done    bool
 	booking *domain.Booking // nil: there is none
@@ -69,8 +69,8 @@ func lookUp(ctx context.Context, bookings BookingService, id domain.BookingID) l
 	return lookup{done: true, booking: &b, err: err}
 }
 
-// booking returns the booking of an id, or nil if there is none. It locks the booking of a balance. If the booking is not in the
-// projection, it requests it from bookings once and writes the result into the projection.
+// booking returns the booking with an id, or nil if there is none. It locks the booking of a balance. If the projection lacks the
+// booking, it requests it from bookings once and writes the result into the projection.
 func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingID) (*domain.Booking, error) {
 	if id.IsZero() {
 		return nil, nil

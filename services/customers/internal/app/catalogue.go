@@ -18,13 +18,14 @@ import (
 // consumer is this service's name in the inbox.
 const consumer = "customers"
 
-// Catalogue knows services, units and packages: a projection of bookings' events, with one call on a miss.
+// Catalogue checks whether services, units and packages exist. It uses a projection of bookings' events, and calls bookings on a
+// miss.
 type Catalogue struct {
 	DB       *pg.DB
 	Bookings BookingService
 }
 
-// Reference is a field of a body, service_id, unit_id or package_id, and the id in it as it was sent.
+// Reference is a field of a body (service_id, unit_id or package_id) and the id in it, as sent.
 type Reference struct{ Field, ID string }
 
 // wellFormed reports whether the id has the form of an id of the field's kind.
@@ -76,7 +77,7 @@ func (a *Catalogue) Check(ctx context.Context, refs []Reference) error {
 	return apperr.Join(failed...)
 }
 
-// fetch writes an item that bookings knows into the projection.
+// fetch requests an item from bookings and writes it into the projection.
 func (a *Catalogue) fetch(ctx context.Context, id string) error {
 	item, err := a.Bookings.Catalogue(ctx, id)
 	if err != nil {
@@ -85,7 +86,7 @@ func (a *Catalogue) fetch(ctx context.Context, id string) error {
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutCatalogueItem(ctx, tx, item) })
 }
 
-// ApplyEvent takes one event about a service, a unit or a package, once however often it comes. The context carries the event's
+// ApplyEvent applies an event about a service, a unit or a package once, however often it arrives. The context carries the event's
 // tenant and mode.
 func (a *Catalogue) ApplyEvent(ctx context.Context, event ids.Event, item domain.CatalogueItem) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// Charges stores what was taken by card, allocates it to the invoices of its booking, and shows there what of it was refunded.
+// Charges stores card charges, allocates them to the invoices of their booking, and shows their refunds on these invoices.
 type Charges struct {
 	DB       *pg.DB
 	Invoices *Invoices
@@ -42,7 +42,7 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 		if first, err = store.InsertCharge(ctx, tx, c); err != nil {
 			return err
 		}
-		if first { // with what of it is refunded already, as if its events had come in order
+		if first { // with the refunds so far, as if its events had arrived in order
 			if _, err := a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 		if err != nil || !newer {
 			return err
 		}
-		_, err = a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice) // a refund that has failed frees money
+		_, err = a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice) // a failed refund frees money
 		return err
 	})
 	if err != nil {
@@ -60,8 +60,9 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 	return nil
 }
 
-// refund shows on the invoices that the charge has paid what was refunded of it, and whether it is disputed; false when something as new
-// is known already. The invoices are locked in the order in which they were paid, and each changes once, with all parts of the charge.
+// refund writes the refunded amounts and the dispute of a charge to the invoices that it has paid. It returns false if a state at
+// least as new is stored already. It locks the invoices in the order in which they were paid, and changes each once, with all parts
+// of the charge.
 func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer bool, err error) {
 	unapplied, newer, err := store.PutChargeState(ctx, tx, c)
 	if err != nil || !newer {
@@ -90,7 +91,7 @@ func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer 
 			return false, err
 		}
 	}
-	return true, store.PutDisputed(ctx, tx, list, c.Disputed) // also where the invoice shows nothing of it, as a part of another charge is disputed too
+	return true, store.PutDisputed(ctx, tx, list, c.Disputed) // also if the invoice does not change: another charge may be disputed too
 }
 
 // changeAndAllocate changes an invoice. If the invoice awaits money afterwards, it allocates the unallocated money of its booking
@@ -106,7 +107,7 @@ func (a *Invoices) changeAndAllocate(
 	if err != nil || v.BookingID.IsZero() || !v.Status.Awaits() {
 		return v, err
 	}
-	if err := store.HoldMoney(ctx, tx, v.BookingID); err != nil { // the draft may have got another booking meanwhile
+	if err := store.HoldMoney(ctx, tx, v.BookingID); err != nil { // the draft may have got another booking in the meantime
 		return domain.Invoice{}, err
 	}
 	moved, err := a.allocate(ctx, tx, v.BookingID, domain.InvoiceID{})
@@ -149,7 +150,7 @@ func (a *Invoices) allocate(ctx context.Context, tx pg.Tx, booking domain.Bookin
 	return moved, nil
 }
 
-// payByCard puts on an invoice what it takes of a charge.
+// payByCard allocates as much of a charge to an invoice as the invoice accepts.
 func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID, c domain.UnallocatedCharge) (taken int64, err error) {
 	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
 		out, taken, err = current.PayByCard(ids.New[domain.PaymentPrefix](), c, at)
@@ -161,7 +162,7 @@ func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID,
 	return taken, store.TakeUnapplied(ctx, tx, c.ID, taken)
 }
 
-// bookingsAtOnce is how many bookings Allocator looks at in one run.
+// bookingsAtOnce is how many bookings Allocator checks in one run.
 const bookingsAtOnce = 100
 
 // Allocator allocates to invoices the money that an earlier version of this service left unallocated, a few bookings in each run.

@@ -22,18 +22,18 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// LeadConversion is what a client gives of a conversion.
+// LeadConversion is the input of a conversion.
 type LeadConversion struct {
 	CustomerID *string          // nil: the one with the lead's e-mail address, or a new one
 	Booking    *api.LeadBooking // nil: none
 }
 
-// createWithin is the time after which bookings no longer acts on a request. It is above the time-outs of a call, and so far
-// below domain.Lease that a request is over before another process repeats it.
+// createWithin is the time after which bookings no longer acts on a request. It is longer than the time-outs of a call. It is
+// shorter than domain.Lease, so that a request is over before another process repeats it.
 const createWithin = 10 * time.Second
 
-// conversion converts a lead to a customer. Without a booking it is one transaction. With a booking, Begin decides the customer,
-// Call requests the booking from bookings, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
+// conversion converts a lead to a customer. Without a booking it is one transaction. With a booking, Begin selects the customer,
+// Call requests the booking from bookings, and Finish writes the rest. A conversion that bookings refuses changes nothing.
 type conversion struct {
 	*Leads
 
@@ -44,7 +44,7 @@ type conversion struct {
 	booking domain.BookingID
 }
 
-// Convert is the operation that converts a lead.
+// Convert returns the operation that converts a lead.
 func (a *Leads) Convert(id domain.LeadID, in LeadConversion, match patch.Precondition) operation.Operation[domain.Lead] {
 	return &conversion{Leads: a, id: id, in: in, match: match}
 }
@@ -52,10 +52,9 @@ func (a *Leads) Convert(id domain.LeadID, in LeadConversion, match patch.Precond
 // Name implements operation.Operation.
 func (o *conversion) Name() string { return o.lead.ID.String() }
 
-// Begin decides the customer and begins the conversion with a booking. Without a booking, and for a converted lead, nothing is to be
-// called.
+// Begin selects the customer and begins the conversion with a booking. Without a booking, or for a converted lead, no call follows.
 func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
-	o.lead = domain.Lead{} // of an attempt before this one
+	o.lead = domain.Lead{} // clears an earlier attempt
 	if err := authorizeConversion(ctx, o.in); err != nil || o.in.Booking == nil {
 		return true, err
 	}
@@ -105,7 +104,7 @@ func (o *conversion) Finish(ctx context.Context, tx pg.Tx) (domain.Lead, error) 
 	return o.finishBooked(ctx, tx, mine, o.booking)
 }
 
-// convert converts a lead without a booking; one that is converted stays as it is.
+// convert converts a lead without a booking. A converted lead stays unchanged.
 func (o *conversion) convert(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
 	l, customer, isNew, err := o.selectCustomer(ctx, tx, o.id, o.in, o.match)
 	if err != nil || l.Status == domain.LeadConverted {
@@ -127,7 +126,7 @@ func authorizeConversion(ctx context.Context, in LeadConversion) error {
 	return nil
 }
 
-// selectCustomer locks a lead that is to be converted and decides its customer.
+// selectCustomer locks a lead that is to be converted and selects its customer.
 func (a *Leads) selectCustomer(
 	ctx context.Context, tx pg.Tx, id domain.LeadID, in LeadConversion, match patch.Precondition,
 ) (l domain.Lead, customer domain.CustomerID, isNew bool, err error) {
@@ -150,7 +149,8 @@ func (a *Leads) selectCustomer(
 	return l, customer, isNew, state
 }
 
-// lockAttempt locks a lead whose conversion is still the given attempt's; errConverting when another process has taken it over.
+// lockAttempt locks a lead if its conversion still belongs to the given attempt. It returns errConverting if another process has
+// taken over.
 func lockAttempt(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, error) {
 	now, err := store.LeadForUpdate(ctx, tx, l.ID)
 	if err == nil && !now.Conversion.Is(l.Conversion.Lease) {
@@ -159,7 +159,7 @@ func lockAttempt(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, err
 	return now, err
 }
 
-// finishBooked finishes a conversion with its booking. When the customer was erased in the meantime, the lead is erased too.
+// finishBooked finishes a conversion with its booking. If the customer was erased in the meantime, it erases the lead too.
 func (a *Leads) finishBooked(ctx context.Context, tx pg.Tx, l domain.Lead, booking domain.BookingID) (domain.Lead, error) {
 	c := l.Conversion
 	if c.NewCustomer {
@@ -196,8 +196,8 @@ func (a *Leads) finish(
 	return saved, err
 }
 
-// Release ends a conversion without effect. Bookings may have requested the customer, which is now not created, so an event makes
-// bookings erase its copy.
+// Release ends a conversion without effect. Bookings may have requested the new customer, which is not created now. An event
+// therefore makes bookings erase its copy.
 func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
 	mine, err := lockAttempt(ctx, tx, o.lead)
 	if err != nil {
@@ -210,11 +210,11 @@ func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
 	if err != nil {
 		return err
 	}
-	const afterLookup = 2 // a look-up of the customer has returned version 1
+	const afterLookup = 2 // a lookup of the customer returned version 1
 	return outbox.Emit(ctx, tx, o.Wake, customerErased(mine.Conversion.Customer, afterLookup, body))
 }
 
-// ofBooking names the fields of a refused booking as the body of the conversion has them.
+// ofBooking renames the fields of a refused booking to those in the body of the conversion.
 func ofBooking(err error) error {
 	e := *apperr.As(err)
 	fields := make([]apperr.FieldError, len(e.Fields))
@@ -228,7 +228,7 @@ func ofBooking(err error) error {
 	return &e
 }
 
-// customer returns the given customer, else the one with the lead's e-mail address, else the id of a new one.
+// customer returns the given customer, or else the one with the lead's e-mail address, or else the id of a new one.
 func (a *Leads) customer(ctx context.Context, tx pg.Tx, l domain.Lead, given *string) (id domain.CustomerID, isNew bool, err error) {
 	switch {
 	case given != nil:
@@ -258,8 +258,8 @@ func existing(ctx context.Context, tx pg.Tx, text string) (domain.CustomerID, er
 	return id, err
 }
 
-// ofEmail returns the one customer with an e-mail address, or zero. It returns errConverting while a customer with the address is
-// being created from a lead. Until the transaction ends, no other conversion can find that there is none.
+// ofEmail returns the only customer with an e-mail address, or zero. It returns errConverting while a customer with the address is
+// being created from a lead. Until the transaction ends, no other conversion can find that there is no such customer.
 func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerID, err error) {
 	if err := store.LockEmail(ctx, tx, email); err != nil {
 		return none, err
@@ -280,12 +280,12 @@ func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerI
 		return none, severalCustomers(found)
 	}
 	if _, err = store.CustomerForShare(ctx, tx, found[0].ID); errors.Is(err, domain.ErrCustomerNotFound) {
-		err = errConverting // erased in between: looked for again
+		err = errConverting // erased in between; a retry searches again
 	}
 	return found[0].ID, err
 }
 
-// maxNamed is how many customers with one e-mail address a message names.
+// maxNamed limits how many customers with the same e-mail address a message lists.
 const maxNamed = 10
 
 func severalCustomers(found []domain.Customer) error {

@@ -1,5 +1,5 @@
-// Package app holds the use cases: one method for each, which works in the given transaction. A transaction contains SQL
-// and outbox only.
+// Package app contains the use cases: one method for each, which works in the given transaction. A transaction contains only SQL
+// and outbox writes.
 package app
 
 import (
@@ -18,9 +18,9 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// StoredResponses are the responses that repeated requests get. *idemstore.Store implements it.
+// StoredResponses are the responses to repeated requests. *idemstore.Store implements it.
 type StoredResponses interface {
-	// Erase replaces the responses about resources by what erase leaves of them.
+	// Erase replaces each stored response about the resources by the result of erase.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
@@ -111,20 +111,19 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 // The limits of one run of a Reindexer. After an update, the service rewrites the search terms of millions of rows while it serves
 // requests.
 const (
-	reindexBatch   = 100 // rows of a transaction
-	reindexBatches = 10  // of a run
+	reindexBatch   = 100 // rows per transaction
+	reindexBatches = 10  // transactions per run
 )
 
-// Reindexer writes the search terms of rows that the previous version of the service has written, so that the search finds them.
-// The rows themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the
-// same time.
+// Reindexer writes the search terms of rows that the previous version of the service wrote, so that searches find them. The rows
+// themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the same time.
 type Reindexer struct {
 	DB     *pg.DB
 	Worker *pg.DB // worker role: finds the rows
 	List   func(ctx context.Context, tx pg.Tx, after [16]byte, limit int) ([]store.Unsearched, error)
 	Write  func(ctx context.Context, tx pg.Tx, rows [][16]byte) error
 
-	after [16]byte // the last row that the run before has found
+	after [16]byte // the last row that the previous run found
 }
 
 // Run writes the search terms of the next rows.
@@ -139,10 +138,10 @@ func (a *Reindexer) Run(ctx context.Context) error {
 			return fmt.Errorf("rows to reindex: %w", err)
 		}
 		if len(found) == 0 {
-			a.after = [16]byte{} // rows before it may have been written since
+			a.after = [16]byte{} // rows before it may have been written in the meantime
 			return nil
 		}
-		a.after = found[len(found)-1].ID // a row that fails is tried again when the others are done
+		a.after = found[len(found)-1].ID // a row that fails is retried after the others
 		if err := a.write(ctx, found); err != nil {
 			return err
 		}
@@ -150,7 +149,7 @@ func (a *Reindexer) Run(ctx context.Context) error {
 	return nil
 }
 
-// write writes the search terms of rows, each tenant's and mode's in a transaction of its own.
+// write writes the search terms of rows, in one transaction per tenant and mode.
 func (a *Reindexer) write(ctx context.Context, found []store.Unsearched) error {
 	type owner struct {
 		tenant   ids.Tenant

@@ -18,13 +18,13 @@ import (
 
 // owned is a kind of resource that holds personal data of a customer. An export shows it, and an erasure clears it.
 type owned struct {
-	name string // in an export
-	// show reads a page of the customer's, the newest first.
+	name string // name in an export
+	// show reads a page of the customer's resources, newest first.
 	show func(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error)
 	rows store.OwnedRows
 
 	event string // the internal event type that requests the platform to erase its copies
-	// next clears the next rows of the customer after one of them; none: all are cleared.
+	// next clears the next rows of the customer after the given one. It returns none if all are cleared.
 	next func(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after store.Erased) ([]store.Erased, error)
 	id   func(uuid [16]byte) string
 	body func(id string) view.Erased
@@ -49,8 +49,8 @@ var ownedByCustomer = []owned{
 func publicID[P ids.Prefix](uuid [16]byte) string { return ids.FromUUID[P](uuid).String() }
 
 // eraseOwned clears the personal data of the customer in everything that belongs to it: in the rows, in the stored responses about
-// them and in unpublished events. It holds few rows in memory at a time. Each row gets a version and an event, even if it no longer
-// shows personal data, because earlier events about it may contain some.
+// them and in unpublished events. It holds only a few rows in memory at a time. Each row gets a new version and an event, even if
+// it no longer shows personal data, because earlier events about it may contain some.
 func (a *Customers) eraseOwned(ctx context.Context, tx pg.Tx, customer domain.CustomerID) error {
 	for _, kind := range ownedByCustomer {
 		var last store.Erased
@@ -71,7 +71,7 @@ func (a *Customers) eraseOwned(ctx context.Context, tx pg.Tx, customer domain.Cu
 	return nil
 }
 
-// eraseCopies erases the copies of rows outside the rows, and emits their events.
+// eraseCopies erases the copies of rows in stored responses and unpublished events, and emits the events of the erasure.
 func (a *Customers) eraseCopies(ctx context.Context, tx pg.Tx, kind owned, list []store.Erased) error {
 	names := make([]string, len(list))
 	for i, e := range list {

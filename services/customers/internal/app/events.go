@@ -36,7 +36,7 @@ func quoteCreated(q domain.Quote, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "quote.created", Topic: topic, AggregateID: q.ID.String(), Version: q.Version, Object: body}
 }
 
-// quoteUpdated is for the platform's own services: no client sees it.
+// quoteUpdated is an event for the platform's own services. Clients do not see it.
 func quoteUpdated(q domain.Quote, body, previous json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "quote.updated", Topic: topic, AggregateID: q.ID.String(), Version: q.Version,
@@ -65,7 +65,7 @@ func invoiceCreated(v domain.Invoice, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "invoice.created", Topic: topic, AggregateID: v.ID.String(), Version: v.Version, Object: body}
 }
 
-// invoiceChanged is invoice.paid for the change after which nothing is due, and else invoice.updated, which is internal.
+// invoiceChanged returns the event invoice.paid for a change after which nothing is due, and else the internal invoice.updated.
 // Bookings reads the payments in both.
 func invoiceChanged(v domain.Invoice, before domain.InvoiceStatus, body, previous json.RawMessage) outbox.Event {
 	e := outbox.Event{

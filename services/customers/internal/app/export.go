@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	exportRows    = page.DownloadRows // rows that an export reads in one query; their bodies have no more bytes than a page
-	exportObjects = 100               // objects whose events one call requests
+	exportRows    = page.DownloadRows // rows that an export reads in one query; their bodies are no larger than a page
+	exportObjects = 100               // objects per call for events
 )
 
-// Exports write what the platform holds of a customer. Each page is read by a statement or a call of its own, so that an export
+// Exports writes what the platform stores about a customer. It reads each page in a separate statement or call. An export therefore
 // holds few pages in memory, and no transaction while it waits.
 type Exports struct {
 	DB       *pg.DB
 	Invoices *Invoices
 	Bookings CustomerResources
 	Payments CustomerResources
-	Refunds  CustomerBodies // no public event is about them
+	Refunds  CustomerBodies // no public event is about refunds
 	Events   ObjectEvents
 }
 
-// bodies are the public bodies of a kind of resource, page by page. An error is the last element.
+// bodies is a sequence of the public bodies of a kind of resource, page by page. An error is the last element.
 type bodies = iter.Seq2[[]json.RawMessage, error]
 
-// Write writes the export of a customer. The other services have responded before the first byte is written.
+// Write writes the export of a customer. It writes the first byte after the other services have responded.
 func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) error {
 	at, err := a.Invoices.Place(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 	return d.end()
 }
 
-// bodiesOf are the resources that another service has of a customer.
+// bodiesOf returns the resources of a customer in another service.
 func bodiesOf(ctx context.Context, from CustomerBodies, customer domain.CustomerID) bodies {
 	return paged(ctx, func(cursor string) ([]json.RawMessage, string, bool, error) {
 		list, next, err := from.BodiesOf(ctx, customer, cursor)
@@ -98,7 +98,7 @@ func bodiesOf(ctx context.Context, from CustomerBodies, customer domain.Customer
 	})
 }
 
-// owned are the resources of a kind that belong to a customer.
+// owned returns the resources of a kind that belong to a customer.
 func (a *Exports) owned(ctx context.Context, kind owned, customer domain.CustomerID, at domain.Place) bodies {
 	return paged(ctx, func(after *page.Position) ([]json.RawMessage, *page.Position, bool, error) {
 		p, err := kind.show(ctx, a.DB.Read(ctx), customer, at, page.Request{Limit: exportRows, After: after})
@@ -106,7 +106,8 @@ func (a *Exports) owned(ctx context.Context, kind owned, customer domain.Custome
 	})
 }
 
-// events are the events about everything of a customer. Their ids are read a second time, so that they need not stay in memory.
+// events returns the events about a customer and everything that belongs to it. It reads the ids a second time, so that they need
+// not stay in memory.
 func (a *Exports) events(ctx context.Context, customer domain.CustomerID) bodies {
 	return func(yield func([]json.RawMessage, error) bool) {
 		for objects, err := range batches(a.objects(ctx, customer), exportObjects) {
@@ -123,7 +124,7 @@ func (a *Exports) events(ctx context.Context, customer domain.CustomerID) bodies
 	}
 }
 
-// batches are the elements of all pages in lists of n; the last list is shorter.
+// batches regroups the elements of all pages into lists of n. The last list can be shorter.
 func batches[T any](pages iter.Seq2[[]T, error], n int) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var batch []T
@@ -144,7 +145,7 @@ func batches[T any](pages iter.Seq2[[]T, error], n int) iter.Seq2[[]T, error] {
 	}
 }
 
-// eventsOf are the events about at most exportObjects objects.
+// eventsOf returns the events about at most exportObjects objects.
 func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
 	return paged(ctx, func(cursor string) ([]json.RawMessage, string, bool, error) {
 		list, next, err := a.Events.EventsOf(ctx, objects, cursor)
@@ -152,7 +153,7 @@ func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
 	})
 }
 
-// objects are the ids of a customer and of everything that belongs to it, page by page.
+// objects returns the ids of a customer and of everything that belongs to it, page by page.
 func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.Seq2[[]string, error] {
 	sources := []iter.Seq2[[]string, error]{func(yield func([]string, error) bool) { yield([]string{customer.String()}, nil) }}
 	for _, kind := range ownedByCustomer {
@@ -188,8 +189,8 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 
 var exportSlots = page.NewSlots()
 
-// paged are the pages that next reads one after the other, each in a slot of the tenant's exports; each call gets the position
-// that the previous one returned.
+// paged returns the pages that next reads one after the other. Each call of next uses a slot of the tenant's exports, and gets the
+// position that the previous call returned.
 func paged[T, C any](ctx context.Context, next func(after C) (list []T, last C, more bool, err error)) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var at C
@@ -206,7 +207,7 @@ func paged[T, C any](ctx context.Context, next func(after C) (list []T, last C, 
 	}
 }
 
-// begun reads the first page and returns all of them, or the error of the first one. stop ends the reading at any time.
+// begun reads the first page. It returns a sequence of all pages, or the error of the first one. stop ends the reading at any time.
 func begun(pages bodies) (all bodies, stop func(), err error) {
 	next, stop := iter.Pull2(pages)
 	first, err, more := next()
@@ -223,7 +224,7 @@ func begun(pages bodies) (all bodies, stop func(), err error) {
 // document is a JSON object whose arrays are written page by page.
 type document struct {
 	w   io.Writer
-	out []byte // what is not written yet
+	out []byte // not written yet
 }
 
 // array adds a property and writes it.
@@ -249,7 +250,7 @@ func (d *document) array(name string, pages bodies) error {
 	return nil
 }
 
-// end writes the rest.
+// end writes the end of the object.
 func (d *document) end() error {
 	d.out = append(d.out, '}')
 	return d.flush()

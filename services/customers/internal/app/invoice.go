@@ -25,11 +25,11 @@ type Invoices struct {
 	Tenants  TenantService
 	// Wake signals the relay that an event has been committed.
 	Wake func()
-	// Now is real time; a caller's test clock is read from the caller.
+	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
 }
 
-// Place is where and when the caller works.
+// Place returns where and when the caller works.
 func (a *Invoices) Place(ctx context.Context) (domain.Place, error) {
 	c := caller.FromContext(ctx)
 	zone, err := civil.Location(c.Timezone)
@@ -39,7 +39,7 @@ func (a *Invoices) Place(ctx context.Context) (domain.Place, error) {
 	return domain.Place{Currency: c.Currency, Zone: zone, Now: c.Now(a.Now()).UTC().Truncate(time.Microsecond)}, nil
 }
 
-// InvoiceWrite is an input of an invoice with the data requested from bookings before its transaction.
+// InvoiceWrite is the input of an invoice, with the data requested from bookings before its transaction.
 type InvoiceWrite struct {
 	domain.InvoiceInput
 
@@ -47,7 +47,7 @@ type InvoiceWrite struct {
 	found    lookup
 }
 
-// PrepareCreate requests the booking of a balance, because the booking's current total counts.
+// PrepareCreate requests the booking of a balance, because the booking's current total applies.
 func (a *Invoices) PrepareCreate(ctx context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
 	w := &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}
 	if in.MakesBalance() {
@@ -86,8 +86,8 @@ func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domai
 	return v, outbox.Emit(ctx, tx, a.Wake, invoiceCreated(v, body))
 }
 
-// refs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a balance, so
-// that of two simultaneous balances the second one counts the first.
+// refs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a balance. Of
+// two simultaneous balances, the second one therefore takes the first one into account.
 func (w *InvoiceWrite) refs(ctx context.Context, tx pg.Tx) (refs domain.InvoiceRefs, err error) {
 	customer, booking := w.Named()
 	if !w.CustomerID.Given() && w.found.booking != nil {
@@ -110,7 +110,7 @@ func (w *InvoiceWrite) refs(ctx context.Context, tx pg.Tx) (refs domain.InvoiceR
 	return refs, err
 }
 
-// referencedCustomer reads a customer that a row is to reference, and prevents its erasure; nil when there is none.
+// referencedCustomer reads a customer that a row is to reference, and prevents its erasure. It returns nil if there is none.
 func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*domain.Customer, error) {
 	if id.IsZero() {
 		return nil, nil
@@ -123,7 +123,7 @@ func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*d
 }
 
 // Update changes the given fields. A change that is not visible creates no new version and no event. Update reads the objects that
-// the input names before it locks the invoice, because an erasure locks the customer first, too.
+// the input names before it locks the invoice, because an erasure also locks the customer first.
 func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w *InvoiceWrite, match patch.Precondition) (domain.Invoice, error) {
 	customer, booking := w.Named()
 	var refs domain.InvoiceRefs
@@ -139,7 +139,7 @@ func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w 
 	}, store.UpdateInvoice)
 }
 
-// Invoicing is identity's response about the tenant's invoices, or the reason why there is none.
+// Invoicing is identity's response about the tenant's invoices, or the error if there is none.
 type Invoicing struct {
 	domain.Invoicing
 
@@ -169,8 +169,8 @@ func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info
 	})
 }
 
-// opened returns the invoice after its opening. From then on it counts as invoiced for its booking. The lock of the booking orders
-// the opening against a balance that is being created or opened.
+// opened returns the invoice after its opening. From then on its total counts as invoiced for its booking. The lock of the booking
+// serializes the opening with a balance that is being created or opened.
 func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place, infoErr error) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer
@@ -204,7 +204,7 @@ func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Pla
 	return v, v.CheckBalance(b.Total, invoiced)
 }
 
-// Void voids an invoice of which nothing is paid.
+// Void voids an invoice without payments.
 func (a *Invoices) Void(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) (domain.Invoice, error) {
 	return a.act(ctx, tx, id, match, domain.Invoice.Voided)
 }
@@ -214,7 +214,7 @@ func (a *Invoices) MarkUncollectible(ctx context.Context, tx pg.Tx, id domain.In
 	return a.act(ctx, tx, id, match, domain.Invoice.GivenUp)
 }
 
-// act changes the state of an invoice alone.
+// act changes only the state of an invoice.
 func (a *Invoices) act(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition,
 	apply func(v domain.Invoice, at domain.Place) (domain.Invoice, error),
@@ -237,7 +237,7 @@ func (a *Invoices) RecordPayment(
 	}, store.AddPayment)
 }
 
-// ReversePayment takes a recorded payment back.
+// ReversePayment reverses a recorded payment.
 func (a *Invoices) ReversePayment(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, payment domain.PaymentID, match patch.Precondition,
 ) (domain.Invoice, error) {
@@ -250,7 +250,7 @@ func (a *Invoices) ReversePayment(
 	})
 }
 
-// change locks an invoice, applies a change and writes it with its event, if it is visible.
+// change locks an invoice, applies a change, and, if the change is visible, writes the invoice with its event.
 func (a *Invoices) change(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
 	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
@@ -259,7 +259,7 @@ func (a *Invoices) change(
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	at, err := a.Place(ctx) // not before the lock: what others did meanwhile is not in the future
+	at, err := a.Place(ctx) // after the lock, so that what others wrote while we waited is not in the future
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -295,7 +295,7 @@ func (a *Invoices) save(
 	return saved, outbox.Emit(ctx, tx, a.Wake, invoiceChanged(saved, before, is, outbox.Diff(was, is)))
 }
 
-// OpenForQuote opens the invoice of an accepted quote in the transaction of the acceptance: for the deposit if there is one, else
+// OpenForQuote opens the invoice of an accepted quote in the transaction that accepts it: for the deposit if there is one, or else
 // for the total. info was requested before the transaction.
 func (a *Invoices) OpenForQuote(
 	ctx context.Context, tx pg.Tx, q domain.InvoiceSource, b domain.Booking, info domain.Invoicing,

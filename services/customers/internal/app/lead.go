@@ -31,7 +31,7 @@ type Leads struct {
 	Now func() time.Time
 }
 
-// LeadWrite is an input of a lead with the verdict of the catalogue on its ids.
+// LeadWrite is the input of a lead, with the result of checking its ids in the catalogue.
 type LeadWrite struct {
 	domain.LeadPatch
 
@@ -78,8 +78,7 @@ func (a *Leads) Update(ctx context.Context, tx pg.Tx, id domain.LeadID, w LeadWr
 	return a.save(ctx, tx, current, next)
 }
 
-// Quoted moves a lead to the state quoted, for a quote that was sent. A lead in another state than new, contacted or qualified
-// stays as it is.
+// Quoted moves a lead to the state quoted after a quote was sent. It changes only a lead that is new, contacted or qualified.
 func (a *Leads) Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
 	l, err := store.LeadForUpdate(ctx, tx, id)
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *Leads) apply(ctx context.Context, to func(domain.LeadPatch, domain.Oper
 	return l, inOrder(err, w.unknown, "event_date", "budget.currency", "service_id", "unit_id", "package_id", "lost_reason")
 }
 
-// save writes a changed lead with its event, unless the change shows nothing.
+// save writes a changed lead with its event, if the change is visible.
 func (a *Leads) save(ctx context.Context, tx pg.Tx, current, next domain.Lead) (domain.Lead, error) {
 	was, err := outbox.Body(ctx, view.Lead, current)
 	if err != nil {
@@ -131,7 +130,7 @@ func (a *Leads) save(ctx context.Context, tx pg.Tx, current, next domain.Lead) (
 	return updated, outbox.Emit(ctx, tx, a.Wake, leadUpdated(updated, body, previous))
 }
 
-// references are the ids of an input that the catalogue must know.
+// references returns the ids of an input that must exist in the catalogue.
 func references(in domain.LeadPatch) []Reference {
 	var out []Reference
 	for _, f := range []struct {
@@ -148,7 +147,7 @@ func references(in domain.LeadPatch) []Reference {
 // errConverting reports that another request is converting the lead.
 var errConverting = operation.ErrUnderWay
 
-// lockLead locks a lead; errConverting while its conversion is under way.
+// lockLead locks a lead. It returns errConverting while the lead is being converted.
 func lockLead(ctx context.Context, tx pg.Tx, id domain.LeadID) (domain.Lead, error) {
 	l, err := store.LeadForUpdate(ctx, tx, id)
 	if err == nil && l.Conversion.UnderWay() {
@@ -157,8 +156,8 @@ func lockLead(ctx context.Context, tx pg.Tx, id domain.LeadID) (domain.Lead, err
 	return l, err
 }
 
-// inOrder joins two verdicts on the fields of a body in the contract's order; each field is named once. An error of another kind
-// is returned alone.
+// inOrder joins two errors on the fields of a body in the contract's order, and lists each field once. It returns an error of
+// another kind alone.
 func inOrder(a, b error, order ...string) error {
 	err := apperr.Join(a, b)
 	var e *apperr.Error

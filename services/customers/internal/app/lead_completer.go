@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// LeadCompleter resumes conversions that no process is working on, because a process has crashed or bookings has not responded. Any
-// number of processes may run it at the same time.
+// LeadCompleter resumes conversions that no process is working on because a process crashed or bookings did not respond. Any number
+// of processes may run it at the same time.
 type LeadCompleter struct {
 	Leads      *Leads
 	Operations operation.Runner
@@ -26,7 +26,7 @@ type LeadCompleter struct {
 	failing operation.Failing
 }
 
-// Run takes one more attempt at each conversion whose lease has ended. Each attempt has a longer lease than the one before.
+// Run makes one more attempt at each conversion whose lease has ended. Each attempt has a longer lease than the previous one.
 func (a *LeadCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.StuckLead]{
 		Service: "customers", DB: a.Worker, Now: a.Leads.Now, Find: store.StuckLeads,
@@ -42,13 +42,13 @@ func (a *LeadCompleter) Run(ctx context.Context) error {
 	return left.Run(ctx)
 }
 
-// complete runs the next attempt at one conversion, unless another process does.
+// complete runs the next attempt at one conversion, unless another process does so.
 func (a *LeadCompleter) complete(ctx context.Context, id domain.LeadID) error {
 	left := conversion{Leads: a.Leads, id: id, lead: domain.Lead{ID: id}}
 	return operation.Resume(ctx, a.Operations, &leftConversion{conversion: left, tenants: a.Tenants})
 }
 
-// leftConversion is a conversion that a process has left, as a worker resumes it: on behalf of the caller who began it.
+// leftConversion is a conversion that a process has abandoned. A worker resumes it on behalf of the caller who began it.
 type leftConversion struct {
 	conversion
 
@@ -56,7 +56,7 @@ type leftConversion struct {
 	acting  caller.Caller
 }
 
-// Begin takes the conversion, unless it has ended or another process has it.
+// Begin takes over the conversion, unless it has ended or another process holds it.
 func (o *leftConversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	now := o.Now()
 	l, err := store.StuckLeadForUpdate(ctx, tx, o.id, now)
@@ -86,7 +86,7 @@ func (o *leftConversion) Finish(ctx context.Context, tx pg.Tx) (domain.Lead, err
 	return o.conversion.Finish(caller.With(ctx, o.acting), tx)
 }
 
-// Release ends it without effect.
+// Release ends the conversion without effect.
 func (o *leftConversion) Release(ctx context.Context, tx pg.Tx) error {
 	return o.conversion.Release(caller.With(ctx, o.acting), tx)
 }

@@ -34,8 +34,8 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// step is one step of a sequence. Its numbers choose among what exists when it is taken, so that a sequence without some of its
-// steps is a sequence too.
+// step is one step of a sequence. Its numbers select among the objects that exist when the step runs, so that a sequence without
+// some of its steps is a valid sequence too.
 type step struct {
 	kind    string
 	of, amt int
@@ -44,14 +44,14 @@ type step struct {
 // String implements fmt.Stringer.
 func (s step) String() string { return fmt.Sprintf("{%q, %d, %d}", s.kind, s.of, s.amt) }
 
-// kinds are the steps by how often they come.
+// kinds contains the kinds of steps. Frequent kinds are repeated.
 var kinds = strings.Fields(`draft draft open open open quote balance card card card card cardOn refund refund refund refundLess
 	dispute dispute cash cash reverse reverse void uncollectible again late cancel worker`)
 
 // bookingTotal is the price of a booking in these tests.
 const bookingTotal = 1000
 
-// till is one booking with its invoices and charges.
+// till contains one booking with its invoices and charges.
 type till struct {
 	*apitest.Env
 	t        *testing.T
@@ -65,7 +65,7 @@ type till struct {
 	booking domain.Booking
 	list    []domain.InvoiceID
 	taken   []domain.Charge
-	events  []ids.Event // the last about each charge
+	events  []ids.Event // the last event about each charge
 }
 
 func newTill(t *testing.T) *till {
@@ -89,7 +89,7 @@ func newTill(t *testing.T) *till {
 	return w
 }
 
-// begin creates another booking, of which nothing is paid.
+// begin creates another booking without payments.
 func (w *till) begin() error {
 	w.booking = domain.Booking{
 		ID: ids.New[ids.BookingPrefix](), CustomerID: w.customer, Status: "pending", Total: money.Amount{Minor: bookingTotal, Currency: "USD"}, Version: 1,
@@ -113,13 +113,13 @@ func (w *till) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, erro
 	})
 }
 
-// anyVersion is a precondition that holds.
+// anyVersion is a precondition that always holds.
 type anyVersion struct{}
 
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
 
-// refusal is nil in place of the error with which the platform refuses a step, as it does with a payment of a draft.
+// refusal returns nil for an error with which the platform refuses a step, such as a payment of a draft.
 func refusal(err error) error {
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind == apperr.Invalid {
@@ -128,7 +128,7 @@ func refusal(err error) error {
 	return err
 }
 
-// take takes a step.
+// take runs a step.
 func (w *till) take(s step) error {
 	switch s.kind {
 	case "draft":
@@ -169,7 +169,7 @@ func (w *till) draft(kind domain.InvoiceKind, total int) error {
 	return w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) { return w.invoices.Create(ctx, tx, write) })
 }
 
-// quote opens the invoice of an accepted quote, for its deposit or for all of it.
+// quote opens the invoice of an accepted quote, for its deposit or for the total.
 func (w *till) quote(deposit int) error {
 	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
 		id, err := w.invoices.OpenForQuote(ctx, tx, domain.InvoiceSource{
@@ -187,7 +187,7 @@ func (w *till) deliver(i int) error {
 	return w.charges.ApplyEvent(w.ctx, w.events[i], w.taken[i])
 }
 
-// change changes the gateway's state of a charge, or delivers an event again or late.
+// change changes the gateway's state of a charge, or delivers an event repeatedly or late.
 func (w *till) change(s step) error {
 	if len(w.taken) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (w *till) change(s step) error {
 		return w.charges.ApplyEvent(w.ctx, ids.New[ids.EventPrefix](), old)
 	case "refund":
 		c.Refunded += int64(s.amt) % (c.Amount.Minor - c.Refunded + 1)
-	case "refundLess": // one has failed
+	case "refundLess": // a refund has failed
 		c.Refunded -= int64(s.amt) % (c.Refunded + 1)
 	case "dispute":
 		c.Disputed = !c.Disputed
@@ -212,7 +212,7 @@ func (w *till) change(s step) error {
 	return w.deliver(i)
 }
 
-// act does something with an invoice.
+// act performs an action on an invoice.
 func (w *till) act(s step) error {
 	if len(w.list) == 0 {
 		return nil
@@ -255,7 +255,7 @@ func (w *till) act(s step) error {
 	}))
 }
 
-// wrong is what does not add up, "" when all does.
+// wrong describes what does not add up. It returns "" if everything does.
 func (w *till) wrong() (string, error) {
 	var out []string
 	awaited := int64(0)
@@ -295,7 +295,7 @@ func (w *till) wrong() (string, error) {
 		if err := json.Unmarshal(outbox.Diff(last, body), &differs); err != nil {
 			return "", err
 		}
-		delete(differs, "booking_status") // which changes without an event
+		delete(differs, "booking_status") // it changes without an event
 		if len(differs) > 0 {
 			out = append(out, fmt.Sprintf("the last event of %s differs in %v", v.ID, differs))
 		}
@@ -320,7 +320,7 @@ func (w *till) wrong() (string, error) {
 	return strings.Join(out, "\n"), nil
 }
 
-// lastObject is the object of the last event about an invoice, by which the other services know it.
+// lastObject returns the object of the last event about an invoice, from which the other services know the invoice.
 func (w *till) lastObject(id domain.InvoiceID) (json.RawMessage, error) {
 	var message []byte
 	if err := w.owner.QueryRow(w.ctx, `select message from outbox where aggregate_id = $1 order by seq desc limit 1`, id.String()).Scan(&message); err != nil {
@@ -330,7 +330,7 @@ func (w *till) lastObject(id domain.InvoiceID) (json.RawMessage, error) {
 	return e.GetObject(), err
 }
 
-// run takes the steps of a sequence for a booking of its own, and returns what was wrong after which of them.
+// run runs the steps of a sequence for a new booking. It returns what was wrong, and after which step.
 func (w *till) run(steps []step) (string, int) {
 	w.t.Helper()
 	if err := w.begin(); err != nil {
@@ -351,7 +351,7 @@ func (w *till) run(steps []step) (string, int) {
 	return "", len(steps)
 }
 
-// shortest leaves out the steps without which something is wrong as well.
+// shortest removes the steps that are not necessary for the failure.
 func (w *till) shortest(steps []step, wrong string) ([]step, string) {
 	for i := len(steps) - 1; i >= 0; i-- {
 		less := slices.Delete(slices.Clone(steps), i, i+1)
@@ -363,7 +363,7 @@ func (w *till) shortest(steps []step, wrong string) ([]step, string) {
 	return steps, wrong
 }
 
-// A dispute of a charge that has two parts on one invoice begins and ends with an event.
+// TestDisputeOfTwoParts checks that a dispute of a charge with two parts on one invoice begins and ends with an event.
 func TestDisputeOfTwoParts(t *testing.T) {
 	t.Parallel()
 	steps := []step{{"draft", 0, 298}, {"card", 0, 50}, {"refund", 0, 5}, {"open", 0, 0}, {"refundLess", 0, 1}, {"dispute", 0, 0}, {"dispute", 0, 0}}
@@ -372,9 +372,10 @@ func TestDisputeOfTwoParts(t *testing.T) {
 	}
 }
 
-// Random sequences of quotes, invoices, payments by card and in cash, reversals, voids, refunds that also fail, disputes, cancellations
-// and repeated or late events on one booking: after each step every charge lies on invoices or on none without a rest, nothing lies on
-// none while an invoice awaits money, an invoice was paid what its payments are, and the last event has what is stored.
+// TestMoneyAddsUp runs random sequences of steps on one booking: quotes, invoices, card and cash payments, reversals, voids,
+// refunds that can fail, disputes, cancellations, and repeated or late events. It checks after each step that every charge is fully
+// accounted for as allocated or unallocated, that no money is unallocated while an invoice awaits money, that the paid amount of an
+// invoice is the sum of its payments, and that the last event contains the stored state.
 func TestMoneyAddsUp(t *testing.T) {
 	t.Parallel()
 	w, sequences := newTill(t), 200

@@ -43,20 +43,21 @@ type Quotes struct {
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
-	// Patience is how long a request waits for an accept that another one has begun.
+	// Patience is how long a request waits for an accept that another request has begun.
 	Patience time.Duration
 }
 
-// QuoteWrite is an input of a quote with the data requested from other services before its transaction.
+// QuoteWrite is the input of a quote, with the data requested from other services before its transaction.
 type QuoteWrite struct {
 	domain.QuoteInput
 
-	catalogue error // which of its ids the catalogue lacks
+	catalogue error // the errors on ids that the catalogue lacks
 	price     *domain.PackagePrice
 	number    string
 }
 
-// PrepareCreate checks with bookings that the ids exist, requests a price if the package determines the line, and takes a number.
+// PrepareCreate checks with bookings that the ids exist. It requests a price if the package determines the line, and takes a
+// number.
 func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w QuoteWrite, err error) {
 	if w, err = a.PrepareUpdate(ctx, in); err != nil {
 		return w, err
@@ -81,7 +82,7 @@ func (a *Quotes) PrepareUpdate(ctx context.Context, in domain.QuoteInput) (Quote
 	return QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}, nil
 }
 
-// quoteReferences are the ids of the catalogue that an input names.
+// quoteReferences returns the ids of catalogue items that an input names.
 func quoteReferences(in domain.QuoteInput) []Reference {
 	var out []Reference
 	for _, f := range []struct {
@@ -124,7 +125,7 @@ func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quo
 	return q, outbox.Emit(ctx, tx, a.Wake, quoteCreated(q, body))
 }
 
-// quoteRefs looks for the customer and the lead that an input names.
+// quoteRefs looks up the customer and the lead that an input names.
 func quoteRefs(ctx context.Context, tx pg.Tx, w QuoteWrite) (refs domain.QuoteRefs, err error) {
 	refs.Catalogue, refs.Price = w.catalogue, w.price
 	if text := w.CustomerID.Pointer(); text != nil {
@@ -194,14 +195,14 @@ func (a *Quotes) change(
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	if now := a.now(ctx); current.Lapsed(now) { // not before the lock: it may have lapsed while we waited
+	if now := a.now(ctx); current.Lapsed(now) { // after the lock: the quote may have lapsed while we waited
 		if current, err = a.expire(ctx, tx, current, now); err != nil {
 			return domain.Quote{}, err
 		}
 	}
 	next, err := to(current)
 	if broken := match.Check(current.Version); broken != nil && (current.Status != domain.QuoteDraft || err == nil || errors.Is(err, domain.ErrTransition)) {
-		return domain.Quote{}, broken // after errors on fields, before those of the state
+		return domain.Quote{}, broken // after errors on fields, before errors about the state
 	}
 	if err != nil {
 		return domain.Quote{}, err
@@ -209,12 +210,12 @@ func (a *Quotes) change(
 	return a.save(ctx, tx, current, next)
 }
 
-// expire writes what every reader already sees of a quote that has expired, with its event.
+// expire writes the expiry that every reader of an expired quote already sees, with its event.
 func (a *Quotes) expire(ctx context.Context, tx pg.Tx, q domain.Quote, now time.Time) (domain.Quote, error) {
 	return a.save(ctx, tx, q, q.At(now))
 }
 
-// save writes the changed quote with its event. A change that is not visible does not count as a change.
+// save writes the changed quote with its event, if the change is visible.
 func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, next domain.Quote) (domain.Quote, error) {
 	before, err := outbox.Body(ctx, view.Quote, current)
 	if err != nil {
@@ -238,7 +239,7 @@ func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, next domain.Quote)
 	return saved, outbox.Emit(ctx, tx, a.Wake, quoteUpdated(saved, after, previous))
 }
 
-// sent moves the lead of a quote that is sent, and stores the clock by which the quote expires.
+// sent moves the lead of a sent quote to quoted, and stores the clock by which the quote expires.
 func (a *Quotes) sent(ctx context.Context, tx pg.Tx, q domain.Quote) error {
 	if err := testclock.Save(ctx, tx); err != nil || q.LeadID.IsZero() {
 		return err

@@ -12,18 +12,18 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// QuoteCompleter resumes the accepts that a process has abandoned. Afterwards the quote is either accepted, or sent as before. Any
-// number of processes may run it at the same time.
+// QuoteCompleter resumes the accepts that a process has abandoned. Afterwards, the quote is either accepted or in the status sent
+// as before. Any number of processes may run it at the same time.
 type QuoteCompleter struct {
 	Quotes     *Quotes
 	Operations operation.Runner
-	Worker     *pg.DB // worker role: finds what is left
+	Worker     *pg.DB // worker role: finds abandoned accepts
 	Log        *slog.Logger
 
 	failing operation.Failing
 }
 
-// Run resumes abandoned accepts of all tenants. It retries one that fails after a pause that doubles each time.
+// Run resumes abandoned accepts of all tenants. After a failure, it retries the accept after a delay that doubles each time.
 func (a *QuoteCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.QuoteLeft]{
 		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,

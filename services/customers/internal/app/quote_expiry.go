@@ -23,7 +23,7 @@ const quotesAtOnce = 100
 // reads them. Any number of processes may run it at the same time.
 type QuoteExpiry struct {
 	Quotes *Quotes
-	Worker *pg.DB // worker role: finds what is due
+	Worker *pg.DB // worker role: finds due quotes
 	Log    *slog.Logger
 
 	failing operation.Failing
@@ -55,15 +55,15 @@ func (a *QuoteExpiry) Run(ctx context.Context) error {
 	return nil
 }
 
-// expire expires one quote, unless another transaction has it.
+// expire expires one quote, unless another transaction has locked it.
 func (a *QuoteExpiry) expire(ctx context.Context, id domain.QuoteID) error {
 	_, err := a.Quotes.expireDue(ctx, id, store.LockFreeQuote)
 	return err
 }
 
-// ExpireDue records the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
-// be due. It waits for transactions that hold one of them. A quote that fails does not block the others; ExpireDue returns its
-// error in the end.
+// ExpireDue records the caller's test clock and expires some of the caller's quotes that are due by this clock. It reports whether
+// more may be due. It waits for transactions that have locked one of these quotes. A quote that fails does not block the others;
+// ExpireDue returns its error at the end.
 func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	if caller.FromContext(ctx).Mode != caller.Test {
 		return false, apperr.ErrMode
@@ -89,7 +89,7 @@ func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	return progress && len(due) == quotesAtOnce, failed
 }
 
-// expireDue expires one quote. It returns false if the quote has not lapsed by its tenant's own time, or no longer has.
+// expireDue expires one quote. It returns false if the quote has not lapsed by the time of its tenant, or is no longer due.
 func (a *Quotes) expireDue(
 	ctx context.Context, id domain.QuoteID,
 	lock func(ctx context.Context, tx pg.Tx, id domain.QuoteID) (domain.Quote, testclock.Clock, bool, error),

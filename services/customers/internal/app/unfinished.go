@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// NewUnfinished creates the metrics of accepts and conversions that wait for a completer, and registers them.
+// NewUnfinished creates and registers the metrics of accepts and conversions that wait for a completer.
 func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *operation.Meter {
 	count := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "chain_unfinished", Help: "Quote acceptances and lead conversions that their first process did not complete, by resource.",

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// anyVersion is a precondition that holds.
+// anyVersion is a precondition that always holds.
 type anyVersion struct{}
 
 // Check implements patch.Precondition.
@@ -54,7 +54,8 @@ func (w *ledger) invoices() *app.Invoices {
 	return &app.Invoices{Tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}, Wake: func() {}, Now: time.Now}
 }
 
-// A card deposit before any invoice is put on the next one that is opened; what was refunded of it is not.
+// TestMoneyBeforeAnInvoice checks that a card deposit from before any invoice is allocated to the next invoice that is opened,
+// without its refunded part.
 func TestMoneyBeforeAnInvoice(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -72,11 +73,11 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	}
 	w.shows(first, 200, 0, false, "paid")
 	w.shows(second, 50, 0, false, "partially_paid")
-	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 300, 0, false)) // the refund has failed
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 300, 0, false)) // the refund failed
 	w.shows(second, 100, 0, false, "paid")
 }
 
-// When a cash payment is reversed, unallocated card money takes its place.
+// TestMoneyAfterAReversal checks that unallocated card money replaces a cash payment that is reversed.
 func TestMoneyAfterAReversal(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -101,13 +102,14 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	}
 }
 
-// The worker allocates to an open invoice, once, the money that an earlier version left unallocated.
+// TestAllocatorAllocatesLeftoverMoney checks that the worker allocates the money that an earlier version left unallocated to an
+// open invoice, exactly once.
 func TestAllocatorAllocatesLeftoverMoney(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
 	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
 	w.Exec(`update charges set currency = null, created_at = null`)
-	id := w.open(domain.FullInvoice, 60) // not by the use case, which would allocate
+	id := w.open(domain.FullInvoice, 60) // not with the use case, which would allocate
 	a := &app.Allocator{DB: w.DB.App, Invoices: w.invoices(), Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	for range 2 {
 		if err := a.Run(t.Context()); err != nil {

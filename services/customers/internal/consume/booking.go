@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// booking reads the state of a booking from an event. Its object is the GET body.
+// booking reads the state of a booking from an event, whose object is the GET body.
 func booking(e *eventsv1.Event) (domain.Booking, error) {
 	id, err := ids.Parse[ids.BookingPrefix](e.GetObjectId())
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// bookingMessage is an event about a booking with this object.
+// bookingMessage returns an event about a booking with this object.
 func bookingMessage(t *testing.T, c caller.Caller, kind string, id ids.Booking, version int64, object string) kafkax.Message {
 	t.Helper()
 	raw, err := proto.Marshal(&eventsv1.Event{
@@ -40,7 +40,8 @@ func bookingMessage(t *testing.T, c caller.Caller, kind string, id ids.Booking, 
 	return kafkax.Message{Topic: "bookings", Key: id.String(), Value: raw}
 }
 
-// The projection stores the newest reported state of a booking in its tenant and mode, and applies each event once.
+// TestBookingProjection checks that the projection stores the newest reported state of a booking in its tenant and mode, and
+// applies each event once.
 func TestBookingProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
@@ -69,9 +70,9 @@ func TestBookingProjection(t *testing.T) {
 	expect(domain.Booking{Status: "pending", Total: usd(5), Version: 1})
 	handle(bookingMessage(t, c, "booking.updated", id, 3, body("confirmed", `"`+customer.String()+`"`, 7)))
 	handle(bookingMessage(t, c, "booking.updated", id, 2, body("pending", "null", 6))) // late
-	handle(first)                                                                      // again
+	handle(first)                                                                      // repeated
 	expect(domain.Booking{Status: "confirmed", CustomerID: customer, Total: usd(7), Version: 3})
-	handle(bookingMessage(t, c, "booking.merged", id, 4, `{}`)) // a type of the future
+	handle(bookingMessage(t, c, "booking.merged", id, 4, `{}`)) // an unknown future type
 	handle(bookingMessage(t, c, "booking.cancelled", id, 5, body("cancelled", "null", 7)))
 	expect(domain.Booking{Status: "cancelled", Total: usd(7), Version: 5})
 	for _, other := range []caller.Mode{caller.Live, caller.Test} {
@@ -95,8 +96,8 @@ func TestBookingProjection(t *testing.T) {
 	}
 }
 
-// A batch is one transaction for bookings of any tenants and modes: of each the newest state stays, in any order of its events
-// come, and a batch that comes again changes nothing.
+// TestBatchOfBookings checks that a batch is one transaction for bookings of any tenants and modes. The newest state of each
+// booking remains, in any order of its events, and a repeated batch changes nothing.
 func TestBatchOfBookings(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
@@ -145,7 +146,7 @@ func TestBatchOfBookings(t *testing.T) {
 	}
 }
 
-// Batches with the same bookings do not lock each other out.
+// TestParallelBatches checks that batches with the same bookings do not deadlock.
 func TestParallelBatches(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// catalogue takes an event about a service, a unit or a package.
+// catalogue applies an event about a service, a unit or a package.
 func (h *Bookings) catalogue(ctx context.Context, id ids.Event, e *eventsv1.Event) error {
 	object := e.GetObjectId()
 	if !inCatalogue(object) {

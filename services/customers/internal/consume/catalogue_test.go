@@ -58,7 +58,7 @@ func TestCatalogueProjection(t *testing.T) {
 	handle(first)
 	handle(message(t, c, "unit.updated", unit, 1))
 	handle(message(t, c, "package.updated", pkg, 1))
-	handle(message(t, c, "service.merged", ids.New[ids.ServicePrefix]().String(), 1)) // a type of the future
+	handle(message(t, c, "service.merged", ids.New[ids.ServicePrefix]().String(), 1)) // an unknown future type
 	if got := known(ctx); got != 3 {
 		t.Errorf("%d of 3 known", got)
 	}
@@ -93,7 +93,7 @@ func TestPoison(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A message is not poison because the database is down: the partition waits.
+	// A message is not a poison message just because the database is down: the partition waits.
 	db.App.Close()
 	ended, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -19,8 +19,8 @@ import (
 // Charges handles the events of the payments service.
 type Charges struct{ App *app.Charges }
 
-// Handle is a kafkax.Handler. What cannot be read is poison; types that are not about a payment intent, and intents of
-// which nothing was taken, pass.
+// Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores other types than those about a
+// payment intent, and intents without a charge.
 func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
 }
 
-// charge reads the state of a payment intent from an event. It takes no personal data.
+// charge reads the state of a payment intent from an event. It reads no personal data.
 func charge(e *eventsv1.Event) (domain.Charge, error) {
 	var body struct {
 		ID       string           `json:"id"`

@@ -30,7 +30,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// ledger is a database with the invoices of one booking, and the handler of what is paid of them by card.
+// ledger contains a database with the invoices of one booking, and the handler of their card payments.
 type ledger struct {
 	*apitest.Env
 	ctx      context.Context
@@ -89,7 +89,7 @@ func (w *ledger) get(id domain.InvoiceID) api.Invoice {
 	return view.Invoice(v, api.Mode(caller.Test))
 }
 
-// shows compares what an invoice shows of its card payments.
+// shows checks what an invoice shows of its card payments.
 func (w *ledger) shows(id domain.InvoiceID, paid, refunded int64, disputed bool, status string) {
 	w.T.Helper()
 	v := w.get(id)
@@ -129,12 +129,12 @@ func (w *ledger) handle(list ...kafkax.Message) {
 	}
 }
 
-// A refund of a charge that paid three invoices and left something over goes to what was left over, then to the invoice that it paid
-// last. No invoice is open again, and each change is one plain event.
+// TestRefundsOfACharge checks a refund of a charge that paid three invoices and left a rest. The refund first reduces the rest, and
+// then the invoice that was paid last. No invoice is opened again, and each change emits one internal event.
 func TestRefundsOfACharge(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
-	deposit, balance, full := w.open(domain.DepositInvoice, 100), w.open(domain.BalanceInvoice, 200), w.open(domain.FullInvoice, 30) // the oldest first
+	deposit, balance, full := w.open(domain.DepositInvoice, 100), w.open(domain.BalanceInvoice, 200), w.open(domain.FullInvoice, 30) // oldest first
 	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 1, 0, 0, false), w.intentEvent("payment.succeeded", "pi_1", 2, 340, 0, false))
 	w.shows(deposit, 100, 0, false, "paid")
 	w.shows(full, 30, 0, false, "paid")
@@ -167,7 +167,8 @@ func TestRefundsOfACharge(t *testing.T) {
 	}
 }
 
-// Erasing the customer takes the references of payments away. What is refunded later still finds its invoice.
+// TestRefundAfterErasure checks that erasing the customer removes the references of payments, and that a later refund still finds
+// its invoice.
 func TestRefundAfterErasure(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -187,7 +188,7 @@ func TestRefundAfterErasure(t *testing.T) {
 	w.shows(full, 100, 60, false, "paid")
 }
 
-// A part that was paid before parts were numbered is found by its reference.
+// TestRefundOfAnOlderPart checks that a part that was paid before parts were numbered is found by its reference.
 func TestRefundOfAnOlderPart(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -198,8 +199,8 @@ func TestRefundOfAnOlderPart(t *testing.T) {
 	w.shows(full, 100, 60, false, "paid")
 }
 
-// The invoices show the same in the end for any order and any number of repetitions of the events of two charges, together with
-// payments that are recorded by hand.
+// TestRefundsInAnyOrder checks that the invoices show the same in the end for any order and any number of repetitions of the events
+// of two charges, together with payments that are recorded by hand.
 func TestRefundsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -219,14 +220,14 @@ func TestRefundsInAnyOrder(t *testing.T) {
 		for part := range 3 {
 			done.Go(func() {
 				for n := part; n < len(all); n += 3 {
-					for w.h.Handle(t.Context(), all[n]) != nil { // a deadlock of the two charges: the message comes again
+					for w.h.Handle(t.Context(), all[n]) != nil { // the two charges deadlocked: the message is delivered again
 						t.Log("again")
 					}
 				}
 			})
 		}
 		done.Wait()
-		// One of the charges has paid the deposit and 400 of the rest, and the other the rest. 420 of each is refunded.
+		// One of the charges paid the deposit and 400 of the rest; the other one paid the remaining part. 420 of each is refunded.
 		d, f := w.get(deposit), w.get(full)
 		if d.AmountRefunded.Amount != 20 || f.AmountRefunded.Amount != 820 || d.Status != "paid" || f.Status != "paid" || !f.Disputed {
 			t.Errorf("round %d: refunded %d and %d, %s and %s, disputed %v", round, d.AmountRefunded.Amount, f.AmountRefunded.Amount, d.Status, f.Status, f.Disputed)
@@ -234,7 +235,7 @@ func TestRefundsInAnyOrder(t *testing.T) {
 	}
 }
 
-// A charge that is refunded before an invoice is there is put on none, as it was when it was taken.
+// TestRefundOfWhatNoInvoiceTook checks that a charge that is refunded before an invoice exists is not allocated to any invoice.
 func TestRefundOfWhatNoInvoiceTook(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
@@ -258,6 +259,6 @@ func TestRefundOfWhatNoInvoiceTook(t *testing.T) {
 		_, err = store.AddPayment(ctx, tx, v)
 		return err
 	})
-	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 100, 100, true)) // what was recorded by hand is no part of it
+	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 100, 100, true)) // a payment recorded by hand is not a part of it
 	w.shows(full, 60, 0, false, "partially_paid")
 }

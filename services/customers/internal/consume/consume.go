@@ -1,4 +1,4 @@
-// Package consume handles the messages of Kafka: one handler per topic, which decodes an event and calls one use case.
+// Package consume handles Kafka messages. It has one handler per topic, which decodes an event and calls one use case.
 package consume
 
 import (
@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// Handlers are those of the topics that the service reads.
+// Handlers contains the handler of each topic that the service reads.
 type Handlers struct {
 	Topics   map[string]kafkax.Handler
 	bookings *Bookings
@@ -35,7 +35,7 @@ func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error
 	return h.bookings.HandleBatch(ctx, batch)
 }
 
-// Handle is a kafkax.Handler that hands each message to its topic's.
+// Handle is a kafkax.Handler that passes each message to the handler of its topic.
 func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 	handle := h.Topics[m.Topic]
 	if handle == nil {

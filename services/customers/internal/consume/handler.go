@@ -19,8 +19,8 @@ type Bookings struct {
 	Bookings  *app.BookingProjection
 }
 
-// HandleBatch applies the booking events of a batch in one transaction. It returns kafkax.ErrSeparate when there is a change of the
-// catalogue.
+// HandleBatch applies the booking events of a batch in one transaction. It returns kafkax.ErrSeparate if the batch contains a
+// change of the catalogue.
 func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	list := make([]app.BookingEvent, 0, len(batch))
 	for _, m := range batch {
@@ -38,7 +38,8 @@ func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) erro
 	return h.Bookings.ApplyEvents(ctx, list)
 }
 
-// Handle is a kafkax.Handler. What cannot be read is poison; types that this service does not know pass.
+// Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores types that this service does not
+// know.
 func (h *Bookings) Handle(ctx context.Context, m kafkax.Message) error {
 	e, id, err := decode(m)
 	if err != nil {
@@ -58,7 +59,7 @@ func (h *Bookings) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.catalogue(caller.With(ctx, from), id.ID, e)
 }
 
-// appendBooking appends the state of a booking in an event. It ignores other events.
+// appendBooking appends the booking state that an event contains. It ignores other events.
 func appendBooking(list []app.BookingEvent, e *eventsv1.Event, id inbox.Event) ([]app.BookingEvent, error) {
 	if !ofBooking(e) {
 		return list, nil
@@ -78,7 +79,7 @@ func ofBooking(e *eventsv1.Event) bool {
 	return slices.Contains([]string{"booking.created", "booking.updated", "booking.cancelled"}, e.GetType())
 }
 
-// decode reads a message, and which event of which tenant and mode it is.
+// decode reads a message, and the identity of its event with tenant and mode.
 func decode(m kafkax.Message) (*eventsv1.Event, inbox.Event, error) {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/customers/internal/consume"
 )
 
-// Each topic that proto/services.yaml lets the service read has a handler, and no other has.
+// TestEachTopicHasAHandler checks that exactly the topics that proto/services.yaml lets the service read have a handler.
 func TestEachTopicHasAHandler(t *testing.T) {
 	t.Parallel()
 	listed, _ := proto.ServiceNamed("customers")

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// Booking is what this service knows of a booking: a projection of the events of bookings.
+// Booking is this service's copy of a booking, a projection of the events of bookings.
 type Booking struct {
 	ID         BookingID
 	Number     string     // "" from the projection, which does not store it
@@ -21,7 +21,7 @@ type Booking struct {
 // Lost reports whether the booking was canceled or has expired, so that it no longer holds a unit.
 func (b Booking) Lost() bool { return b.Status == "cancelled" || b.Status == "expired" }
 
-// Lost is the message for a client when a quote cannot be accepted, because the booking created by an accept is lost.
+// Lost is the error for a client whose quote cannot be accepted because the booking that the accept created is lost.
 func Lost(b BookingID, status string) error {
 	happened := "was cancelled"
 	if status == "expired" {
@@ -30,21 +30,21 @@ func Lost(b BookingID, status string) error {
 	return ErrTransition.WithMessage("The booking %s of this quote %s. Create another quote.", b, happened).WithField("status")
 }
 
-// CatalogueItem is what this service knows of a service, a unit or a package: that it exists.
+// CatalogueItem is this service's copy of a service, a unit or a package: only the fact that it exists.
 type CatalogueItem struct {
 	ID      string // srv_…, un_… or pkg_…
 	Version int64
 }
 
-// LinkedBooking is a booking to be created for a quote or a lead, only once.
+// LinkedBooking is a booking to be created exactly once for a quote or a lead.
 type LinkedBooking struct {
 	Key        string  // the idempotency key, such as "quote:qt_…"
 	Quote      QuoteID // zero: for the lead
 	Lead       LeadID  // with a quote: the quote's lead
 	Body       []byte  // JSON: the body of POST /bookings
 	Total      money.Amount
-	Deposit    money.Amount // with Total, of the quote only
-	ValidUntil time.Time    // real time; the request does nothing afterwards
+	Deposit    money.Amount // like Total, only for a quote
+	ValidUntil time.Time    // real time; the request has no effect afterwards
 }
 
 // PackagePrice is the price of a package on a day.
@@ -54,7 +54,7 @@ type PackagePrice struct {
 	Total, Deposit money.Amount
 }
 
-// Invoicing is what the tenant's invoices and quotes show of the operator.
+// Invoicing is the operator's data that the tenant's invoices and quotes show.
 type Invoicing struct {
 	Prefix    string // of the numbers, such as "INV-"
 	Year      bool   // whether the year follows the prefix
@@ -65,7 +65,7 @@ type Invoicing struct {
 	TaxID     string
 }
 
-// NumberPrefix is what stands before the counter in the number of an invoice that is opened now.
+// NumberPrefix returns the text before the counter in the number of an invoice that is opened now.
 func (i Invoicing) NumberPrefix(at Place) string {
 	if !i.Year {
 		return i.Prefix
@@ -84,7 +84,7 @@ type bookingBody struct {
 	CustomerID string `json:"customer_id"`
 }
 
-// Booking is the request for the booking of a sent quote. It does nothing after until.
+// Booking returns the request for the booking of a sent quote. The request has no effect after until.
 func (q Quote) Booking(until time.Time) (LinkedBooking, error) {
 	body := bookingBody{
 		ServiceID: q.ServiceID.String(), UnitID: q.UnitID.String(), PackageID: q.PackageID.String(), CustomerID: q.CustomerID.String(),

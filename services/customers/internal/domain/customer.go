@@ -1,4 +1,4 @@
-// Package domain holds the types of this service and their rules. It does no I/O and reads no clock.
+// Package domain contains the types of this service and their rules. It does no I/O and reads no clock.
 package domain
 
 import (
@@ -35,7 +35,7 @@ type CustomerPatch struct {
 	Metadata                 patch.Field[json.RawMessage]
 }
 
-// ParseCustomerID reads cu_…; a malformed id is ErrCustomerNotFound.
+// ParseCustomerID reads cu_…. It returns ErrCustomerNotFound for a malformed id.
 func ParseCustomerID(s string) (CustomerID, error) {
 	id, err := ids.Parse[ids.CustomerPrefix](s)
 	if err != nil {

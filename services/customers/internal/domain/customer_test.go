@@ -89,7 +89,7 @@ func inRanges(terms []string, term domain.Term) bool {
 	})
 }
 
-// matches says what the range conditions of the store say.
+// matches returns the result of the store's range conditions.
 func matches(c domain.Customer, q string) bool {
 	for _, term := range domain.Terms(q) {
 		if !found(c, term) {

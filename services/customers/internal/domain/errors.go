@@ -13,7 +13,7 @@ var (
 )
 
 // ErrInvoiceNotFound and ErrPaymentNotFound are the errors for an id in a path that is unknown, malformed or of another tenant. A
-// payment is looked up only in its invoice.
+// payment is looked up only within its invoice.
 var (
 	ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")
 	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "Invoice payment not found.")
@@ -22,13 +22,13 @@ var (
 // ErrTransition is the response to an action that the status does not allow.
 var ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
 
-// UnknownReference is the response to an id in a field, such as customer_id, that does not exist.
+// UnknownReference returns the response to an id in a field, such as customer_id, that does not exist.
 func UnknownReference(field string) error {
 	name := strings.TrimSuffix(field, "_id")
 	return apperr.Field(field, "%s not found.", strings.ToUpper(name[:1])+name[1:])
 }
 
-// MissingScope is the response to a caller without a scope that the request needs because of what it holds.
+// MissingScope returns the response to a caller who lacks a scope that the content of the request requires.
 func MissingScope(scope string) error {
 	return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+scope+".").
 		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)

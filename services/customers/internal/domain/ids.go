@@ -8,7 +8,7 @@ type PaymentPrefix struct{}
 // Prefix implements ids.Prefix.
 func (PaymentPrefix) Prefix() string { return "pay" }
 
-// LeadID and the others are the ids of this service's resources, and of those that they name.
+// LeadID and the other types are the ids of this service's resources and of the resources that they reference.
 type (
 	CustomerID = ids.Customer
 	LeadID     = ids.Lead

@@ -22,7 +22,7 @@ const (
 	FullInvoice    InvoiceKind = "full"
 )
 
-// Invoice is what a customer has to pay. Absent ids are zero; nil means unknown or not yet.
+// Invoice is what a customer has to pay. Absent ids are zero; nil means unknown or not set yet.
 type Invoice struct {
 	Totals
 
@@ -34,14 +34,14 @@ type Invoice struct {
 	LeadID         LeadID
 	QuoteID        QuoteID
 	BookingID      BookingID
-	BookingStatus  *string // as the projection of bookings has it
+	BookingStatus  *string // according to the projection of bookings
 	Lines          []Line
 	Paid           money.Amount // the sum of the payments that are not reversed
 	Payments       []Payment    // the oldest first
 	DueAt          *time.Time
 	Overdue        bool // set by At
 	BillingAddress *string
-	Billing        *Billing // from the opening on
+	Billing        *Billing // set when the invoice is opened
 	Notes          *string
 	Metadata       json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
 	Version        int64
@@ -52,8 +52,8 @@ type Invoice struct {
 	VoidedAt       *time.Time
 }
 
-// Billing is the recipient of an invoice when it was opened. It stays when the customer is erased, because the law requires that it
-// is retained. It is stored as JSON.
+// Billing is the recipient of an invoice at the time of its opening. It remains when the customer is erased, because the law
+// requires its retention. It is stored as JSON.
 type Billing struct {
 	Name    string  `json:"name"`
 	Company *string `json:"company"`
@@ -68,7 +68,7 @@ type Place struct {
 	Now      time.Time
 }
 
-// Due is what is still to be paid: nothing of a void invoice.
+// Due returns the amount that is still to be paid. It is 0 for a void invoice.
 func (v Invoice) Due() money.Amount {
 	due := money.Amount{Minor: v.Total.Minor - v.Paid.Minor, Currency: v.Total.Currency}
 	if v.Status == InvoiceVoid {
@@ -77,7 +77,7 @@ func (v Invoice) Due() money.Amount {
 	return due
 }
 
-// RefundedAmount is what was refunded of its card payments.
+// RefundedAmount returns the amount refunded of the invoice's card payments.
 func (v Invoice) RefundedAmount() money.Amount {
 	sum := money.Amount{Currency: v.Total.Currency}
 	for _, p := range v.Payments {
@@ -86,25 +86,26 @@ func (v Invoice) RefundedAmount() money.Amount {
 	return sum
 }
 
-// Disputed reports whether the payer of one of its card payments disputes it.
+// Disputed reports whether a payer disputes one of the invoice's card payments.
 func (v Invoice) Disputed() bool {
 	return slices.ContainsFunc(v.Payments, func(p Payment) bool { return p.Part.Disputed })
 }
 
-// At is the invoice as a caller sees it: overdue when something is due and the day of due_at is past at the operator's.
+// At returns the invoice as a caller sees it. It is overdue if something is due and the day of due_at has passed in the operator's
+// time zone.
 func (v Invoice) At(at Place) Invoice {
 	v.Overdue = v.Status.Owes() && v.DueAt != nil && v.DueAt.Before(at.Today())
 	return v
 }
 
-// Today is the first instant of the present day at the operator's. An invoice due before it is overdue.
+// Today returns the first instant of the current day in the operator's time zone. An invoice due before it is overdue.
 func (p Place) Today() time.Time {
 	start, _ := civil.DateOf(p.Now.In(p.Zone)).Start(p.Zone) // the day exists: the clock shows it
 	return start
 }
 
-// CheckBalance refuses to open a balance whose line the platform wrote, if it exceeds what the opened invoices of its booking leave
-// of the booking's total. These invoices may have been opened, or the total may have changed, since the balance was drafted. A
+// CheckBalance refuses to open a balance whose line the platform wrote if it exceeds the part of the booking's total that is not
+// invoiced yet. Since the balance was drafted, other invoices of the booking may have been opened, or the total may have changed. A
 // booking with the total 0 has no price.
 func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
 	left := total.Minor - invoiced
@@ -118,8 +119,8 @@ func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
 	}
 }
 
-// Opened returns the invoice as its opening leaves it, without its number: its lines are frozen, and with nothing due it is
-// paid. An invoice that is open, or was paid by its opening, stays as it is.
+// Opened returns the invoice after its opening, without its number. Its lines are frozen, and if nothing is due, it is paid. An
+// invoice that is open, or was paid by its opening, stays unchanged.
 func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
 	if v.Status == InvoiceOpen || v.Status == InvoicePaid && v.Total.IsZero() {
 		return v, nil
@@ -142,7 +143,7 @@ func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
 	return v.At(at), nil
 }
 
-// Voided returns the invoice as it is when it is void, which needs that nothing is paid. A void one stays as it is.
+// Voided returns the voided invoice. This requires that nothing is paid. A void invoice stays unchanged.
 func (v Invoice) Voided(at Place) (Invoice, error) {
 	if v.Status == InvoiceVoid {
 		return v, nil
@@ -157,7 +158,7 @@ func (v Invoice) Voided(at Place) (Invoice, error) {
 	return v.At(at), nil
 }
 
-// GivenUp returns the invoice as uncollectible. One that is stays as it is.
+// GivenUp returns the invoice as uncollectible. An uncollectible invoice stays unchanged.
 func (v Invoice) GivenUp(at Place) (Invoice, error) {
 	if v.Status == InvoiceUncollectible {
 		return v, nil
@@ -179,7 +180,7 @@ type InvoiceSource struct {
 	Deposit  int64 // in the smallest unit; 0: none
 }
 
-// InvoiceOf drafts the invoice that accepting a quote opens: for its deposit, else for all of it.
+// InvoiceOf drafts the invoice that accepting a quote opens: for the deposit, or else for the total.
 func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
 	v := Invoice{
 		ID: id, Status: InvoiceDraft, Kind: FullInvoice, CustomerID: q.Customer, LeadID: q.Lead, QuoteID: q.Quote,
@@ -194,10 +195,10 @@ func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
 	return v, err
 }
 
-// InvoiceCounters are the counters that the invoice with a number may have: the digits at the number's end, from six on, of which
-// the prefix may have some.
+// InvoiceCounters returns the possible counters of the invoice with a number. A counter is the last six or more digits of the
+// number, but the prefix may also end in digits.
 func InvoiceCounters(number string) []int64 {
-	const least, most = 6, 18 // digits; a counter with less is filled up with zeros
+	const least, most = 6, 18 // digits; a shorter counter is padded with zeros
 	digits := number[len(strings.TrimRight(number, "0123456789")):]
 	counters := []int64{}
 	for n := least; n <= min(most, len(digits)); n++ {

@@ -23,11 +23,11 @@ type InvoiceInput struct {
 	Metadata       patch.Field[json.RawMessage]
 }
 
-// InvoiceRefs are the rows that an input names; nil: there is no such row for the caller, or the input names none.
+// InvoiceRefs contains the rows that an input names. It is nil where the caller has no such row, or the input names none.
 type InvoiceRefs struct {
-	Customer *Customer // of a create without customer_id: the booking's
+	Customer *Customer // of a create without customer_id: that of the booking
 	Booking  *Booking
-	Invoiced int64 // of the booking's total, for a balance without lines
+	Invoiced int64 // the invoiced part of the booking's total, for a balance without lines
 }
 
 // Named returns the ids of an input, zero for an absent or a malformed one.
@@ -47,7 +47,7 @@ func named[P ids.Prefix](f patch.Field[string]) ids.ID[P] {
 	return id
 }
 
-// MakesBalance reports whether an input requests the line for the amount that a booking's other invoices leave.
+// MakesBalance reports whether an input requests the line for the part of the booking that its other invoices do not cover.
 func (in InvoiceInput) MakesBalance() bool {
 	kind := in.Kind.Pointer()
 	return kind != nil && *kind == BalanceInvoice && in.BookingID.Pointer() != nil && !in.Lines.Given()
@@ -69,7 +69,7 @@ func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invo
 	return v.At(at), nil
 }
 
-// ErrNoCustomer is the error of a create without customer_id whose booking names no customer either.
+// ErrNoCustomer returns the error of a create without customer_id whose booking has no customer either.
 func ErrNoCustomer(named bool, b *Booking) error {
 	switch {
 	case named && b == nil:
@@ -106,10 +106,10 @@ func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string)
 	return nil
 }
 
-// balanceOf and the number of its booking are the description of the line that the platform writes on a balance.
+// balanceOf, followed by the booking's number, is the description of the line that the platform writes on a balance.
 const balanceOf = "Balance of booking "
 
-// setFirstLines sets the lines of a new invoice: those of the input, or the one of a balance.
+// setFirstLines sets the lines of a new invoice: those of the input, or the line of a balance.
 func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, currency string) error {
 	switch {
 	case in.Lines.Given():
@@ -171,8 +171,8 @@ func (v *Invoice) write(in InvoiceInput) {
 	patch.SetMetadata(in.Metadata, &v.Metadata)
 }
 
-// Change returns the invoice with the given fields. After the invoice is opened, only due_at, notes and metadata can be given. The
-// error on another field comes after match, which reports whether the version is the expected one.
+// Change returns the invoice with the given fields. After the invoice is opened, only due_at, notes and metadata can be changed.
+// The error on another field comes after match, which reports whether the version is the expected one.
 func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch.Precondition) (Invoice, error) {
 	var failed error
 	if v.Status == InvoiceDraft {
@@ -210,7 +210,7 @@ func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
 	return apperr.Join(customer, v.setBooking(in, refs, v.Total.Currency), lines)
 }
 
-// frozen returns the error on the fields that an opened invoice no longer takes.
+// frozen returns the error on the fields that an opened invoice no longer accepts.
 func (in InvoiceInput) frozen(status InvoiceStatus) error {
 	var failed []apperr.FieldError
 	for _, f := range []struct {

@@ -13,11 +13,11 @@ const (
 	InvoiceVoid          InvoiceStatus = "void"
 )
 
-// InvoiceAction is what moves an invoice from one state to another.
+// InvoiceAction moves an invoice from one state to another.
 type InvoiceAction string
 
-// The actions on an invoice. Payments and reversals are named after what they leave: nothing due or a part of it, nothing
-// paid or a part of it.
+// The actions on an invoice. A payment is named after what it pays: a part or all of the amount due. A reversal is named after what
+// it reverses: a part or all of the paid amount.
 const (
 	OpenInvoice       InvoiceAction = "open"
 	OpenFreeInvoice   InvoiceAction = "open_nothing_due"
@@ -45,13 +45,13 @@ var invoiceTransitions = map[InvoiceStatus]map[InvoiceAction]InvoiceStatus{
 	InvoiceVoid: {},
 }
 
-// Next returns the state after the action; false when the state does not allow it.
+// Next returns the state after the action. It returns false if the state does not allow the action.
 func (s InvoiceStatus) Next(a InvoiceAction) (InvoiceStatus, bool) {
 	to, ok := invoiceTransitions[s][a]
 	return to, ok
 }
 
-// Awaits reports whether money of the booking is put on an invoice in this state.
+// Awaits reports whether money of the booking is allocated to an invoice in this state.
 func (s InvoiceStatus) Awaits() bool {
 	return s == InvoiceOpen || s == InvoicePartiallyPaid || s == InvoiceUncollectible
 }

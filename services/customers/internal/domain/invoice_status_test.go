@@ -34,7 +34,7 @@ func TestInvoiceTransitions(t *testing.T) {
 	}
 }
 
-// The diagram in the README is the table.
+// TestInvoiceDiagram checks that the diagram in the README equals the table.
 func TestInvoiceDiagram(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")

@@ -27,10 +27,10 @@ func TestOverdueIsByTheOperatorsDate(t *testing.T) {
 		zone, due, now string
 		want           bool
 	}{
-		{"UTC", "2030-05-01T00:00:00Z", "2030-05-01T23:59:59Z", false}, // due at some time of today
+		{"UTC", "2030-05-01T00:00:00Z", "2030-05-01T23:59:59Z", false}, // due at some time today
 		{"UTC", "2030-05-01T23:59:59Z", "2030-05-02T00:00:00Z", true},
 		{"UTC", "2030-05-03T00:00:00Z", "2030-05-02T00:00:00Z", false},
-		{"America/New_York", "2030-05-01T12:00:00Z", "2030-05-02T03:59:59Z", false}, // 23:59 of the first of May
+		{"America/New_York", "2030-05-01T12:00:00Z", "2030-05-02T03:59:59Z", false}, // 23:59 on May 1
 		{"America/New_York", "2030-05-01T12:00:00Z", "2030-05-02T04:00:00Z", true},
 		{"Asia/Tokyo", "2030-05-01T12:00:00Z", "2030-05-01T15:00:00Z", true},
 		{"America/Santiago", "2026-09-06T03:59:59Z", "2026-09-06T03:59:59Z", false},
@@ -73,7 +73,7 @@ func TestNumberPrefix(t *testing.T) {
 	}
 }
 
-// With any prefix and year of an operator, the counter is among those that a number may have.
+// TestInvoiceCounters checks that, for any prefix and year, the counter is among the possible counters of a number.
 func TestInvoiceCounters(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string][]int64{

@@ -28,7 +28,7 @@ type Lead struct {
 	Company     *string
 	EventType   *string
 	EventDay    *civil.Date // in the operator's zone
-	EventAt     *time.Time  // the instant that was given for the day, or the day's first
+	EventAt     *time.Time  // the instant given for the day, or the first instant of the day
 	GuestCount  *int
 	Budget      *money.Amount
 	Message     *string
@@ -37,7 +37,7 @@ type Lead struct {
 	PackageID   PackageID
 	CustomerID  CustomerID
 	BookingID   BookingID // created when the lead was converted
-	QuoteIDs    []QuoteID // newest first; looked up, not the lead's own
+	QuoteIDs    []QuoteID // newest first; looked up, not stored in the lead
 	LostReason  *string
 	Metadata    json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
 	Version     int64
@@ -48,29 +48,29 @@ type Lead struct {
 	Conversion Conversion
 }
 
-// Conversion is the conversion of a lead with a booking that may be in progress: it is not known yet whether bookings has created
-// the booking. No reader sees it.
+// Conversion is the conversion of a lead with a booking, which may be in progress: it is not known yet whether bookings has created
+// the booking. Readers do not see it.
 type Conversion struct {
 	lease.Lease
 
 	Customer    CustomerID
-	NewCustomer bool   // the customer is created when the booking is
+	NewCustomer bool   // the customer is created together with the booking
 	Body        []byte // JSON: the body of POST /bookings
 	Tries       int    // attempts at this conversion
 	Actor       string // the credential that requested it
 }
 
-// maxLease bounds how long a process has a conversion to itself after many attempts.
+// maxLease bounds how long a process exclusively holds a conversion after many attempts.
 const maxLease = 10 * time.Minute
 
-// Begin is the next attempt. Each one has a longer lease than the one before.
+// Begin returns the next attempt. Each attempt has a longer lease than the previous one.
 func (c Conversion) Begin(real time.Time) Conversion {
 	c.Lease = c.Take(real, lease.Doubled(Lease, c.Tries, maxLease))
 	c.Tries++
 	return c
 }
 
-// End is the state without a conversion under way.
+// End returns the state without a conversion in progress.
 func (c Conversion) End() Conversion { return Conversion{Lease: c.Lease.End()} }
 
 // LeadPatch holds the fields of a create or an update. An absent field stays unchanged.
@@ -85,13 +85,13 @@ type LeadPatch struct {
 	Metadata                                  patch.Field[json.RawMessage]
 }
 
-// Operator is what a lead's fields depend on of the tenant.
+// Operator is the data of the tenant that a lead's fields depend on.
 type Operator struct {
 	Zone     *time.Location
 	Currency string
 }
 
-// NewLead returns a lead of these fields in its first state.
+// NewLead returns a lead with these fields in its first state.
 func NewLead(in LeadPatch, of Operator) (Lead, error) {
 	return Lead{ID: ids.New[ids.LeadPrefix](), Status: LeadNew}.Apply(in, of)
 }
@@ -147,7 +147,7 @@ func (l *Lead) setBudget(f patch.Field[money.Amount], currency string) error {
 	return nil
 }
 
-// setLostReason takes the reason in the state that the lead gets, and no other.
+// setLostReason sets the reason of a lead whose new status is lost. It refuses a reason with any other status.
 func (l *Lead) setLostReason(in LeadPatch) error {
 	status := l.Status
 	in.Status.Set(&status)
@@ -165,7 +165,7 @@ func (l *Lead) setLostReason(in LeadPatch) error {
 	return nil
 }
 
-// setID changes an id when one is given. A malformed id is as good as unknown.
+// setID changes an id if one is given. A malformed id counts as unknown.
 func setID[P ids.Prefix](to *ids.ID[P], f patch.Field[string], field string) error {
 	if !f.Given() {
 		return nil
@@ -182,8 +182,8 @@ func setID[P ids.Prefix](to *ids.ID[P], f patch.Field[string], field string) err
 	return nil
 }
 
-// ApplyStatus returns the lead in the given state, or ErrTransition when its present state does not allow that. The same state
-// again changes nothing.
+// ApplyStatus returns the lead in the given state, or ErrTransition if the current state does not allow it. Setting the current
+// state again changes nothing.
 func (l Lead) ApplyStatus(f patch.Field[LeadStatus]) (Lead, error) {
 	requested := f.Pointer()
 	if requested == nil || *requested == l.Status {
@@ -197,7 +197,7 @@ func (l Lead) ApplyStatus(f patch.Field[LeadStatus]) (Lead, error) {
 	return l, nil
 }
 
-// Convertible returns ErrTransition when the state does not allow to convert the lead.
+// Convertible returns ErrTransition if the state does not allow the conversion of the lead.
 func (l Lead) Convertible() error {
 	if _, ok := l.Status.Next(ConvertLead); !ok {
 		return l.refuse(LeadConverted)
@@ -205,7 +205,7 @@ func (l Lead) Convertible() error {
 	return nil
 }
 
-// Convert returns the lead as the customer's, with the booking that was created for it, if any.
+// Convert returns the converted lead, with its customer and, if one was created, its booking.
 func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lead {
 	l.Status, _ = l.Status.Next(ConvertLead)
 	l.CustomerID, l.BookingID, l.ConvertedAt, l.LostReason = customer, booking, &now, nil
@@ -213,7 +213,7 @@ func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lea
 	return l
 }
 
-// refuse is the error of a state that cannot be reached from the present one.
+// refuse returns the error for a state that cannot be reached from the current one.
 func (l Lead) refuse(requested LeadStatus) error {
 	if requested == LeadConverted && l.Status != LeadLost {
 		return ErrTransition.WithMessage("To convert a lead, use POST /leads/{id}/convert.").WithField("status")
@@ -233,7 +233,7 @@ func (l Lead) NewCustomer(id CustomerID) Customer {
 	return c
 }
 
-// Erase returns the lead without a person's fields.
+// Erase returns the lead without personal data.
 func (l Lead) Erase() Lead {
 	l.FirstName = ""
 	l.LastName, l.Email, l.Phone, l.Company, l.Message, l.LostReason, l.Metadata = nil, nil, nil, nil, nil, nil, nil

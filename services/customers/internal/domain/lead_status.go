@@ -13,7 +13,7 @@ const (
 	LeadLost      LeadStatus = "lost"
 )
 
-// LeadAction is what moves a lead from one state to another.
+// LeadAction moves a lead from one state to another.
 type LeadAction string
 
 // The actions on a lead.
@@ -36,7 +36,7 @@ var leadTransitions = map[LeadStatus]map[LeadAction]LeadStatus{
 	LeadConverted: {},
 }
 
-// Next returns the state after the action; false when the state does not allow it.
+// Next returns the state after the action. It returns false if the state does not allow the action.
 func (s LeadStatus) Next(a LeadAction) (LeadStatus, bool) {
 	to, ok := leadTransitions[s][a]
 	return to, ok
@@ -45,8 +45,8 @@ func (s LeadStatus) Next(a LeadAction) (LeadStatus, bool) {
 // Final reports whether no action leads out of the state.
 func (s LeadStatus) Final() bool { return len(leadTransitions[s]) == 0 }
 
-// leadActionFor is the action by which a change of the field status reaches a state. Only convert reaches LeadConverted, and
-// LeadNew is never reached again.
+// leadActionFor maps a new value of the field status to the action that reaches it. Only convert reaches LeadConverted, and no
+// action reaches LeadNew.
 var leadActionFor = map[LeadStatus]LeadAction{
 	LeadContacted: ContactLead, LeadQualified: QualifyLead, LeadQuoted: QuoteLead, LeadLost: LoseLead,
 }

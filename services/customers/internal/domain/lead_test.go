@@ -39,7 +39,7 @@ func TestLeadTransitions(t *testing.T) {
 	}
 }
 
-// The diagram of leads in the README is the table.
+// TestLeadDiagram checks that the diagram of leads in the README equals the table.
 func TestLeadDiagram(t *testing.T) {
 	t.Parallel()
 	want := []string{"[*] --> new"}
@@ -54,7 +54,7 @@ func TestLeadDiagram(t *testing.T) {
 	sameDiagram(t, "Lead", want)
 }
 
-// sameDiagram compares the lines of the diagram under a heading of the README with those that the table gives.
+// sameDiagram compares the lines of the diagram under a heading of the README with the given ones.
 func sameDiagram(t *testing.T, heading string, want []string) {
 	t.Helper()
 	readme, err := os.ReadFile("../../README.md")

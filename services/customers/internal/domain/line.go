@@ -11,7 +11,7 @@ import (
 // maxTotal is the largest amount of a Price in the contract, in the smallest unit of any currency.
 const maxTotal = 99_999_999_999
 
-// Line is a line of a quote or an invoice as a client gives it. It is stored as JSON.
+// Line is a line of a quote or an invoice as a client sends it. It is stored as JSON.
 type Line struct {
 	Description string `json:"description"`
 	Quantity    int64  `json:"quantity"`
@@ -27,7 +27,7 @@ type LineAmounts struct {
 	Tax      money.Amount // of Amount without Discount
 }
 
-// Totals are the sums over the lines of a document. Total is Subtotal without Discount, with Tax.
+// Totals contains the sums over the lines of a document. Total is Subtotal minus Discount plus Tax.
 type Totals struct{ Subtotal, Discount, Tax, Total money.Amount }
 
 // Amounts returns the amounts of the line in a currency.
@@ -51,10 +51,10 @@ func (l Line) Amounts(currency string) (LineAmounts, error) {
 	return out, err
 }
 
-// errTotal reports that an amount is larger than the contract can show.
+// errTotal reports that an amount exceeds the maximum of the contract.
 var errTotal = errors.New("the amount is too large")
 
-// Sum adds up the lines of a document. A sum over the largest amount is a 422 on line_items.
+// Sum adds up the lines of a document. A sum above the largest amount is a 422 on line_items.
 func Sum(lines []Line, currency string) (Totals, error) {
 	zero := money.Amount{Currency: currency}
 	t := Totals{Subtotal: zero, Discount: zero, Tax: zero}
@@ -77,14 +77,14 @@ func Sum(lines []Line, currency string) (Totals, error) {
 	return t, nil
 }
 
-// LineInput is a line as a client sends it, whose currency is to be checked.
+// LineInput is a line as a client sends it. Its currency is not checked yet.
 type LineInput struct {
 	Line
 
 	Currency string
 }
 
-// Lines returns the lines of an input. Another currency than the tenant's is a 422 on the line.
+// Lines returns the lines of an input. A currency other than the tenant's is a 422 on the line.
 func Lines(in []LineInput, currency string) ([]Line, error) {
 	var failed []apperr.FieldError
 	out := make([]Line, len(in))

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// With any lines, a card can pay their total, and the amounts add up.
+// TestTotalsCanBePaidByCard checks that, for any lines, a card can pay their total, and that the amounts add up.
 func TestTotalsCanBePaidByCard(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -47,7 +47,7 @@ func TestTotalsCanBePaidByCard(t *testing.T) {
 	})
 }
 
-// Thousandths are rounded once per amount: a line of 1.005 at 8.25 % is 1.010 and 0.080.
+// TestLinesInThousandths checks that thousandths are rounded once per amount: a line of 1.005 at 8.25 % is 1.010 and 0.080.
 func TestLinesInThousandths(t *testing.T) {
 	t.Parallel()
 	a, err := domain.Line{Quantity: 1, UnitAmount: 1005, TaxRateBps: 825}.Amounts("KWD")

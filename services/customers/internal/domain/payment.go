@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// MaxPayments is how many payments an invoice may have before a client records another one, those reversed included.
+	// MaxPayments limits the payments of an invoice, including reversed ones, that a client can record.
 	MaxPayments = 100
-	// maxCardPayments is the same limit for payments by card, so that manual payments never exclude card payments.
+	// maxCardPayments is the same limit for payments by card. It is higher, so that manual payments never exclude card payments.
 	maxCardPayments = 200
 )
 
 // PaymentSource is where a payment comes from.
 type PaymentSource string
 
-// The sources of payments. Only manual ones are reversed by a client.
+// The sources of payments. A client can reverse only manual payments.
 const (
 	ManualPayment  PaymentSource = "manual"
 	GatewayPayment PaymentSource = "gateway"
@@ -37,18 +37,18 @@ type Payment struct {
 	PaidAt     time.Time
 	Reference  *string
 	ReversedAt *time.Time // nil: it counts
-	Part       ChargePart // of source gateway
+	Part       ChargePart // only of source gateway
 }
 
-// ChargePart is the charge that a payment is a part of, and what was refunded of the part.
+// ChargePart is the charge that a payment is a part of, and the amount refunded of this part.
 type ChargePart struct {
 	Charge   string // pi_…
-	Place    int    // among the parts, from 1 in the order in which they were paid; 0: it was not stored
+	Place    int    // position among the parts, from 1 in the order of payment; 0: not stored
 	Refunded int64
-	Disputed bool // the charge is disputed by its payer, and not decided for the operator
+	Disputed bool // the payer disputes the charge, and the operator has not won the dispute
 }
 
-// PaymentInput is money that a client records.
+// PaymentInput is a payment that a client records.
 type PaymentInput struct {
 	Amount    money.Amount
 	Method    string
@@ -56,7 +56,7 @@ type PaymentInput struct {
 	Reference *string
 }
 
-// ParsePaymentID reads pay_…; a malformed id is ErrPaymentNotFound.
+// ParsePaymentID reads pay_…. It returns ErrPaymentNotFound for a malformed id.
 func ParsePaymentID(s string) (PaymentID, error) {
 	id, err := ids.Parse[PaymentPrefix](s)
 	if err != nil {
@@ -65,7 +65,7 @@ func ParsePaymentID(s string) (PaymentID, error) {
 	return id, nil
 }
 
-// payment reads the input as a payment of the invoice.
+// payment converts the input to a payment of the invoice.
 func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, error) {
 	p := Payment{ID: id, Amount: in.Amount, Method: in.Method, Source: ManualPayment, PaidAt: at.Now, Reference: in.Reference}
 	var currency, paidAt error
@@ -85,8 +85,8 @@ func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, erro
 	return p, apperr.Join(currency, paidAt)
 }
 
-// Pay returns the invoice with one more payment, its last. match reports whether the version is the expected one. Pay calls match
-// after it has checked the fields and before it checks the state.
+// Pay returns the invoice with one more payment as the last one. match reports whether the version is the expected one. Pay calls
+// match after it checks the fields and before it checks the state.
 func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Invoice, error) {
 	p, err := v.payment(id, in, at)
 	if err != nil {
@@ -101,7 +101,7 @@ func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precon
 	return v.received(p, at)
 }
 
-// accepts returns the error of an amount that the invoice does not take.
+// accepts returns the error for an amount that the invoice does not accept.
 func (v Invoice) accepts(amount int64) error {
 	if _, ok := v.Status.Next(PayAll); !ok {
 		return v.move(PayAll, "paid")
@@ -115,7 +115,7 @@ func (v Invoice) accepts(amount int64) error {
 	return nil
 }
 
-// received is the invoice with one more payment, which it takes.
+// received returns the invoice with one more payment, which it accepts.
 func (v Invoice) received(p Payment, at Place) (Invoice, error) {
 	due := v.Due().Minor
 	action := PayAll
@@ -133,16 +133,16 @@ func (v Invoice) received(p Payment, at Place) (Invoice, error) {
 	return v.At(at), nil
 }
 
-// Charge is money that was taken by card for a booking.
+// Charge is money that a card payment brought for a booking.
 type Charge struct {
 	ID      string // the gateway's, pi_…
 	Booking BookingID
-	Invoice InvoiceID // that it is for; zero: none is named
+	Invoice InvoiceID // the invoice that it pays; zero: none named
 	Amount  money.Amount
 	ChargeState
 }
 
-// ChargeState is what changes of a charge after it was taken; the newest version decides.
+// ChargeState contains what can change after a charge. The newest version counts.
 type ChargeState struct {
 	Refunded int64
 	Disputed bool
@@ -165,8 +165,9 @@ type UnallocatedCharge struct {
 	Disputed bool
 }
 
-// RefundedParts returns what was refunded of each part of a charge, when that much was refunded of the whole. parts are in the order in
-// which they were paid. What no invoice took goes back first, then the parts, the last one first.
+// RefundedParts returns the amount refunded of each part of a charge, given the amount refunded of the whole charge. parts are in
+// the order in which they were paid. A refund first reduces the amount that no invoice took, and then the parts, starting with the
+// last one.
 func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
 	out, rest := make([]int64, len(parts)), max(0, refunded-unapplied)
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -176,7 +177,7 @@ func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
 	return out
 }
 
-// Refunded returns the invoice with the gateway's state of the payments that are parts of one charge. Nothing else of the invoice
+// Refunded returns the invoice with the gateway's state of the payments that are parts of one charge. Nothing else on the invoice
 // changes: paid amounts stay paid.
 func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 	v.Payments = slices.Clone(v.Payments)
@@ -188,7 +189,7 @@ func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 	return v
 }
 
-// PayByCard returns the invoice with as much of a charge as it takes. taken is 0 if it takes none.
+// PayByCard returns the invoice with as much of a charge as it accepts. taken is 0 if it accepts nothing.
 func (v Invoice) PayByCard(id PaymentID, c UnallocatedCharge, at Place) (out Invoice, taken int64, err error) {
 	taken = min(c.Rest, v.Due().Minor)
 	if c.Currency != "" && c.Currency != v.Total.Currency || taken <= 0 || !v.Status.Awaits() || len(v.Payments) >= maxCardPayments {
@@ -201,8 +202,8 @@ func (v Invoice) PayByCard(id PaymentID, c UnallocatedCharge, at Place) (out Inv
 	return out, taken, err
 }
 
-// Reverse returns the invoice on which a payment no longer counts, and the payment's place in the list. A payment that is
-// reversed already changes nothing.
+// Reverse returns the invoice on which a payment no longer counts, and the payment's index in the list. If the payment is already
+// reversed, nothing changes.
 func (v Invoice) Reverse(id PaymentID, at Place, match patch.Precondition) (Invoice, int, error) {
 	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.ID == id })
 	if i < 0 {

@@ -14,7 +14,7 @@ import (
 // ErrQuoteNotFound is the response for an id that is unknown, malformed or of another tenant.
 var ErrQuoteNotFound = apperr.New(apperr.NotFound, "quote_not_found", "Quote not found.")
 
-// quoteLife is how long after sending a quote expires that names no time.
+// quoteLife is how long after sending a quote expires if it specifies no time.
 const quoteLife = 14 * 24 * time.Hour
 
 // Quote is an offer to a customer, which becomes a booking and an invoice. Absent ids are zero, absent values nil.
@@ -30,7 +30,7 @@ type Quote struct {
 	ServiceID     ServiceID
 	UnitID        UnitID
 	PackageID     PackageID
-	Loc           *time.Location // the operator's when the quote was created; all its local times are read in it
+	Loc           *time.Location // the operator's when the quote was created; all local times of the quote are in it
 	Lines         []Line
 	Deposit       money.Amount
 	ExpiresAt     *time.Time
@@ -47,18 +47,18 @@ type Quote struct {
 	UpdatedAt     time.Time
 	Accepting     Accepting
 
-	BookingStatus *string     // looked up: it changes without the quote
+	BookingStatus *string     // looked up: it changes independently of the quote
 	InvoiceIDs    []InvoiceID // looked up, the oldest first
 }
 
 // QuoteEvent is the time of a quote's event. Start is nil for a whole day. End is nil if it follows from a duration.
 type QuoteEvent struct {
 	Day        *civil.Date
-	EventAt    *time.Time // the instant that was given for the day; nil: the day's first
+	EventAt    *time.Time // the instant given for the day; nil: the first instant of the day
 	Start, End *civil.Clock
 }
 
-// Accepting is an accept under way, which no reader sees.
+// Accepting is an accept in progress. Readers do not see it.
 type Accepting struct {
 	lease.Lease
 
@@ -68,14 +68,14 @@ type Accepting struct {
 }
 
 // Lease is how long a process exclusively holds an accept, or the first attempt at a conversion. It is longer than the validity of
-// the request to bookings. The next attempt therefore finds the result of the last request, or that request has no effect any
-// longer.
+// the request to bookings. The next attempt therefore either finds the result of the previous request, or that request can no
+// longer have an effect.
 const Lease = 30 * time.Second
 
-// maxBackoff bounds how long completers leave an accept alone after many attempts.
+// maxBackoff bounds the pause between a completer's attempts at an accept.
 const maxBackoff = 5 * time.Minute
 
-// Begin is the next attempt. The request and the actor that began the first one stay.
+// Begin returns the next attempt. It keeps the request and the actor of the first one.
 func (a Accepting) Begin(real time.Time, request, actor string) Accepting {
 	if !a.UnderWay() {
 		a = Accepting{Lease: a.Lease, Request: request, Actor: actor}
@@ -87,7 +87,7 @@ func (a Accepting) Begin(real time.Time, request, actor string) Accepting {
 	return a
 }
 
-// backoff doubles the last distance between the end of the lease and the time of the completer.
+// backoff returns twice the previous delay between the end of the lease and the next attempt of a completer.
 func (a Accepting) backoff() time.Duration {
 	if !a.UnderWay() {
 		return 0
@@ -95,19 +95,19 @@ func (a Accepting) backoff() time.Duration {
 	return lease.Doubled(max(a.Next.Sub(*a.Until), time.Second/2), 1, maxBackoff)
 }
 
-// End is the state without an accept under way.
+// End returns the state without an accept in progress.
 func (a Accepting) End() Accepting { return Accepting{Lease: a.Lease.End()} }
 
 // NewQuoteID creates an id.
 func NewQuoteID() QuoteID { return ids.New[ids.QuotePrefix]() }
 
-// Lapsed reports whether a sent quote has expired. The beginning of an accept decides: one under way does not expire.
+// Lapsed reports whether a sent quote has expired. The start of an accept decides: a quote that is being accepted does not expire.
 func (q Quote) Lapsed(now time.Time) bool {
 	return q.Status == QuoteSent && !q.Accepting.UnderWay() && q.ExpiresAt != nil && !now.Before(*q.ExpiresAt)
 }
 
-// At is the quote as every reader and writer sees it: a lapsed one is expired, one version on, whether or not that has been
-// written yet.
+// At returns the quote as every reader and writer sees it. A lapsed quote is expired and has the next version, whether or not its
+// expiry is already written.
 func (q Quote) At(now time.Time) Quote {
 	if !q.Lapsed(now) {
 		return q
@@ -117,7 +117,7 @@ func (q Quote) At(now time.Time) Quote {
 	return q
 }
 
-// Send sets a draft to sent. A sent quote stays as it is.
+// Send sets a draft to sent. A sent quote stays unchanged.
 func (q Quote) Send(now time.Time) (Quote, error) {
 	if q.Status == QuoteSent {
 		return q, nil
@@ -140,7 +140,7 @@ func (q Quote) Send(now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// Decline sets a sent quote to declined. A declined quote stays as it is.
+// Decline sets a sent quote to declined. A declined quote stays unchanged.
 func (q Quote) Decline(reason *string, now time.Time) (Quote, error) {
 	if q.Status == QuoteDeclined {
 		return q, nil
@@ -153,7 +153,7 @@ func (q Quote) Decline(reason *string, now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// Cancel sets a draft or sent quote to cancelled. A cancelled quote stays as it is.
+// Cancel sets a draft or sent quote to cancelled. A cancelled quote stays unchanged.
 func (q Quote) Cancel(now time.Time) (Quote, error) {
 	if q.Status == QuoteCancelled {
 		return q, nil
@@ -177,7 +177,7 @@ func (q Quote) Accept(b Booking, now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// InvoiceSource is the data of the invoice that accepting the quote opens.
+// InvoiceSource returns the data of the invoice that accepting the quote opens.
 func (q Quote) InvoiceSource() InvoiceSource {
 	return InvoiceSource{
 		Quote: q.ID, Lead: q.LeadID, Number: q.Number, Customer: q.CustomerID, Lines: q.Lines, Currency: q.Total.Currency, Deposit: q.Deposit.Minor,

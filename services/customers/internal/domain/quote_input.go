@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// QuoteInput is what a client gives of a new or an existing quote; an absent field stays as it is. Ids and times are as sent.
+// QuoteInput contains the fields of a create or an update, ids and times as sent. An absent field stays unchanged.
 type QuoteInput struct {
 	CustomerID patch.Field[string]
 	LeadID     patch.Field[string]
@@ -28,14 +28,14 @@ type QuoteInput struct {
 	Metadata   patch.Field[json.RawMessage]
 }
 
-// QuoteRefs is what the rows say that an input names.
+// QuoteRefs is the result of looking up what an input names.
 type QuoteRefs struct {
-	Customer, Lead bool          // there is such a row
+	Customer, Lead bool          // whether the row exists
 	Catalogue      error         // 422s on ids that are not in the catalogue
 	Price          *PackagePrice // of the package on the day; nil: not requested
 }
 
-// Priced reports whether the package's price is to make the line of a new quote.
+// Priced reports whether the package's price determines the line of a new quote.
 func (in QuoteInput) Priced() bool {
 	return in.Lines.Pointer() == nil && in.PackageID.Pointer() != nil && in.EventDate.Pointer() != nil
 }
@@ -71,7 +71,7 @@ func (q Quote) Change(in QuoteInput, refs QuoteRefs, now time.Time) (Quote, erro
 	return q.apply(in, refs, now, nil)
 }
 
-// apply writes the fields of an input. Every failed field is reported, in the contract's order; unpriced is one of them.
+// apply sets the fields of an input. It reports every failed field, in the contract's order; unpriced is one of the errors.
 func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, unpriced error) (Quote, error) {
 	links := q.link(in, refs)
 	when := q.schedule(in)
@@ -87,7 +87,7 @@ func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, unpriced erro
 	return q, apperr.Join(links, when, lines, deposit, expiry)
 }
 
-// link sets the ids. One that stays is not judged again: it may have been erased or retired since.
+// link sets the ids. It does not check an unchanged id again, because the resource may have been erased or retired in the meantime.
 func (q *Quote) link(in QuoteInput, refs QuoteRefs) error {
 	var customer, lead error
 	if changes(in.CustomerID, q.CustomerID) && !refs.Customer {
@@ -104,13 +104,13 @@ func (q *Quote) link(in QuoteInput, refs QuoteRefs) error {
 	return apperr.Join(customer, lead, refs.Catalogue)
 }
 
-// changes reports whether a field names another id than the present one.
+// changes reports whether a field contains another id than the current one.
 func changes[P ids.Prefix](f patch.Field[string], now ids.ID[P]) bool {
 	text := f.Pointer()
 	return text != nil && *text != now.String()
 }
 
-// linked is the id after the change; a malformed one, which has been refused, is zero.
+// linked returns the id after the change. It returns zero for a malformed one, which was refused before.
 func linked[P ids.Prefix](now ids.ID[P], f patch.Field[string]) ids.ID[P] {
 	if !f.Given() {
 		return now
@@ -122,7 +122,7 @@ func linked[P ids.Prefix](now ids.ID[P], f patch.Field[string]) ids.ID[P] {
 	return id
 }
 
-// schedule sets day and times. Bookings knows whether the unit is open and free then; here they must only exist.
+// schedule sets day and times. They only need to exist; bookings checks whether the unit is open and free.
 func (q *Quote) schedule(in QuoteInput) error {
 	if !in.EventDate.Given() && !in.Start.Given() && !in.End.Given() {
 		return nil
@@ -198,7 +198,7 @@ func (q *Quote) sum(in QuoteInput) error {
 	return nil
 }
 
-// putDeposit sets the deposit, and checks it against the total where that is known.
+// putDeposit sets the deposit, and checks it against the total if the total is known.
 func (q *Quote) putDeposit(in QuoteInput, summed bool) error {
 	if in.Deposit.Given() {
 		q.Deposit = money.Amount{Currency: q.Total.Currency}
@@ -245,7 +245,7 @@ func (q *Quote) expire(in QuoteInput, now time.Time) error {
 	return nil
 }
 
-// frozen returns the error on the fields that only a draft takes.
+// frozen returns the error on the fields that only a draft accepts.
 func (in QuoteInput) frozen(status QuoteStatus) error {
 	var failed []apperr.FieldError
 	for _, f := range []struct {

@@ -15,10 +15,10 @@ const (
 	QuoteCancelled QuoteStatus = "cancelled"
 )
 
-// QuoteAction is what moves a quote from one state to another.
+// QuoteAction moves a quote from one state to another.
 type QuoteAction string
 
-// The actions on a quote. Only time expires one.
+// The actions on a quote. No client can expire one.
 const (
 	SendQuote    QuoteAction = "send"
 	AcceptQuote  QuoteAction = "accept"
@@ -36,7 +36,7 @@ var quoteTransitions = map[QuoteStatus]map[QuoteAction]QuoteStatus{
 	QuoteCancelled: {},
 }
 
-// Next returns the state after the action, or the error of one that the state does not allow.
+// Next returns the state after the action, or an error if the state does not allow it.
 func (s QuoteStatus) Next(a QuoteAction) (QuoteStatus, error) {
 	if to, ok := quoteTransitions[s][a]; ok {
 		return to, nil
@@ -47,7 +47,7 @@ func (s QuoteStatus) Next(a QuoteAction) (QuoteStatus, error) {
 // Final reports whether no action leads out of the state.
 func (s QuoteStatus) Final() bool { return len(quoteTransitions[s]) == 0 }
 
-// actions names what a client can do in the state.
+// actions lists what a client can do in the state.
 func (s QuoteStatus) actions() string {
 	var out []string
 	for _, a := range []QuoteAction{SendQuote, AcceptQuote, DeclineQuote, CancelQuote} {

@@ -47,7 +47,7 @@ func TestQuoteTransitions(t *testing.T) {
 	}
 }
 
-// The diagram in the README is the table.
+// TestQuoteDiagram checks that the diagram in the README equals the table.
 func TestQuoteDiagram(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
@@ -79,7 +79,8 @@ func TestQuoteDiagram(t *testing.T) {
 	}
 }
 
-// The numbers of attempts only rise, the lease is that of the last one, and pauses double up to a bound.
+// TestAccepting checks that the numbers of attempts only increase, that the lease belongs to the last attempt, and that pauses
+// double up to a limit.
 func TestAccepting(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
@@ -104,7 +105,7 @@ func TestAccepting(t *testing.T) {
 	}
 }
 
-// A quote lapses at the instant of its expiry, in the state sent alone, and not amid an accept.
+// TestQuoteAt checks that a quote lapses at the instant of its expiry, only in the state sent, and not while it is being accepted.
 func TestQuoteAt(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(100, 0)

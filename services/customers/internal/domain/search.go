@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold makes texts equal that differ only in case, by Unicode's simple folding: it never changes the number of
-// characters, and the three sigmas become one.
+// Fold makes texts equal that differ only in case. It uses Unicode's simple folding, which never changes the number of characters
+// and merges the three sigmas.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -21,7 +21,7 @@ func Fold(s string) string {
 	}, s)
 }
 
-// variants maps typographic variants to the character that is typed for them. NFKD would make a space of some of them.
+// variants maps typographic variants to the character that is typed for them. NFKD would turn some of them into a space.
 var variants = func() map[rune]rune {
 	to := map[rune]rune{}
 	for typed, variants := range map[rune]string{
@@ -36,11 +36,11 @@ var variants = func() map[rune]rune {
 	return to
 }()
 
-// letters are the Latin letters that NFKD leaves whole, folded, and what is typed for them.
+// letters maps the folded Latin letters that NFKD does not decompose to what is typed for them.
 var letters = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ħ", "h", "ŧ", "t", "ı", "i")
 
-// SearchFold makes texts equal that differ only in case, accents and typographic variants: NFKD without marks and invisible
-// characters, decimal digits of any script as 0 to 9.
+// SearchFold makes texts equal that differ only in case, accents and typographic variants. It applies NFKD, removes marks and
+// invisible characters, and converts decimal digits of any script to 0 to 9.
 func SearchFold(s string) string {
 	if isASCII(s) {
 		return Fold(strings.ReplaceAll(s, "`", "'"))
@@ -57,7 +57,7 @@ func SearchFold(s string) string {
 			return -1
 		case unicode.IsDigit(r):
 			return decimal(r)
-		case variants[r] != 0: // NFKD makes some of others, as ` of its full-width form
+		case variants[r] != 0: // NFKD creates some of them, such as ` from its full-width form
 			return variants[r]
 		}
 		return r
@@ -86,8 +86,8 @@ func decimal(r rune) rune {
 
 // The bounds of the search terms of a resource.
 const (
-	maxSearchTerms = 400 // of names, e-mail address and company; the first ones are stored
-	maxTermLength  = 255 // characters of a term; the first ones are stored and compared
+	maxSearchTerms = 400 // from names, e-mail address and company; further ones are not stored
+	maxTermLength  = 255 // characters of a term; further ones are neither stored nor compared
 )
 
 // SearchTerms returns the search terms of the customer.
@@ -95,9 +95,9 @@ func (c Customer) SearchTerms() []string {
 	return append(searchTerms(&c.FirstName, c.LastName, &c.Email, c.Company), phoneEntries(c.Phone)...)
 }
 
-// searchTerms returns the search terms of texts: each token between spaces, folded, and its rest from the start of each further
-// run of letters and digits. So "anna.smith@example.com" is found by the prefixes of itself, of "smith@example.com", of
-// "example.com" and of "com".
+// searchTerms returns the search terms of texts. Each folded token between spaces is a term, and so is the rest of the token from
+// the start of each further run of letters and digits. So "anna.smith@example.com" is found by prefixes of itself, of
+// "smith@example.com", of "example.com" and of "com".
 func searchTerms(texts ...*string) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -136,19 +136,19 @@ func first(s string, n int) string {
 
 func isTermRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// Prefix is the half-open range of search terms, in byte order, that begin with one text.
+// Prefix is the half-open range, in byte order, of the search terms that begin with a text.
 type Prefix struct{ From, Before string }
 
 func prefixOf(w string) Prefix { return Prefix{From: w, Before: after(w)} }
 
-// exactly is the range of one entry of digits: PostgreSQL has no smaller character than U+0001.
+// exactly returns the range that contains only one entry of digits: PostgreSQL has no character smaller than U+0001.
 func exactly(w string) Prefix { return Prefix{From: w, Before: w + "\x01"} }
 
 // Term is one token of a search text: a resource must have a search term in one of the ranges.
 type Term []Prefix
 
-// Terms returns the terms of a search text. A token of digits is also a part of a telephone number; so are consecutive tokens of
-// digits, joined.
+// Terms returns the terms of a search text. A token of digits also matches a part of a telephone number. So do consecutive tokens
+// of digits, joined.
 func Terms(q string) []Term {
 	var out []Term
 	seen := map[string]bool{}
@@ -170,11 +170,11 @@ func Terms(q string) []Term {
 	return withOldTerms(q, out)
 }
 
-// withOldTerms lets the terms find search terms that the previous version has written, whose folding preserves accents, until they
-// are rewritten. It can be deleted with the next release.
+// withOldTerms extends the terms to search terms that the previous version wrote, whose folding preserved accents, until they are
+// rewritten. It can be deleted in the next release.
 func withOldTerms(q string, terms []Term) []Term {
 	old := strings.Fields(Fold(q))
-	if isASCII(q) || len(old) != len(terms) { // tokens that are equal now or split now may not have been before
+	if isASCII(q) || len(old) != len(terms) { // texts that give the same tokens now may have given different ones before
 		return terms
 	}
 	for i, w := range old {
@@ -185,10 +185,10 @@ func withOldTerms(q string, terms []Term) []Term {
 	return terms
 }
 
-// longerThanAnyTerm bounds a prefix without a next text.
+// longerThanAnyTerm bounds a prefix that has no next text.
 const longerThanAnyTerm = maxTermLength + 1
 
-// after returns the smallest text that is larger than every text that begins with w: UTF-8 sorts by bytes as by code
+// after returns the smallest text that is larger than every text that begins with w. UTF-8 sorts by bytes in the order of code
 // points.
 func after(w string) string {
 	for w != "" {
@@ -204,25 +204,26 @@ func after(w string) string {
 	return strings.Repeat(string(unicode.MaxRune), longerThanAnyTerm)
 }
 
-// maxPhoneDigits is the most digits of a telephone number by which it is found: its longest text has as many characters.
+// maxPhoneDigits is the largest number of digits of a telephone number that can be searched. The longest text of a number has as
+// many characters.
 const maxPhoneDigits = 50
 
-// minPhonePart is the least number of digits by which a search text finds a part of a telephone number.
+// minPhonePart is the smallest number of digits that finds a part of a telephone number.
 const minPhonePart = 4
 
-// minSubscriber is the least number of digits that may follow a country code without + or 00.
+// minSubscriber is the smallest number of digits that can follow a country code without + or 00.
 const minSubscriber = 6
 
-// phone is a telephone number, as far as its digits determine it.
+// phone is a telephone number, as far as it can be derived from its digits.
 type phone struct {
 	digits   string // all of them
-	national string // without country code and trunk zeros; of a number without + or 00 all that follows its zeros
+	national string // without country code and trunk zeros; for a number without + or 00, everything after its leading zeros
 	code     string // the country code; "": it has none
-	rest     string // of a number without + or 00: what follows code, without trunk zeros
+	rest     string // for a number without + or 00: what follows code, without trunk zeros
 	marked   bool   // the number begins with + or 00, so that its country code is known
 }
 
-// parsePhone reads the digits of a text that SearchFold has folded.
+// parsePhone reads the digits of a text that SearchFold folded.
 func parsePhone(text string) phone {
 	at := strings.IndexFunc(text, isDigit)
 	if at < 0 {
@@ -249,7 +250,7 @@ func parsePhone(text string) phone {
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
-// callingCode returns the country code with which digits begin, as ITU-T E.164 assigns them: one, two or three digits.
+// callingCode returns the country code at the start of digits. ITU-T E.164 assigns codes of one, two or three digits.
 func callingCode(digits string) string {
 	const two = "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 " +
 		"81 82 84 86 90 91 92 93 94 95 98"
@@ -263,16 +264,15 @@ func callingCode(digits string) string {
 	}
 }
 
-// The entries of a telephone number among the search terms of a resource begin with a space, which no other term does, and the
-// letter of what they hold.
+// A search term for a telephone number begins with a space, which no other search term does, and a letter for its kind.
 const (
-	phoneInside   = " i" // the digits from one of them on
+	phoneInside   = " i" // the digits from any position on
 	phoneFull     = " f" // country code and national number
-	phoneNational = " m" // national number, where the country code is known
-	phoneBare     = " n" // all digits of a number without + or 00, without its zeros
+	phoneNational = " m" // national number, if the country code is known
+	phoneBare     = " n" // all digits of a number without + or 00, without leading zeros
 )
 
-// phoneEntries returns the entries by which a telephone number is found, no more than it has digits.
+// phoneEntries returns the search terms of a telephone number, at most as many as it has digits.
 func phoneEntries(text *string) []string {
 	if text == nil {
 		return nil
@@ -296,8 +296,8 @@ func phoneEntries(text *string) []string {
 	return out
 }
 
-// PhoneTerm is the term of a whole telephone number: only its digits count, a leading + or 00 and the country code may be
-// missing from it or from the stored number. Two country codes that are known must be equal. It is nil for a text without digits.
+// PhoneTerm returns the term of a whole telephone number. Only digits count. A leading + or 00 and the country code may be missing
+// in the text or in the stored number, but two known country codes must be equal. PhoneTerm returns nil for a text without digits.
 func PhoneTerm(text string) Term { return parsePhone(SearchFold(text)).whole() }
 
 func (p phone) whole() Term {
@@ -314,7 +314,7 @@ func (p phone) whole() Term {
 	return t
 }
 
-// phoneTerm is the term of a token of a search text: part of a number, or a whole one.
+// phoneTerm returns the term of a token of a search text, which is a part of a number or a whole one.
 func phoneTerm(word string) Term {
 	p := parsePhone(word)
 	if len(p.digits) < minPhonePart {
@@ -327,12 +327,12 @@ func phoneTerm(word string) Term {
 	return t
 }
 
-// isPhoneText reports whether a token holds only digits and the characters that are written between them.
+// isPhoneText reports whether a token contains only digits and the characters that are written between them.
 func isPhoneText(word string) bool {
 	return strings.Trim(word, "0123456789+()[]-./") == ""
 }
 
-// phoneAround joins the tokens before and after token i that are parts of a telephone number too.
+// phoneAround joins token i with the tokens before and after it that are also parts of a telephone number.
 func phoneAround(tokens []string, i int) string {
 	from, to := i, i+1
 	for from > 0 && isPhoneText(tokens[from-1]) {

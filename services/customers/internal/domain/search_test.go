@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// A name is found however its accents, its case and its typographic variants are typed, and is found the other way round.
+// TestSearchIgnoresAccentsAndVariants checks that a name is found regardless of accents, case and typographic variants, both in the
+// search text and in the stored name.
 func TestSearchIgnoresAccentsAndVariants(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][]string{
@@ -48,7 +49,8 @@ func TestSearchIgnoresAccentsAndVariants(t *testing.T) {
 	}
 }
 
-// The filter compares telephone numbers by their digits; the country code may be missing on one side.
+// TestPhoneTerm checks that the filter compares telephone numbers by their digits, and that the country code can be missing on one
+// side.
 func TestPhoneTerm(t *testing.T) {
 	t.Parallel()
 	german := []string{
@@ -88,7 +90,7 @@ func TestPhoneTerm(t *testing.T) {
 	}
 }
 
-// A token of four or more digits is found inside a number.
+// TestSearchByPartOfAPhone checks that a token of four or more digits is found inside a number.
 func TestSearchByPartOfAPhone(t *testing.T) {
 	t.Parallel()
 	c := domain.Customer{FirstName: "Ann", LastName: new("42nd"), Phone: new("+49 (0170) 123-4567"), Email: "ann@example.com"}
@@ -106,7 +108,7 @@ func TestSearchByPartOfAPhone(t *testing.T) {
 	}
 }
 
-// However long and odd the texts are, a resource has a bounded number of search terms of bounded length.
+// TestSearchTermsAreBounded checks that a resource has a limited number of search terms of limited length, for any texts.
 func TestSearchTermsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, filler := range []string{"a.", "\ufdfa", "㌀", "1", "㉑", "ä\u0301", "\U0010FFFF"} {
@@ -128,7 +130,7 @@ func TestSearchTermsAreBounded(t *testing.T) {
 	}
 }
 
-// Folding a folded text changes nothing, also where the decomposition of a character is a typographic variant.
+// TestFoldingTwice checks that folding a folded text changes nothing, even if a character decomposes to a typographic variant.
 func TestFoldingTwice(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"｀": "'", "\u1fef": "'", "︱": "-", "O｀Brien": "o'brien"} {
@@ -139,14 +141,14 @@ func TestFoldingTwice(t *testing.T) {
 	}
 }
 
-// A search for any stored text finds it, as it is typed and as it is folded.
+// TestEachTextFindsItself checks that a search for any stored text finds it, as typed and as folded.
 func TestEachTextFindsItself(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringN(1, 40, -1).Draw(t, "name")
 		c := domain.Customer{FirstName: name}
 		for _, q := range []string{name, strings.ToUpper(name), domain.SearchFold(name)} {
-			// The capital of U+0345, which is a mark, is a letter.
+			// The uppercase form of U+0345, which is a mark, is a letter.
 			if strings.EqualFold(strings.ToUpper(name), name) && !strings.ContainsRune(name, '\u0345') && !matches(c, q) {
 				t.Fatalf("%q does not find %q", q, name)
 			}
@@ -163,7 +165,7 @@ func hasTerms(terms []string, q string) bool {
 	return true
 }
 
-// During an update, a search finds the search terms that the previous version has written.
+// TestOldTermsAreFound checks that, during an update, a search finds the search terms that the previous version wrote.
 func TestOldTermsAreFound(t *testing.T) {
 	t.Parallel()
 	for q, old := range map[string]string{"Müller": "müller", "ann núñez": "núñez", "O’Brien": "o’brien"} {

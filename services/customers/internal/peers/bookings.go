@@ -1,5 +1,5 @@
-// Package peers calls the other services: bookings for the booking of a quote or a lead and for what the projections do
-// not know yet, identity for what invoices show of an operator, bookings and webhooks for exports.
+// Package peers calls the other services. It calls bookings for the booking of a quote or a lead and for what the projections lack,
+// identity for the operator's data on invoices, and bookings, payments and webhooks for exports.
 package peers
 
 import (
@@ -23,7 +23,7 @@ import (
 // Bookings calls the bookings service on behalf of the caller in the context. It implements app.BookingService.
 type Bookings struct{ Client *peer.Client }
 
-// Create creates the booking of a quote or a lead as the service itself, so that the key is not one of the caller's.
+// Create creates the booking of a quote or a lead as the service itself, so that the idempotency key is not one of the caller's.
 func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.Booking, error) {
 	body := internalapi.LinkedBooking{
 		Booking: in.Body, QuoteID: in.Quote.String(), LeadID: in.Lead.String(), ValidUntil: in.ValidUntil.UTC(),
@@ -93,7 +93,7 @@ func booking(b api.Booking) (domain.Booking, error) {
 	return out, nil
 }
 
-// notFound replaces another service's 404 by the error that this service's use cases compare with.
+// notFound replaces another service's 404 by the error that this service's use cases check for.
 func notFound(err, missing error) error {
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind == apperr.NotFound {

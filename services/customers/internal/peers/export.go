@@ -21,7 +21,7 @@ type OfCustomer struct {
 	Path   string // of the call, such as /internal/v1/bookings
 }
 
-// pageOfCustomer is one page: BookingsOfCustomer and PaymentIntentsOfCustomer of proto/internal.
+// pageOfCustomer is one page: BookingsOfCustomer or PaymentIntentsOfCustomer of proto/internal.
 type pageOfCustomer struct {
 	Data []json.RawMessage `json:"data"`
 	IDs  []string          `json:"ids"`
@@ -34,7 +34,7 @@ func (p *OfCustomer) BodiesOf(ctx context.Context, customer domain.CustomerID, c
 	return got.Data, got.Next, err
 }
 
-// IDsOf returns a page of their ids.
+// IDsOf returns a page of the ids of these resources.
 func (p *OfCustomer) IDsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]string, string, error) {
 	got, err := p.page(ctx, url.Values{"customer_id": {customer.String()}, "cursor": {cursor}, "ids_only": {"true"}})
 	return got.IDs, got.Next, err
@@ -56,8 +56,8 @@ func (p *Events) EventsOf(ctx context.Context, objects []string, cursor string) 
 	return got.Data, got.Next, own(err)
 }
 
-// own replaces a refusal of one of this service's own requests, such as the 404 of an older version that does not know the call.
-// Such a refusal does not refuse the client's request.
+// own replaces a refusal of one of this service's own requests, such as a 404 from an older version that does not know the call.
+// Such a refusal does not apply to the client's request.
 func own(err error) error {
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind != apperr.Timeout && e.Kind != apperr.Unavailable && e.Kind != apperr.Internal {

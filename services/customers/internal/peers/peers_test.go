@@ -33,7 +33,7 @@ var (
 
 const secret = "k1:637573746f6d657273637573746f6d657273637573746f6d657273637573746f"
 
-// other is another service: it verifies the signed caller and passes it to respond.
+// other starts another service. It verifies the signed caller and passes it to respond.
 func other(t *testing.T, name string, respond func(w http.ResponseWriter, r *http.Request, from caller.Caller)) *peer.Client {
 	t.Helper()
 	keys, err := caller.ParseKeys("customers=" + secret)
@@ -57,7 +57,7 @@ func other(t *testing.T, name string, respond func(w http.ResponseWriter, r *htt
 	return &peer.Client{Target: name, BaseURL: srv.URL, Signer: &caller.Signer{From: "customers", Keys: sign}}
 }
 
-// invoicing is a tenant of identity with a version.
+// invoicing returns a tenant of identity with a version.
 func invoicing(version int64, clock *time.Time) internalapi.Tenant {
 	return internalapi.Tenant{
 		Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: version, Clock: clock, InvoicePrefix: fmt.Sprint("R", version, "-"),
@@ -89,14 +89,15 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 	}
 	at(1, "R1-", 1)
 	at(1, "R1-", 1)
-	at(2, "R1-", 2) // identity lags behind the caller: its response is used and not stored
+	at(2, "R1-", 2) // identity is behind the caller: its response is used but not stored
 	version.Store(2)
 	at(2, "R2-", 3)
 	at(2, "R2-", 3)
 	at(1, "R1-", 3)
 }
 
-// A worker acts as the tenant was a few seconds ago, with the test clock in test mode only.
+// TestActing checks that a worker acts with the tenant's state of a few seconds ago at most, and with the test clock only in test
+// mode.
 func TestActing(t *testing.T) {
 	t.Parallel()
 	tenant, clock := ids.New[ids.TenantPrefix](), time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -137,7 +138,7 @@ func TestActing(t *testing.T) {
 	}
 }
 
-// The service requests the booking of a quote as itself, on behalf of the caller's tenant and mode.
+// TestCreate checks that the service requests the booking of a quote as itself, on behalf of the caller's tenant and mode.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Test)
@@ -183,7 +184,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Look-ups know what is absent from what failed.
+// TestLookups checks that lookups distinguish absent resources from failures.
 func TestLookups(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Live)
@@ -244,7 +245,8 @@ var (
 	_ app.ObjectEvents      = (*peers.Events)(nil)
 )
 
-// Requests for the pages of an export contain their cursors. A failure is a fault of the platform, never of the client's request.
+// TestPagesOfAnExport checks that requests for the pages of an export contain their cursors. A failure is a fault of the platform,
+// never of the client's request.
 func TestPagesOfAnExport(t *testing.T) {
 	t.Parallel()
 	ctx, customer := pgtest.Ctx(t, caller.Test), ids.New[ids.CustomerPrefix]()

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxTenants bounds each cache; a tenant has at most some 3 kB.
+	// maxTenants bounds each cache. A tenant takes about 3 kB at most.
 	maxTenants = 10_000
-	// maxAge is how old the tenant may be for which no request states a version.
+	// maxAge limits the age of a cached tenant when no request specifies its version.
 	maxAge = 5 * time.Second
 )
 
-// Tenants requests tenants from identity. It implements app.TenantService. It caches the data that invoices show under its version.
-// Each signed caller states this version, so the first request after a change sees the change.
+// Tenants requests tenants from identity. It implements app.TenantService. It caches the data that invoices show under the version
+// of the tenant. Each signed caller carries this version, so the first request after a change sees the change.
 type Tenants struct {
 	client  *peer.Client
 	shown   *otter.Cache[versioned, domain.Invoicing]
@@ -35,7 +35,7 @@ type versioned struct {
 	version int64
 }
 
-// NewTenants returns Tenants on a client of identity.
+// NewTenants returns Tenants with a client of identity.
 func NewTenants(client *peer.Client) *Tenants {
 	return &Tenants{
 		client: client,
@@ -46,7 +46,7 @@ func NewTenants(client *peer.Client) *Tenants {
 	}
 }
 
-// Invoicing returns what invoices and quotes of the caller's tenant show of it.
+// Invoicing returns the data of the caller's tenant that invoices and quotes show.
 func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 	c := caller.FromContext(ctx)
 	key := versioned{tenant: c.Tenant, version: c.PolicyVersion}
@@ -61,13 +61,13 @@ func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 		Prefix: got.InvoicePrefix, Year: got.InvoiceYear, Name: got.Name, LegalName: got.LegalName, Address: got.Address, TaxID: got.TaxID,
 		Country: country(got),
 	}
-	if got.PolicyVersion >= c.PolicyVersion { // an older response must not stand for the newer version
+	if got.PolicyVersion >= c.PolicyVersion { // an older response must not be stored for the newer version
 		t.shown.Set(key, shown)
 	}
 	return shown, nil
 }
 
-// Acting returns this service as the caller for a tenant, as the tenant was at most 5 s ago.
+// Acting returns this service as the caller for a tenant, in the tenant's state at most 5 s ago.
 func (t *Tenants) Acting(ctx context.Context, tenant ids.Tenant, mode caller.Mode) (caller.Caller, error) {
 	c := caller.Service("customers", tenant, mode)
 	got, ok := t.working.GetIfPresent(tenant)

@@ -21,7 +21,7 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 const oneBooking = `select b.id, b.customer_id, b.status, b.currency, b.total, b.version from bookings b
 	where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`
 
-// Booking reads what is known of a booking, or domain.ErrBookingNotFound.
+// Booking reads the copy of a booking, or returns domain.ErrBookingNotFound.
 func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, error) {
 	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
@@ -34,14 +34,14 @@ func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domai
 
 const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, status, currency, total, version) `
 
-// Messages and look-ups may come in any order: what is as new as what comes stays.
+// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains.
 const unlessKnown = `
 	on conflict (tenant_id, livemode, id) do update
 	set customer_id = excluded.customer_id, status = excluded.status, currency = excluded.currency, total = excluded.total,
 	    version = excluded.version
 	where b.version < excluded.version`
 
-// PutBooking writes what is known of a booking, unless something as new is known already.
+// PutBooking writes the state of a booking, unless a state at least as new is stored already.
 func PutBooking(ctx context.Context, tx pg.Tx, b domain.Booking) error {
 	_, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
 		"id": b.ID, "customer": b.CustomerID, "status": b.Status, "currency": b.Total.Currency, "total": b.Total.Minor, "version": b.Version,
@@ -59,8 +59,8 @@ type BookingKey struct {
 	ID       domain.BookingID
 }
 
-// PutBookings is PutBooking for bookings of any tenants in one statement, which locks their rows in the order of their ids. tx has
-// the worker role.
+// PutBookings is PutBooking for bookings of any tenants. It uses one statement, which locks the rows in the order of their ids. tx
+// has the worker role.
 func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booking) error {
 	n := len(list)
 	tenants, modes, keys := make([][16]byte, 0, n), make([]bool, 0, n), make([][16]byte, 0, n)
@@ -82,7 +82,7 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 }
 
 // Invoiced returns the sum of the totals of a booking's invoices. Void invoices and drafts do not count. With balances, drafts of
-// kind balance count, because two of them would charge the same money.
+// kind balance count as well, because two of them would charge the same money.
 func Invoiced(ctx context.Context, tx pg.Tx, id domain.BookingID, balances bool) (int64, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
 		select coalesce(sum(v.total), 0)::bigint from invoices v

@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// CatalogueKnows returns those of ids that are in the projection.
+// CatalogueKnows returns those ids that are in the projection.
 func CatalogueKnows(ctx context.Context, q pg.Q, ids []string) ([]string, error) {
 	return pg.Many(ctx, q, pgx.RowTo[string], `
 		select c.id from catalogue_items c where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@ids)`, pg.Args{"ids": ids})
 }
 
-// PutCatalogueItem writes what is known of a service, a unit or a package, unless something as new is known already: messages
-// and look-ups may come in any order.
+// PutCatalogueItem writes the state of a service, a unit or a package, unless a state at least as new is stored already. Messages
+// and lookups can arrive in any order.
 func PutCatalogueItem(ctx context.Context, tx pg.Tx, item domain.CatalogueItem) error {
 	_, err := tx.Exec(ctx, `
 		insert into catalogue_items as c (tenant_id, livemode, id, version) values (@tenant, @live, @id, @version)

@@ -12,11 +12,10 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// maxPayable bounds the invoices of a booking, and the charges, that one transaction allocates.
+// maxPayable bounds the invoices and the charges of a booking that one transaction allocates.
 const maxPayable = 100
 
-// HoldMoney prevents other transactions from allocating money of a booking until this one ends. It comes before the lock of an
-// invoice.
+// HoldMoney prevents other transactions from allocating money of a booking until this one ends. Call it before you lock an invoice.
 func HoldMoney(ctx context.Context, tx pg.Tx, booking domain.BookingID) error {
 	_, err := tx.Exec(ctx, `select `+holdMoney("@booking"), pg.Args{"booking": booking})
 	if err != nil {
@@ -39,7 +38,7 @@ func holdMoney(booking string) string {
 	return `pg_advisory_xact_lock(hashtextextended('money of ' || @tenant::uuid::text || @live::boolean::text || ` + booking + `::uuid::text, 0))`
 }
 
-// InvoiceWithCard is Invoice with what charges of its booking in its currency have brought, as both are at one instant.
+// InvoiceWithCard is Invoice together with the sum of the charges of its booking in its currency, both as of the same instant.
 func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain.Invoice, received int64, err error) {
 	v, err = pg.One(ctx, q, pg.With(scanInvoice, &received), domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
 			where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = v.booking_id and coalesce(c.currency, v.currency) = v.currency)
@@ -47,8 +46,8 @@ func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain
 	return v, received, err
 }
 
-// InsertCharge writes a charge that is not allocated to an invoice yet. It returns false if the charge is known. Its row is locked
-// until the transaction ends.
+// InsertCharge writes a charge that is not allocated to an invoice yet. It returns false if the charge is already stored. Its row
+// is locked until the transaction ends.
 func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) {
 	tag, err := tx.Exec(ctx, `
 		insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
@@ -84,7 +83,7 @@ func TakeUnapplied(ctx context.Context, tx pg.Tx, id string, amount int64) error
 	return nil
 }
 
-// PutChargeState writes the gateway's state of a charge. newer is false if a state at least as new is known already. unapplied is
+// PutChargeState writes the gateway's state of a charge. newer is false if a state at least as new is stored already. unapplied is
 // the amount that no invoice took.
 func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied int64, newer bool, err error) {
 	found, err := pg.Many(ctx, tx, pgx.RowTo[int64], `
@@ -98,7 +97,7 @@ func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied i
 	return found[0], true, nil
 }
 
-// ChargedInvoices returns the invoices that a charge has paid, in the order in which it did.
+// ChargedInvoices returns the invoices that a charge paid, in the order of payment.
 func ChargedInvoices(ctx context.Context, q pg.Q, c domain.Charge) ([]domain.ChargedInvoice, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ChargedInvoice], `
 		select p.invoice_id as invoice, p.id as payment, p.amount from invoices v
@@ -108,7 +107,8 @@ func ChargedInvoices(ctx context.Context, q pg.Q, c domain.Charge) ([]domain.Cha
 		order by p.charge_part, p.paid_at, p.id`, pg.Args{"booking": c.Booking, "id": c.ID})
 }
 
-// PutDisputed writes whether payments are disputed, without another version of their invoices, which the transaction has locked.
+// PutDisputed writes whether payments are disputed. It does not change the version of their invoices, which the transaction has
+// locked.
 func PutDisputed(ctx context.Context, tx pg.Tx, list []domain.ChargedInvoice, disputed bool) error {
 	if len(list) == 0 {
 		return nil
@@ -126,8 +126,8 @@ func PutDisputed(ctx context.Context, tx pg.Tx, list []domain.ChargedInvoice, di
 	return nil
 }
 
-// PayableInvoices returns the invoices of a booking that await money, in the order in which a payment is put on them: the one that it
-// names, then the oldest first.
+// PayableInvoices returns the invoices of a booking that await money, in the order in which they are paid: first the named one,
+// then the others, oldest first.
 func PayableInvoices(ctx context.Context, q pg.Q, booking domain.BookingID, named domain.InvoiceID) ([]domain.InvoiceID, error) {
 	return pg.Many(ctx, q, pgx.RowTo[domain.InvoiceID], `
 		select v.id from invoices v
@@ -143,8 +143,8 @@ type BookingMoney struct {
 	BookingID domain.BookingID
 }
 
-// UnallocatedBookings returns up to limit bookings of all tenants and modes that follow after and have money that is not allocated to an
-// invoice. tx has the worker role.
+// UnallocatedBookings returns up to limit bookings after the given one, of all tenants and modes, that have money not allocated to
+// an invoice. tx has the worker role.
 func UnallocatedBookings(ctx context.Context, tx pg.Tx, after BookingMoney, limit int) ([]BookingMoney, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[BookingMoney], `
 		select distinct c.tenant_id, c.livemode, c.booking_id from charges c

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// fillCharges gives each booking of fillInvoices 20 charges, each of which has paid an invoice of the booking. A part of one of them
-// lies on no invoice.
+// fillCharges adds 20 charges to each booking of fillInvoices. Each charge has paid an invoice of the booking. A part of one of
+// them is unallocated.
 func fillCharges(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -33,7 +33,8 @@ func fillCharges(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	}
 }
 
-// What is paid of a booking is read by indexes that lead to the booking's rows alone, however many there are of the tenant.
+// TestMoneyOfABookingUsesItsIndexes checks that the payments of a booking are read by indexes that find only the booking's rows,
+// however many rows the tenant has.
 func TestMoneyOfABookingUsesItsIndexes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -95,7 +96,7 @@ func TestMoneyOfABookingUsesItsIndexes(t *testing.T) {
 	}
 }
 
-// uuidOf is an id as PostgreSQL prints it.
+// uuidOf returns an id as PostgreSQL prints it.
 func uuidOf(id domain.InvoiceID) string {
 	u := id.UUID()
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])

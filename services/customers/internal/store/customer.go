@@ -1,5 +1,5 @@
-// Package store is the only layer with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement names the caller's
-// tenant and mode, and row-level security checks them again.
+// Package store is the only layer with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement specifies the caller's tenant and
+// mode, and row-level security checks them again.
 package store
 
 import (
@@ -24,14 +24,14 @@ func customerRow(c domain.Customer) pg.Args {
 	}
 }
 
-// customerArgs are the columns of customerRow and the address by which a customer is found in any case.
+// customerArgs returns the columns of customerRow and the e-mail address for case-insensitive lookups.
 func customerArgs(c domain.Customer) pg.Args {
 	args := customerRow(c)
 	args["email_lower"] = domain.Fold(c.Email)
 	return args
 }
 
-// customerChanged ends an update.
+// customerChanged is the end of an update statement.
 const customerChanged = `, version = c.version + 1, search_version = c.version + 1, updated_at = clock_timestamp()
 	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
 	returning c.version, c.created_at, c.updated_at`
@@ -59,7 +59,7 @@ var customerTerms = termTable{name: "customer_words", owner: "customer_id"}
 // customerMetadata is the table of the metadata pairs by which lists are filtered.
 var customerMetadata = pg.MetadataTable{Name: "customer_metadata", Owner: "customer_id"}
 
-// Customer reads one customer, or domain.ErrCustomerNotFound.
+// Customer reads one customer, or returns domain.ErrCustomerNotFound.
 func Customer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Customer, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer, pg.Args{"id": id})
 }
@@ -74,7 +74,7 @@ func CustomerForShare(ctx context.Context, tx pg.Tx, id domain.CustomerID) (doma
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for share`, pg.Args{"id": id})
 }
 
-// CustomersByID reads the existing customers of ids, in their order, as many as one page can show.
+// CustomersByID reads those customers among ids that exist, in the order of ids, as many as one page can show.
 func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.Rows[domain.Customer], error) {
 	return page.Read(ctx, q, page.Request{Limit: len(ids)}, pgx.RowToStructByName[domain.Customer], `
 		select `+customerColumns+` from unnest(@ids::uuid[]) with ordinality w(id, n)
@@ -82,7 +82,7 @@ func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.R
 		where c.erased_at is null order by w.n`, pg.Args{"ids": ids})
 }
 
-// CustomersByEmail reads the customers with an e-mail address in any case, the newest first, up to limit.
+// CustomersByEmail reads up to limit customers with an e-mail address, ignoring case, newest first.
 func CustomersByEmail(ctx context.Context, q pg.Q, email string, limit int) ([]domain.Customer, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Customer], `
 		select `+customerColumns+` from customers c
@@ -98,8 +98,8 @@ func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	return stamped(ctx, tx, b, c)
 }
 
-// UpdateCustomer writes all fields of a customer that the transaction has locked, increments its version and returns it
-// with the new version and time.
+// UpdateCustomer writes all fields of a customer that the transaction has locked. It increments the version, and returns the
+// customer with the new version and time.
 func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
 	b.Queue(updateCustomer, customerArgs(c))
@@ -108,8 +108,8 @@ func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	return stamped(ctx, tx, b, c)
 }
 
-// EraseCustomer clears every column that a client sets of a customer that the transaction has locked, and returns the version of the
-// erasure. The row stays.
+// EraseCustomer clears every column that a client can set, for a customer that the transaction has locked. It returns the version
+// of the erasure. The row stays.
 func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, error) {
 	b := &pgx.Batch{}
 	b.Queue(eraseCustomer, customerArgs(domain.Customer{ID: id}))
@@ -140,8 +140,8 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, c domain.Customer) (do
 
 // CustomerFilter selects customers of a list. Nil and empty fields select all.
 type CustomerFilter struct {
-	Email    *string           // in any case
-	Phone    *string           // by its digits, as domain.PhoneTerm compares them
+	Email    *string           // ignores case
+	Phone    *string           // compares digits, as domain.PhoneTerm does
 	Search   string            // each token: a prefix of a term of name, e-mail or company, or a part of the phone number
 	Metadata map[string]string // exact pairs
 }

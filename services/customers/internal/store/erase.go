@@ -17,7 +17,7 @@ import (
 // eraseBatch is how many rows one step of an erasure clears.
 const eraseBatch = 100
 
-// Erased is a row whose personal data an erasure has cleared, with the version of the erasure.
+// Erased is a row whose personal data was cleared by an erasure, with the version of the erasure.
 type Erased struct {
 	ID        [16]byte
 	Version   int64
@@ -29,7 +29,7 @@ func (e Erased) Compare(o Erased) int {
 	return cmp.Or(e.CreatedAt.Compare(o.CreatedAt), bytes.Compare(e.ID[:], o.ID[:]))
 }
 
-// EraseInvoices clears the personal data of the next invoices of a customer after one of them, in the order of their creation:
+// EraseInvoices clears the personal data of the next invoices of a customer after the given one, in the order of their creation:
 // address, notes, metadata and the references of payments. The recipient stays, as the law requires. If no invoice follows, it
 // returns none. The transaction has locked the customer.
 func EraseInvoices(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after Erased) ([]Erased, error) {
@@ -56,8 +56,8 @@ func EraseInvoices(ctx context.Context, tx pg.Tx, customer domain.CustomerID, af
 	return list, nil
 }
 
-// EraseLeads is EraseInvoices for the leads of a customer: all that the contract marks as personal, the search terms and the
-// metadata.
+// EraseLeads is EraseInvoices for the leads of a customer. It clears everything that the contract marks as personal, the search
+// terms and the metadata.
 func EraseLeads(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after Erased) ([]Erased, error) {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
 		with next as (
@@ -90,7 +90,7 @@ func erasedIDs(list []Erased) [][16]byte {
 	return ids
 }
 
-// EraseQuotes is EraseInvoices for the quotes of a customer: reason, notes and metadata. Amounts stay.
+// EraseQuotes is EraseInvoices for the quotes of a customer. It clears reason, notes and metadata. Amounts stay.
 func EraseQuotes(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after Erased) ([]Erased, error) {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
 		with next as (

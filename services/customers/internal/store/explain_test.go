@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// perTenant is enough that reading a whole tenant shows in a plan.
+// perTenant is large enough that reading a whole tenant shows in a plan.
 const perTenant = 20_000
 
 // explained is a Q that records the plan of each query, as the app role gets it, with its rows.
@@ -32,8 +32,7 @@ type explained struct {
 	plan string
 }
 
-// Query implements pg.Q. The statement is prepared, as the pool does it, so that the plan can be one that has
-// not seen the arguments.
+// Query implements pg.Q. It prepares the statement as the pool does, so that the plan can be one created without the arguments.
 func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	sql, args, err := args[0].(pgx.QueryRewriter).RewriteQuery(ctx, nil, sql, nil)
 	if err != nil {
@@ -84,7 +83,7 @@ func literal(a any) string {
 	}
 }
 
-// fill gives the tenant many customers, every hundredth of them with a rare word, pair, e-mail and phone.
+// fill adds many customers to the tenant. Every hundredth has a rare word, pair, e-mail and phone.
 func fill(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -120,7 +119,7 @@ func sum(what *regexp.Regexp, plan string) int {
 	return total
 }
 
-// largest is how many rows the step of a plan gave that gave the most.
+// largest returns the largest number of rows that a step of a plan returned.
 func largest(plan string) int {
 	most := 0
 	for _, m := range given.FindAllStringSubmatch(plan, -1) {
@@ -131,7 +130,7 @@ func largest(plan string) int {
 	return most
 }
 
-// expected is the page that a reading of all customers gives.
+// expected returns the page that a scan of all customers finds.
 func expected(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.CustomerFilter, r page.Request) []domain.CustomerID {
 	t.Helper()
 	w := &page.Where{}
@@ -161,7 +160,7 @@ func expected(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.CustomerF
 	return list[:min(len(list), r.Limit)] // the query requests one more
 }
 
-// addTerm adds what a row of a list must have of a term, in the plainest way.
+// addTerm adds the condition for a term in the simplest form.
 func addTerm(w *page.Where, table, alias string, term domain.Term) {
 	var ranges []string
 	var args []any
@@ -193,7 +192,7 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		filter store.CustomerFilter
 		req    page.Request
 		index  string
-		far    bool // the matches lie behind more customers than a search looks at
+		far    bool // the matches follow more customers than a search examines
 	}{
 		"all":              {index: "customers_created"},
 		"next page":        {req: page.Request{After: &page.Position{At: middle}}, index: "customers_created"},

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// invoiceColumns hold the payments and the state of the booking too, so that one statement reads them as they are at one
+// invoiceColumns also contains the payments and the state of the booking, so that one statement reads them all as of the same
 // instant.
 const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.currency,
 	v.subtotal, v.discount, v.tax, v.total, v.paid, v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
@@ -33,7 +33,7 @@ const oneInvoice = `select ` + invoiceColumns + ` from invoices v where v.tenant
 // invoiceMetadata is the table of the metadata pairs by which lists are filtered.
 var invoiceMetadata = pg.MetadataTable{Name: "invoice_metadata", Owner: "invoice_id"}
 
-// storedPayment is a payment as the statement gives it.
+// storedPayment is a payment as the statement returns it.
 type storedPayment struct {
 	ID         string     `json:"id"`
 	Amount     int64      `json:"amount"`
@@ -82,7 +82,7 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	return v, nil
 }
 
-// chargeOf is the charge of a payment at the gateway. A version of this service that does not store it has written it as the
+// chargeOf returns the gateway's charge of a payment. A version of this service that does not store the charge wrote it into the
 // reference.
 func chargeOf(p storedPayment) string {
 	switch {
@@ -95,7 +95,7 @@ func chargeOf(p storedPayment) string {
 	}
 }
 
-// unmarshal reads JSON; null leaves v as it is.
+// unmarshal reads JSON. null leaves v unchanged.
 func unmarshal(raw []byte, v any) error {
 	if len(raw) == 0 {
 		return nil
@@ -103,13 +103,13 @@ func unmarshal(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// Invoice reads one invoice, or domain.ErrInvoiceNotFound. Before it is shown comes domain.Invoice.At.
+// Invoice reads one invoice, or returns domain.ErrInvoiceNotFound. Apply domain.Invoice.At before you show it.
 func Invoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (domain.Invoice, error) {
 	return pg.One(ctx, q, scanInvoice, domain.ErrInvoiceNotFound, oneInvoice, pg.Args{"id": id})
 }
 
-// InvoiceForUpdate locks the row until the transaction ends. It is read by a statement of its own after the lock: one that
-// waits for the lock would read the payments as they were when it began.
+// InvoiceForUpdate locks the row until the transaction ends. A separate statement reads it after the lock. A single statement that
+// waits for the lock would read the payments as of its start.
 func InvoiceForUpdate(ctx context.Context, tx pg.Tx, id domain.InvoiceID) (domain.Invoice, error) {
 	b := &pgx.Batch{}
 	b.Queue(`select from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id for update`, pg.Args{"id": id})
@@ -130,19 +130,19 @@ func InvoiceForUpdate(ctx context.Context, tx pg.Tx, id domain.InvoiceID) (domai
 }
 
 // CustomerForReference reads a customer that a row of the transaction is to reference, and prevents its erasure until the
-// transaction ends. Lock it before the row.
+// transaction ends. Lock the customer before the row.
 func CustomerForReference(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for key share`, pg.Args{"id": id})
 }
 
-// A number of an invoice is its prefix and the counter with at least six digits.
+// The number of an invoice is the prefix and the counter with at least six digits.
 const (
 	noNumber   = `with counter as (select null::bigint as seq) `
 	nextNumber = `with counter as (
 		insert into invoice_counters as n (tenant_id, livemode, next) values (@tenant, @live, 2)
 		on conflict (tenant_id, livemode) do update set next = n.next + 1 returning n.next - 1 as seq) `
-	// lockNumbers comes before nextNumber: those who wait for the row itself all wake up with each commit, and all but one of them
-	// wait again.
+	// lockNumbers runs before nextNumber. If transactions waited for the row itself, each commit would wake up all of them, and all
+	// but one would wait again.
 	lockNumbers = `select pg_advisory_xact_lock(hashtextextended('invoice numbers' || @tenant::uuid::text || @live::boolean::text, 0))`
 	numbered    = `@prefix || lpad(counter.seq::text, greatest(6, length(counter.seq::text)), '0')`
 )
@@ -173,7 +173,7 @@ func InsertInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invo
 	return insertInvoice(ctx, tx, noNumber, v, "")
 }
 
-// InsertOpened writes a new invoice that is open, with the next number, and returns it with number, version and times.
+// InsertOpened writes a new open invoice with the next number. It returns the invoice with number, version and times.
 func InsertOpened(ctx context.Context, tx pg.Tx, v domain.Invoice, prefix string) (domain.Invoice, error) {
 	return insertInvoice(ctx, tx, nextNumber, v, prefix)
 }
@@ -199,14 +199,14 @@ func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoi
 	return stampedInvoice(ctx, tx, b, counter, v)
 }
 
-// UpdateInvoice writes what may change of an invoice that the transaction has locked, its payments apart, increments its
-// version and returns it with the new version and time.
+// UpdateInvoice writes what can change on an invoice that the transaction has locked, except its payments. It increments the
+// version, and returns the invoice with the new version and time.
 func UpdateInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 	return updateInvoice(ctx, tx, &pgx.Batch{}, noNumber, v, "")
 }
 
-// OpenInvoice is UpdateInvoice for a draft that gets the next number. It locks the counter until the transaction ends, so
-// it is the transaction's last statement of weight.
+// OpenInvoice is UpdateInvoice for a draft that gets the next number. It locks the counter until the transaction ends, so it should
+// be the last expensive statement of the transaction.
 func OpenInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice, prefix string) (domain.Invoice, error) {
 	return updateInvoice(ctx, tx, &pgx.Batch{}, nextNumber, v, prefix)
 }
@@ -236,7 +236,7 @@ func ReversePayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (dom
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
 
-// RefundPayments is UpdateInvoice with what was refunded of the payments that are parts of a charge, and whether they are disputed.
+// RefundPayments is UpdateInvoice with the refunds and the dispute of the payments that are parts of a charge.
 func RefundPayments(ctx context.Context, tx pg.Tx, v domain.Invoice, parts map[domain.PaymentID]int64, disputed bool) (domain.Invoice, error) {
 	after, list, refunded := &pgx.Batch{}, slices.Collect(maps.Keys(parts)), make([]int64, len(parts))
 	for i, id := range list {
@@ -273,8 +273,8 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 	return stampedInvoice(ctx, tx, b, counter, v)
 }
 
-// stampedInvoice sends a batch in one round trip. Its first statement, behind the lock of the numbers, returns number, version
-// and times.
+// stampedInvoice sends a batch in one round trip. Its first statement after the lock of the numbers returns number, version and
+// times.
 func stampedInvoice(ctx context.Context, tx pg.Tx, b *pgx.Batch, counter string, v domain.Invoice) (domain.Invoice, error) {
 	res := tx.SendBatch(ctx, b)
 	var err error

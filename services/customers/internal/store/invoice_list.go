@@ -16,10 +16,10 @@ import (
 type InvoiceFilter struct {
 	Status    []domain.InvoiceStatus
 	Overdue   *bool
-	Today     time.Time // the start of the operator's day: what is due before it is overdue
+	Today     time.Time // start of the operator's day; what is due before it is overdue
 	Customer  *domain.CustomerID
 	Booking   *domain.BookingID
-	Number    *string // in any case
+	Number    *string // ignores case
 	DueBefore *time.Time
 	Metadata  map[string]string // exact pairs
 }
@@ -45,7 +45,7 @@ func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, narrow func(*pag
 		w.Add(`v.booking_id = ?`, *f.Booking)
 	}
 	if f.Number != nil {
-		w.Add(`v.seq = any(?)`, domain.InvoiceCounters(*f.Number)) // which has an index, as upper() cannot have
+		w.Add(`v.seq = any(?)`, domain.InvoiceCounters(*f.Number)) // uses an index, which upper() cannot
 		w.Add(`upper(v.number) = ?`, strings.ToUpper(*f.Number))
 	}
 	narrow(w)
@@ -55,8 +55,8 @@ func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, narrow func(*pag
 
 const invoiceIDs = `select i.id from invoices i where i.tenant_id = @tenant and i.livemode = @live and `
 
-// dueConditions are those on due_at. They are read by an index of their own where few rows fulfil them, and are looked at
-// in the order of the list where many do.
+// dueConditions returns the conditions on due_at. If few rows match, a separate index reads them. If many match, they are checked
+// in the order of the list.
 func dueConditions(f InvoiceFilter) []page.Condition {
 	var out []page.Condition
 	if f.DueBefore != nil {

@@ -21,11 +21,11 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// manyInvoices is how many invoices each tenant of a plan test has.
+// manyInvoices is the number of invoices of each tenant in a plan test.
 const manyInvoices = 20_000
 
-// fillInvoices gives the tenant a customer and a booking per 20 invoices. Few invoices are uncollectible or overdue, most are paid,
-// and each has a payment.
+// fillInvoices adds a customer and a booking per 20 invoices to the tenant. Few invoices are uncollectible or overdue, most are
+// paid, and each has a payment.
 func fillInvoices(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -80,7 +80,7 @@ func TestInvoiceListsUseTheirIndexes(t *testing.T) {
 		filter store.InvoiceFilter
 		req    page.Request
 		index  string
-		walked bool // rows are looked at in the order of the list
+		walked bool // rows are read in the order of the list
 	}{
 		"all":                 {index: "invoices_created"},
 		"next page":           {req: page.Request{After: &page.Position{At: middle}}, index: "invoices_created"},
@@ -125,7 +125,7 @@ func TestInvoiceListsUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// expectedInvoices is the page that a reading of all invoices gives.
+// expectedInvoices returns the page that a scan of all invoices finds.
 func expectedInvoices(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.InvoiceFilter, r page.Request) []domain.InvoiceID {
 	t.Helper()
 	if _, err := conn.Exec(t.Context(), `select set_config('app.settled', (now() + interval '1 day')::text, false)`); err != nil {

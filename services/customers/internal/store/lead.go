@@ -56,12 +56,12 @@ func scanLead(row pgx.CollectableRow) (domain.Lead, error) {
 	return l, nil
 }
 
-// Lead reads one lead, or domain.ErrLeadNotFound.
+// Lead reads one lead, or returns domain.ErrLeadNotFound.
 func Lead(ctx context.Context, q pg.Q, id domain.LeadID) (domain.Lead, error) {
 	return pg.One(ctx, q, scanLead, domain.ErrLeadNotFound, oneLead, pg.Args{"id": id})
 }
 
-// LeadsByID reads the existing leads of ids, in their order, as many as one page can show.
+// LeadsByID reads those leads among ids that exist, in the order of ids, as many as one page can show.
 func LeadsByID(ctx context.Context, q pg.Q, ids []domain.LeadID) (page.Rows[domain.Lead], error) {
 	return page.Read(ctx, q, page.Request{Limit: len(ids)}, scanLead, `
 		select `+leadColumns+` from unnest(@ids::uuid[]) with ordinality w(id, n)
@@ -111,8 +111,8 @@ func leadArgs(l domain.Lead) pg.Args {
 	return args
 }
 
-// UpdateLead writes all that may change of a lead that the transaction has locked, ends its conversion, increments its version
-// and returns it with the new version and time.
+// UpdateLead writes what can change on a lead that the transaction has locked, and ends its conversion. It increments the version,
+// and returns the lead with the new version and time.
 func UpdateLead(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, error) {
 	b := &pgx.Batch{}
 	b.Queue(`

@@ -13,12 +13,12 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// noConversion are the columns of a lead that is not being converted.
+// noConversion sets the columns of a lead that is not being converted.
 const noConversion = `converting_until = null, converting_customer_id = null, converting_new_customer = false,
 	converting_body = null, converting_tries = 0, converting_since = null, converting_actor = ''`
 
-// BeginConversion writes the conversion of a lead that the transaction has locked, or the next attempt at it. Its attempt must be
-// above that of the row.
+// BeginConversion writes the conversion of a lead that the transaction has locked, or the next attempt at it. The number of the
+// attempt must be higher than the stored one.
 func BeginConversion(ctx context.Context, tx pg.Tx, l domain.Lead) error {
 	c := l.Conversion
 	_, err := tx.Exec(ctx, `
@@ -35,7 +35,7 @@ func BeginConversion(ctx context.Context, tx pg.Tx, l domain.Lead) error {
 	return nil
 }
 
-// EndConversion takes back the conversion of a lead that the transaction has locked.
+// EndConversion removes the conversion of a lead that the transaction has locked.
 func EndConversion(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
 	_, err := tx.Exec(ctx, `update leads l set `+noConversion+` where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{"id": id})
 	if err != nil {
@@ -44,8 +44,8 @@ func EndConversion(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
 	return nil
 }
 
-// LockEmail makes conversions of leads with the same e-mail address, in any case, wait for each other until the transaction
-// ends: at most one of them finds that there is no customer yet.
+// LockEmail serializes conversions of leads with the same e-mail address, ignoring case, until the transaction ends. At most one of
+// them therefore finds that there is no customer yet.
 func LockEmail(ctx context.Context, tx pg.Tx, email string) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('customer' || @tenant::uuid::text || @live::boolean::text || @email::text, 0))`,
 		pg.Args{"email": domain.Fold(email)})
@@ -55,7 +55,7 @@ func LockEmail(ctx context.Context, tx pg.Tx, email string) error {
 	return nil
 }
 
-// EmailIsConverting reports whether a customer with the e-mail address, in any case, is about to be created from a lead.
+// EmailIsConverting reports whether a customer with the e-mail address, ignoring case, is about to be created from a lead.
 func EmailIsConverting(ctx context.Context, q pg.Q, email string) (bool, error) {
 	return pg.One(ctx, q, pgx.RowTo[bool], nil, `
 		select exists (select from leads l where l.tenant_id = @tenant and l.livemode = @live and l.email_lower = @email
@@ -76,8 +76,8 @@ type StuckLead struct {
 	ID domain.LeadID
 }
 
-// StuckLeads returns up to limit leads of all tenants and modes but those of except whose conversion has been left before now,
-// oldest first; tx has the worker role.
+// StuckLeads returns up to limit leads of all tenants and modes whose conversion was abandoned before now, oldest first. It skips
+// the owners in except. tx has the worker role.
 func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]StuckLead, error) {
 	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[StuckLead], `
@@ -85,7 +85,8 @@ func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, except []operation
 		order by l.converting_until, l.id limit $4`, tenants, modes, now, limit)
 }
 
-// StuckLeadForUpdate locks a lead whose conversion has been left before now; domain.ErrLeadNotFound when another process has it.
+// StuckLeadForUpdate locks a lead whose conversion was abandoned before now. It returns domain.ErrLeadNotFound if another process
+// has the lead.
 func StuckLeadForUpdate(ctx context.Context, tx pg.Tx, id domain.LeadID, now time.Time) (domain.Lead, error) {
 	return pg.One(ctx, tx, scanLead, domain.ErrLeadNotFound,
 		oneLead+` and l.converting_until is not null and l.converting_until <= @now for update of l skip locked`, pg.Args{"id": id, "now": now})

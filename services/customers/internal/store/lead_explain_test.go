@@ -22,7 +22,8 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// fillLeads gives the tenant many leads: half are new, few are quoted or lost, one of a hundred has the rare source and customer.
+// fillLeads adds many leads to the tenant: half are new, few are quoted or lost, and one in a hundred has the rare source and
+// customer.
 func fillLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -45,7 +46,7 @@ func fillLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	}
 }
 
-// expectedLeads is the page that a reading of all leads gives.
+// expectedLeads returns the page that a scan of all leads finds.
 func expectedLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.LeadFilter, r page.Request) []domain.LeadID {
 	t.Helper()
 	w := &page.Where{}
@@ -164,7 +165,7 @@ func TestListsOfLeadsUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// What a conversion looks up, and what the worker finds, is read by its index.
+// TestLookupsOfConversionsUseTheirIndexes checks that the lookups of a conversion and of the worker use their indexes.
 func TestLookupsOfConversionsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

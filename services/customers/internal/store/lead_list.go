@@ -15,7 +15,7 @@ type LeadFilter struct {
 	Status   []domain.LeadStatus
 	Source   *string // as stored
 	Customer *domain.CustomerID
-	Person   *domain.CustomerID // also of leads that are not converted yet, and were quoted to this customer
+	Person   *domain.CustomerID // includes leads that are not converted yet but were quoted to this customer
 	Search   string             // each token: a prefix of a term of name, e-mail or company, or a part of the phone number
 	Metadata map[string]string  // exact pairs
 }

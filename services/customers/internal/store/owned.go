@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// OwnedRow is the place of a row that belongs to a customer.
+// OwnedRow is the position of a row that belongs to a customer.
 type OwnedRow struct {
 	ID        [16]byte
 	CreatedAt time.Time

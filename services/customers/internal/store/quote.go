@@ -47,8 +47,8 @@ const oneQuote = `select ` + quoteColumns + ` from quotes q where q.tenant_id = 
 // quoteMetadata is the table of the metadata pairs by which lists are filtered.
 var quoteMetadata = pg.MetadataTable{Name: "quote_metadata", Owner: "quote_id"}
 
-// Quote reads one quote as it is stored, or domain.ErrQuoteNotFound. Before it is shown or judged comes domain.Quote.At: it
-// may have expired since.
+// Quote reads one quote as it is stored, or returns domain.ErrQuoteNotFound. The quote may have expired in the meantime, so apply
+// domain.Quote.At before you show or check it.
 func Quote(ctx context.Context, q pg.Q, id domain.QuoteID) (domain.Quote, error) {
 	return pg.One(ctx, q, scanQuote, domain.ErrQuoteNotFound, oneQuote, pg.Args{"id": id})
 }
@@ -58,7 +58,7 @@ func QuoteForUpdate(ctx context.Context, tx pg.Tx, id domain.QuoteID) (domain.Qu
 	return pg.One(ctx, tx, scanQuote, domain.ErrQuoteNotFound, oneQuote+` for update`, pg.Args{"id": id})
 }
 
-// quoteArgs are the columns that are written, by name.
+// quoteArgs returns the columns that are written, by name.
 func quoteArgs(q domain.Quote) (pg.Args, error) {
 	lines, err := json.Marshal(q.Lines)
 	if err != nil {
@@ -104,8 +104,8 @@ func InsertQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, e
 	return stampedQuote(ctx, tx, b, q)
 }
 
-// UpdateQuote writes all that may change of a quote that the transaction has locked, raises its version and returns it with
-// the new version and time.
+// UpdateQuote writes what can change on a quote that the transaction has locked. It increments the version, and returns the quote
+// with the new version and time.
 func UpdateQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, error) {
 	args, err := quoteArgs(q)
 	if err != nil {
@@ -133,7 +133,8 @@ func UpdateQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, e
 	return stampedQuote(ctx, tx, b, q)
 }
 
-// SaveAccepting writes what no reader sees of an accept, on a quote that the transaction has locked, together with the commit.
+// SaveAccepting writes the state of an accept, which readers do not see, together with the commit. The transaction has locked the
+// quote.
 func SaveAccepting(tx pg.Tx, q domain.Quote) {
 	tx.QueueAtCommit(`
 		update quotes set accept_attempt = @attempt, accept_until = @until, accept_next = @next, accept_request = @request, accept_actor = @actor,
@@ -144,7 +145,7 @@ func SaveAccepting(tx pg.Tx, q domain.Quote) {
 	})
 }
 
-// stampedQuote sends a batch whose first statement returns version and times, in one round trip.
+// stampedQuote sends a batch in one round trip. Its first statement returns version and times.
 func stampedQuote(ctx context.Context, tx pg.Tx, b *pgx.Batch, q domain.Quote) (domain.Quote, error) {
 	res := tx.SendBatch(ctx, b)
 	err := res.QueryRow().Scan(&q.Version, &q.CreatedAt, &q.UpdatedAt)
@@ -154,7 +155,7 @@ func stampedQuote(ctx context.Context, tx pg.Tx, b *pgx.Batch, q domain.Quote) (
 	return q, nil
 }
 
-// LeadExists reports whether there is such a lead.
+// LeadExists reports whether a lead exists.
 func LeadExists(ctx context.Context, q pg.Q, id domain.LeadID) (bool, error) {
 	found, err := pg.Many(ctx, q, pgx.RowTo[domain.LeadID], `
 		select l.id from leads l where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{"id": id})

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// QuoteDue is a quote for which the time has come that a worker looks for.
+// QuoteDue is a quote that is due for a worker.
 type QuoteDue struct {
 	TenantID ids.Tenant
 	Livemode bool
@@ -24,7 +24,7 @@ type QuoteDue struct {
 	At       time.Time
 }
 
-// Each arm reads its own index from where the page starts: quotes by real time, and those of each frozen clock.
+// Each branch reads its own index from the start of the page: the quotes by real time, and the quotes of each frozen clock.
 const lapsedQuotes = `
 	(select q.tenant_id, q.livemode, q.id, q.expires_at as at from quotes q
 	 where q.status = 'sent' and q.accept_until is null and q.expires_at <= $1 and (q.expires_at, q.id) > ($2, $3::uuid)
@@ -40,8 +40,8 @@ const lapsedQuotes = `
 	 where c.frozen_at is not null)
 	order by at, id limit $4`
 
-// LapsedQuotes returns up to limit quotes of all tenants and modes that have expired, oldest first, behind after; tx has the
-// worker role.
+// LapsedQuotes returns up to limit expired quotes of all tenants and modes after the given one, oldest first. tx has the worker
+// role.
 func LapsedQuotes(ctx context.Context, tx pg.Tx, real time.Time, after QuoteDue, limit int) ([]QuoteDue, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteDue], lapsedQuotes, real, after.At, after.ID.UUID(), limit)
 }
@@ -54,15 +54,15 @@ func LapsedQuotesOfTenant(ctx context.Context, q pg.Q, now time.Time, limit int)
 		order by q.expires_at, q.id limit @limit`, pg.Args{"now": now, "limit": limit})
 }
 
-// QuoteLeft is a quote whose accept is to be resumed.
+// QuoteLeft is a quote whose accept a worker has to resume.
 type QuoteLeft struct {
 	operation.Owner
 
 	ID domain.QuoteID
 }
 
-// QuotesLeft returns up to limit quotes of all tenants and modes but those of except whose accept is to be resumed, oldest first;
-// tx has the worker role.
+// QuotesLeft returns up to limit quotes of all tenants and modes whose accept a worker has to resume, oldest first. It skips the
+// owners in except. tx has the worker role.
 func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]QuoteLeft, error) {
 	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteLeft], `
@@ -71,7 +71,8 @@ func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operatio
 		order by q.accept_next, q.id limit $4`, tenants, modes, real, limit)
 }
 
-// UnfinishedAccepts counts the accepts of quotes, of all tenants and modes, whose first process has left them; tx has the worker role.
+// UnfinishedAccepts counts the accepts of quotes, of all tenants and modes, that their first process abandoned. tx has the worker
+// role.
 func UnfinishedAccepts(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select q.accept_since as since, q.accept_until as until from quotes q where q.accept_until is not null) step`+left, real, domain.Lease)
@@ -83,20 +84,20 @@ func UnfinishedConversions(ctx context.Context, tx pg.Tx, real time.Time) (opera
 		select l.converting_since as since, l.converting_until as until from leads l where l.converting_until is not null) step`+left, real, domain.Lease)
 }
 
-// A step of an earlier version has no since. least passes over null.
+// A step of an earlier version has no since. least ignores null.
 const (
 	unfinished = `select count(*)::int as count,
 		coalesce(extract(epoch from $1::timestamptz - min(coalesce(since, until - $2::interval))), 0)::float8 as age from (`
 	left = ` where least(until, since + $2::interval) <= $1::timestamptz`
 )
 
-// LockFreeQuote is LockDueQuote for a worker, which does not wait: false also when another transaction has the quote.
+// LockFreeQuote is LockDueQuote for a worker. It does not wait, and also returns false if another transaction has locked the quote.
 func LockFreeQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
 	return lockQuote(ctx, tx, id, ` for update skip locked`)
 }
 
-// LockDueQuote locks a quote for its expiry, and reads the clock that the expiry goes by; false when there is none. The clock is
-// read last: it is then at least as new as the one by which the quote was sent.
+// LockDueQuote locks a quote for its expiry, and reads the clock by which the quote expires. It returns false if there is none. It
+// reads the clock last, so that the clock is at least as new as the one by which the quote was sent.
 func LockDueQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
 	return lockQuote(ctx, tx, id, ` for update`)
 }

@@ -34,7 +34,7 @@ func Quotes(ctx context.Context, q pg.Q, f QuoteFilter, r page.Request) (page.Ro
 	})
 }
 
-// quoteStates are the conditions by state. A sent quote that has lapsed counts as expired, unless it is being accepted.
+// quoteStates returns the conditions by state. A sent quote that has lapsed counts as expired, unless it is being accepted.
 func quoteStates(f QuoteFilter) (list []page.Alternative) {
 	for _, s := range slices.Compact(slices.Sorted(slices.Values(f.Status))) {
 		switch s {
@@ -69,11 +69,11 @@ func quotesOf(w *page.Where, f QuoteFilter, r page.Request, narrow func(*page.Wh
 	return `select ` + quoteColumns + ` from quotes q ` + tail, args
 }
 
-// What a quote shows of other rows, looked up with it: it changes without the quote, and raises no version.
+// The data of other rows that a quote shows, looked up with it. It changes independently of the quote and its version.
 const (
-	// quoteBookingStatus is the state of the quote's booking as it was last reported.
+	// quoteBookingStatus selects the last reported state of the quote's booking.
 	quoteBookingStatus = `(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = q.booking_id)`
-	// quoteInvoiceIDs are the ids of the quote's invoices, the oldest first.
+	// quoteInvoiceIDs selects the ids of the quote's invoices, oldest first.
 	quoteInvoiceIDs = `array(select v.id from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.quote_id = q.id
 		order by v.created_at, v.id limit 100)`
 )

@@ -21,8 +21,8 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// fillQuotes gives the tenant many quotes: of a hundred customers, each hundredth for a lead and with a booking, most of them
-// accepted, some sent, of which some have lapsed and some are being accepted.
+// fillQuotes adds many quotes of a hundred customers to the tenant. Every hundredth is for a lead and has a booking. Most are
+// accepted and some are sent. Some of the sent ones have lapsed, and some are being accepted.
 func fillQuotes(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -110,7 +110,7 @@ func TestListsOfQuotesUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// The quotes of one tenant that are due are found by their own index.
+// TestDueQuotesOfATenantUseTheirIndex checks that the due quotes of one tenant are found by a separate index.
 func TestDueQuotesOfATenantUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	db, tenant := quotesAt(t)
@@ -127,7 +127,7 @@ func TestDueQuotesOfATenantUseTheirIndex(t *testing.T) {
 	}
 }
 
-// The ids of what belongs to a customer are read by the index of customers.
+// TestOwnedRowsUseTheirIndex checks that the ids of a customer's resources are read by the index of customers.
 func TestOwnedRowsUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	db, tenant := quotesAt(t)
@@ -154,7 +154,7 @@ func explainQuotes(t *testing.T, db *pg.DB, ctx context.Context, mode string, f 
 	})
 }
 
-// explainRead returns the plans of the statements of read, with a plan_cache_mode.
+// explainRead returns the plans of the statements of read with a plan_cache_mode.
 func explainRead(t *testing.T, db *pg.DB, ctx context.Context, mode string, read func(ctx context.Context, q pg.Q) error) string {
 	t.Helper()
 	e := &explained{}
@@ -171,7 +171,7 @@ func explainRead(t *testing.T, db *pg.DB, ctx context.Context, mode string, read
 	return e.plan
 }
 
-// The workers find what is due of all tenants page by page, and read nothing that is not.
+// TestWorkersFindWhatIsDue checks that the workers find the due rows of all tenants page by page, and read no others.
 func TestWorkersFindWhatIsDue(t *testing.T) {
 	t.Parallel()
 	db, tenant := quotesAt(t)

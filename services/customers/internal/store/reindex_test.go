@@ -43,7 +43,7 @@ func findCustomers(t *testing.T, db *pg.DB, ctx context.Context, f store.Custome
 	return out
 }
 
-// asBefore writes a customer as the previous version does: without search_version, and with search terms that have their accents.
+// asBefore writes a customer as the previous version does: without search_version, and with search terms that contain accents.
 const asBefore = `
 	with c as (
 		insert into customers (tenant_id, livemode, id, first_name, last_name, email, email_lower, phone, created_at, updated_at)
@@ -51,8 +51,8 @@ const asBefore = `
 		from generate_series(1, $2::int) n returning tenant_id, livemode, id)
 	insert into customer_words (tenant_id, livemode, word, customer_id) select tenant_id, livemode, 'müller', id from c`
 
-// Rows that the version before has written, before the update and during it, become searchable in bounded batches; nothing that a
-// reader sees of them changes.
+// TestRowsOfTheVersionBeforeBecomeSearchable checks that rows that the previous version wrote, before and during the update, become
+// searchable in limited batches. Readers see no change of them.
 func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -117,8 +117,8 @@ func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	if len(one) != 1 || !slices.Equal(find(store.CustomerFilter{Search: "jorg1 901821"}), one) {
 		t.Errorf("afterwards the number finds %v", one)
 	}
-	exec(`update customers set last_name = 'Núñez', version = version + 1 where id = $1`, one[0].UUID()) // as the version before does
-	for range 2 {                                                                                        // the first may end the round that has passed the row
+	exec(`update customers set last_name = 'Núñez', version = version + 1 where id = $1`, one[0].UUID()) // as the previous version does
+	for range 2 {                                                                                        // the first run may end the round that has already passed the row
 		if err := r.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestRowsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	}
 }
 
-// A batch that fails has changed nothing, and the next runs do it. A row that a request has locked waits for a later run.
+// A failed batch changes nothing, and the next runs process it. A row that a request has locked waits for a later run.
 func TestReindexingIsResumed(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -214,7 +214,7 @@ func TestLeadsOfTheVersionBeforeBecomeSearchable(t *testing.T) {
 	}
 }
 
-// The worker finds the rows by an index that holds only them.
+// TestUnsearchedRowsAreFoundByTheirIndex checks that the worker finds the rows by an index that contains only them.
 func TestUnsearchedRowsAreFoundByTheirIndex(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

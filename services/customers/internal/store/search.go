@@ -31,7 +31,8 @@ func (t termTable) queueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.name, t.owner), pg.Args{"owner": owner})
 }
 
-// queueReplace queues the replacement of the search terms of a row that the transaction has locked, for the version that it has.
+// queueReplace queues the replacement of the search terms of a row that the transaction has locked, for its current
+// version.
 func (t termTable) queueReplace(b *pgx.Batch, table string, owner any, terms []string) {
 	t.queueDelete(b, owner)
 	t.queueInsert(b, owner, terms)
@@ -39,7 +40,7 @@ func (t termTable) queueReplace(b *pgx.Batch, table string, owner any, terms []s
 		pg.Args{"owner": owner})
 }
 
-// conditions returns the conditions that rows of a list match each term. list is the alias of the list.
+// conditions returns the conditions by which rows of a list match each term. list is the alias of the list.
 func (t termTable) conditions(list string, terms []domain.Term) []page.Condition {
 	var out []page.Condition
 	for _, term := range terms {
@@ -52,7 +53,7 @@ func (t termTable) conditions(list string, terms []domain.Term) []page.Condition
 		}
 		out = append(out, page.Condition{
 			IDs: ids,
-			// A resource has few search terms, a prefix has many resources: || excludes the term from the index condition.
+			// A resource has few search terms, but many resources match a prefix. || excludes the term from the index condition.
 			Has: fmt.Sprintf(`(select true from %s i where i.tenant_id = @tenant and i.livemode = @live and i.%s = %s.id
 				and (%s) limit 1)`, t.name, t.owner, list, strings.Join(has, " or ")),
 			Args: args,
@@ -61,15 +62,15 @@ func (t termTable) conditions(list string, terms []domain.Term) []page.Condition
 	return out
 }
 
-// Unsearched is a row whose search terms are not those of its version: the previous version of the service has written it.
+// Unsearched is a row whose search terms do not belong to its version, because the previous version of the service wrote the row.
 type Unsearched struct {
 	TenantID ids.Tenant
 	Livemode bool
 	ID       [16]byte
 }
 
-// UnsearchedCustomers returns up to limit customers of all tenants and modes whose search terms are to be written, by id, behind
-// after; tx has the worker role.
+// UnsearchedCustomers returns up to limit customers of all tenants and modes after the given one, by id, whose search terms are to
+// be written. tx has the worker role.
 func UnsearchedCustomers(ctx context.Context, tx pg.Tx, after [16]byte, limit int) ([]Unsearched, error) {
 	return unsearched(ctx, tx, "customers", after, limit)
 }
@@ -86,7 +87,7 @@ func unsearched(ctx context.Context, tx pg.Tx, table string, after [16]byte, lim
 }
 
 // ReindexCustomers writes the search terms of the caller's customers among rows. It skips those that another transaction has
-// locked, and those whose search terms have been written since. It changes nothing that a reader sees.
+// locked, and those whose search terms were written in the meantime. Readers see no change.
 func ReindexCustomers(ctx context.Context, tx pg.Tx, rows [][16]byte) error {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.Customer], `
 		select `+customerColumns+` from customers c

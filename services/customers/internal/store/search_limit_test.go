@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// gated is a Q whose statements that collect all matches wait for a value in goes. It counts how many run at the same time.
+// gated is a Q in which statements that collect all matches wait for a value in goes. It counts how many run at the same time.
 type gated struct {
 	q           pg.Q
 	goes        chan struct{}
@@ -41,8 +41,8 @@ func (g *gated) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return g.q.Query(ctx, sql, args...) //nolint:sqlclosecheck // the caller closes them
 }
 
-// A tenant may send many searches that must collect all their matches: one of them runs, a few wait, the others are
-// refused, and another tenant's search is not delayed.
+// TestDeepSearchesOfATenantAreLimited checks a tenant that sends many searches that must collect all their matches. One of them
+// runs, a few wait, and the others are refused. Another tenant's search is not delayed.
 func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -98,7 +98,8 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	}
 }
 
-// A search that reaches the statement time-out responds with an error that says what to do.
+// TestASearchThatIsTooBroadSaysSo checks that a search that reaches the statement timeout responds with an error that explains what
+// to do.
 func TestASearchThatIsTooBroadSaysSo(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -119,7 +120,7 @@ func TestASearchThatIsTooBroadSaysSo(t *testing.T) {
 	}
 }
 
-// slow is a Q whose statement that collects all matches times out immediately.
+// slow is a Q in which a statement that collects all matches times out immediately.
 type slow struct{ pg.Tx }
 
 // Query implements pg.Q.

@@ -36,14 +36,14 @@ func orEmpty(m json.RawMessage) json.RawMessage {
 	return m
 }
 
-// Erased is what is left of an erased resource.
+// Erased is the remainder of an erased resource.
 type Erased struct {
 	ID     string `json:"id"`
 	Object string `json:"object"`
 	Erased bool   `json:"erased"`
 }
 
-// ErasedCustomer is the object of the event customer.erased.
+// ErasedCustomer returns the object of the event customer.erased.
 func ErasedCustomer(id domain.CustomerID) Erased {
 	return Erased{ID: id.String(), Object: string(api.CustomerObjectCustomer), Erased: true}
 }

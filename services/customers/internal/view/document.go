@@ -12,26 +12,26 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Document is an invoice or a quote as it is printed. Texts may hold line breaks; empty ones are left out.
+// Document is an invoice or a quote as it is printed. Texts can contain line breaks. Empty ones are left out.
 type Document struct {
 	Title    string // such as "Invoice"
 	Number   string
 	Issued   time.Time
 	Facts    []Fact // next to the recipient, such as the due date
 	Operator domain.Invoicing
-	Country  string // ISO 3166-1 code of the operator, which decides how amounts are written; "" is as in English
+	Country  string // ISO 3166-1 code of the operator, which determines the format of amounts; "": English
 	To       []string
 	Lines    []domain.Line
 	Currency string
 	Totals   domain.Totals
-	After    []Fact // after the total, such as what is due
+	After    []Fact // after the total, such as the amount due
 	Texts    []Fact // below the table, such as notes
 }
 
 // Fact is a name and its value.
 type Fact struct{ Name, Value string }
 
-// Amount writes an amount as people of the operator's country do, such as "1.234,50 €".
+// Amount formats an amount for the operator's country, such as "1.234,50 €".
 func (d Document) Amount(a money.Amount) string {
 	minor, err := currency.NewAmountFromInt64(a.Minor, a.Currency)
 	if err != nil {
@@ -39,14 +39,14 @@ func (d Document) Amount(a money.Amount) string {
 	}
 	for _, locale := range []string{locale(d.Country), "en"} {
 		text := currency.NewFormatter(currency.NewLocale(locale)).Format(minor)
-		if printable(text) { // digits and signs of some languages are not in the fonts
+		if printable(text) { // the fonts lack the digits and signs of some languages
 			return text
 		}
 	}
 	return a.String()
 }
 
-// locale is the most likely language of a country with the country, such as "de-DE".
+// locale returns the most likely language of a country together with the country, such as "de-DE".
 func locale(country string) string {
 	tag, err := language.Parse("und-" + country)
 	if country == "" || err != nil {
@@ -56,7 +56,7 @@ func locale(country string) string {
 	return base.String() + "-" + country
 }
 
-// percent writes basis points, such as "8.25 %"; "" for none.
+// percent formats basis points, such as "8.25 %". It returns "" for 0.
 func percent(bps int64) string {
 	switch {
 	case bps == 0:

@@ -1,4 +1,4 @@
 package view
 
-// Plain is plain.
+// Plain exports plain for tests.
 var Plain = plain

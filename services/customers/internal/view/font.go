@@ -23,22 +23,22 @@ var (
 var glyphs = sync.OnceValue(func() *sfnt.Font {
 	f, err := sfnt.Parse(regular)
 	if err != nil {
-		panic("view: the embedded font is broken: " + err.Error()) // a fault of the build
+		panic("view: the embedded font is broken: " + err.Error()) // a build error
 	}
 	return f
 })
 
 const missing = '\u25a1' // a box, as printers show it
 
-// printable reports whether the fonts have each character of a text.
+// printable reports whether the fonts contain each character of a text.
 func printable(text string) bool {
 	var b sfnt.Buffer
 	return strings.IndexFunc(norm.NFC.String(spaces(text)), func(r rune) bool { return !has(&b, r) }) < 0
 }
 
 // plain prepares a text for printing. It composes characters with their marks (NFC), and replaces a variant that the fonts lack by
-// its plain form (NFKC). It shows a box for every other character that the fonts lack. It removes control characters except line
-// breaks. Private-use characters, of which alias consists, become boxes too.
+// its plain form (NFKC). It shows a box for every other character that the fonts lack, including private-use characters such as
+// those of alias. It removes control characters except line breaks.
 func plain(text string) string {
 	var b sfnt.Buffer
 	var out strings.Builder
@@ -58,7 +58,7 @@ func plain(text string) string {
 	return out.String()
 }
 
-// variant is the plain form of a character that the fonts lack; a box where they lack that too.
+// variant returns the plain form of a character that the fonts lack, or a box if they lack this form too.
 func variant(b *sfnt.Buffer, r rune) string {
 	text := norm.NFKC.String(string(r))
 	if text == string(r) || strings.IndexFunc(text, func(r rune) bool { return !has(b, r) }) >= 0 {
@@ -67,7 +67,7 @@ func variant(b *sfnt.Buffer, r rune) string {
 	return text
 }
 
-// spaces replaces each kind of space by one that the fonts have.
+// spaces replaces each kind of space by one that the fonts contain.
 func spaces(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\v", "\n", "\f", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
 		"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u2009", " ", "\u3000", " ", "\u2011", "-", "\u2010", "-").Replace(text)

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Invoice returns the public body of an invoice in the caller's mode. domain.Invoice.At comes before it.
+// Invoice returns the public body of an invoice in the caller's mode. Apply domain.Invoice.At first.
 func Invoice(v domain.Invoice, mode api.Mode) api.Invoice {
 	return api.Invoice{
 		Id:             v.ID.String(),
@@ -75,7 +75,7 @@ func billing(b *domain.Billing) nullable.Nullable[api.Billing] {
 	})
 }
 
-// ErasedInvoice is the object of the event invoice.erased.
+// ErasedInvoice returns the object of the event invoice.erased.
 func ErasedInvoice(id string) Erased {
 	return Erased{ID: id, Object: string(api.InvoiceObjectInvoice), Erased: true}
 }

@@ -47,7 +47,8 @@ func Lead(l domain.Lead, mode api.Mode) api.Lead {
 	}
 }
 
-// BookingOfLead returns the body of POST /bookings for a lead that is converted: what is given, and the lead's where nothing is.
+// BookingOfLead returns the body of POST /bookings for a lead that is being converted. It uses the given values, and the lead's
+// values for the others.
 func BookingOfLead(l domain.Lead, in api.LeadBooking, customer domain.CustomerID) (json.RawMessage, error) {
 	b := api.BookingCreate{
 		CustomerId: idOrNull(customer),
@@ -57,7 +58,7 @@ func BookingOfLead(l domain.Lead, in api.LeadBooking, customer domain.CustomerID
 		ServiceId: in.ServiceId, UnitId: orID(in.UnitId, l.UnitID), PackageId: orID(in.PackageId, l.PackageID),
 		GuestCount: or(in.GuestCount, l.GuestCount), Notes: in.Notes, Metadata: in.Metadata,
 	}
-	if !in.PackageId.IsSpecified() { // a given package brings its own service
+	if !in.PackageId.IsSpecified() { // a given package determines the service
 		b.ServiceId = orID(in.ServiceId, l.ServiceID)
 	}
 	if _, err := in.StartsAt.Get(); err != nil && b.EventDate == nil && l.EventAt != nil {
@@ -66,7 +67,7 @@ func BookingOfLead(l domain.Lead, in api.LeadBooking, customer domain.CustomerID
 	return contract.Encode(b)
 }
 
-// or returns what is given, else the lead's.
+// or returns the given value, or else the lead's value.
 func or[T any](given nullable.Nullable[T], own *T) nullable.Nullable[T] {
 	if given.IsSpecified() || own == nil {
 		return given
@@ -82,7 +83,7 @@ func orID[P ids.Prefix](given nullable.Nullable[string], own ids.ID[P]) nullable
 	return idOrNull(own)
 }
 
-// ErasedLead is the object of the event lead.erased.
+// ErasedLead returns the object of the event lead.erased.
 func ErasedLead(id string) Erased {
 	return Erased{ID: id, Object: string(api.LeadObjectLead), Erased: true}
 }

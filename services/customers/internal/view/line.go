@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// lines are the public bodies of stored lines. Their amounts were checked when they were written, so an error is not
-// possible here; the amounts of such a line would be 0.
+// lines returns the public bodies of stored lines. Their amounts were checked when they were written, so an error cannot occur
+// here. The amounts of such a line would be 0.
 func lines(list []domain.Line, currency string) []api.LineItem {
 	out := make([]api.LineItem, len(list))
 	for i, l := range list {

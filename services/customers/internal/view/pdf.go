@@ -20,17 +20,18 @@ const (
 	pageBottom = 297.0 - 22
 	lineHeight = 4.6
 	rowSpace   = 1.6
-	minLines   = 2   // of a description that stay together
+	minLines   = 2   // lines of a description that stay together
 	headHeight = 7.6 // of the table's head, with the space below it
 
-	// MaxPages is the most pages of a document. Where its texts would take more, the longest ones are cut.
+	// MaxPages is the largest number of pages of a document. If its texts need more, the longest ones are cut.
 	MaxPages = 60
-	// The lines of the texts that fit on MaxPages, with the heads, the totals and the ends of pages that stay empty.
+	// The numbers of text lines that fit on MaxPages, besides the heads, the totals and the empty ends of pages.
 	maxTableLines = 2000
 	maxTextLines  = 500
-	maxHeadLines  = 300 // of one column of the head; the longest names and addresses take less
+	maxHeadLines  = 300 // of one column of the head; the longest names and addresses need fewer
 
-	// alias stands for the number of pages until it is known. It is of characters for private use, which plain removes from texts.
+	// alias stands for the number of pages until it is known. It consists of private-use characters, which plain removes from
+	// texts.
 	alias = "\ue0e1\ue0e1"
 	cut   = "…"
 
@@ -53,7 +54,7 @@ type printer struct {
 	doc Document
 }
 
-// PDF prints a document on at most MaxPages A4 pages, unless ctx ends before. The same document gives the same bytes.
+// PDF prints a document on at most MaxPages A4 pages, unless ctx ends before. The same document always results in the same bytes.
 func PDF(ctx context.Context, doc Document) ([]byte, error) {
 	p := newPrinter(ctx, doc)
 	p.SetFooterFunc(p.footer)
@@ -93,8 +94,8 @@ func (p printer) style(style string, size float64, grey int) {
 	p.SetTextColor(grey, grey, grey)
 }
 
-// wrap breaks a text into lines of a width; "" has none, and neither has any text after the end of the context. Of several blank lines one
-// remains, and those at the ends of the text are left out.
+// wrap breaks a text into lines of a width. It returns no lines for "", or after the end of the context. It merges consecutive
+// blank lines and removes those at both ends of the text.
 func (p printer) wrap(text string, width float64) []string {
 	text = strings.Trim(blankLines.ReplaceAllString(plain(text), "\n\n"), " \n")
 	if text == "" || p.ctx.Err() != nil {
@@ -105,7 +106,7 @@ func (p printer) wrap(text string, width float64) []string {
 
 var blankLines = regexp.MustCompile(`\n(?: *\n){2,}`)
 
-// shorten returns at most n lines. The last one states that more were cut.
+// shorten returns at most n lines. The last one shows that further lines were cut.
 func shorten(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -113,14 +114,14 @@ func shorten(lines []string, n int) []string {
 	return append(slices.Clone(lines[:n-1]), cut)
 }
 
-// fairShare is the largest number of lines that each text may have so that all together have at most n. It is at least 1.
+// fairShare returns the largest number of lines per text with which all texts together have at most n lines. It is at least 1.
 func fairShare(texts [][]string, n int) int {
 	lengths := make([]int, len(texts))
 	for i, lines := range texts {
 		lengths[i] = len(lines)
 	}
 	slices.Sort(lengths)
-	for i, length := range lengths { // short texts keep all their lines, and longer ones share the rest
+	for i, length := range lengths { // short texts keep all their lines; the longer ones share the rest
 		share := n / (len(lengths) - i)
 		if length > share {
 			return max(1, share)
@@ -130,7 +131,7 @@ func fairShare(texts [][]string, n int) int {
 	return max(1, n)
 }
 
-// look is how a text looks.
+// look is the style of a text.
 type look struct {
 	style string
 	size  float64
@@ -146,7 +147,7 @@ type cell struct {
 	text     string
 }
 
-// column returns the lines of texts below each other, each text wrapped to the width.
+// column returns the lines of texts one below the other, with each text wrapped to the width.
 func (p printer) column(form cell, texts ...string) []cell {
 	p.style(form.style, form.size, form.grey)
 	var out []cell
@@ -159,8 +160,8 @@ func (p printer) column(form cell, texts ...string) []cell {
 	return out
 }
 
-// columns writes columns next to each other from y on, over as many pages as the longest one takes, and returns where it ends. It
-// cuts a column after maxHeadLines lines.
+// columns writes columns side by side from y on, over as many pages as the longest one needs. It returns where they end. It cuts a
+// column after maxHeadLines lines.
 func (p printer) columns(y float64, columns ...[]cell) float64 {
 	for i := range maxHeadLines {
 		var row []cell
@@ -186,7 +187,7 @@ func (p printer) columns(y float64, columns ...[]cell) float64 {
 	return y
 }
 
-// room returns y, or the top of the next page where the height does not fit below y.
+// room returns y, or the top of the next page if the height does not fit below y.
 func (p printer) room(y, height float64) float64 {
 	if y+height <= pageBottom {
 		return y
@@ -195,7 +196,7 @@ func (p printer) room(y, height float64) float64 {
 	return margin
 }
 
-// head writes the title, the operator, the recipient and the facts, over as many pages as they take.
+// head writes the title, the operator, the recipient and the facts, over as many pages as they need.
 func (p printer) head() {
 	half := pageWidth/2 - margin
 	p.style("B", 20, 20)
@@ -218,7 +219,7 @@ func (p printer) head() {
 	p.SetY(p.room(y+10, headHeight+minLines*lineHeight))
 }
 
-// operator writes who issues the document and returns where that ends.
+// operator writes the issuer of the document and returns where the text ends.
 func (p printer) operator(width float64) float64 {
 	o := p.doc.Operator
 	name := o.LegalName
@@ -307,7 +308,7 @@ func (p printer) row(lines, values []string) {
 	p.SetY(p.GetY() + rowSpace)
 }
 
-// fit writes a value at the right of a cell, smaller when it is wider than the cell.
+// fit writes a value right-aligned in a cell, in a smaller font if the value is wider than the cell.
 func (p printer) fit(width float64, text string) {
 	text = plain(text)
 	size := 9.0
@@ -326,7 +327,7 @@ func (p printer) nextPage(table bool) {
 	}
 }
 
-// totals writes the sums, and what follows the total, together on one page.
+// totals writes the sums and what follows the total, all on one page.
 func (p printer) totals() {
 	t := p.doc.Totals
 	rows := []Fact{{"Subtotal", p.doc.Amount(t.Subtotal)}}
@@ -357,7 +358,7 @@ func (p printer) totals() {
 	}
 }
 
-// texts writes the notes below the table, over as many pages as they take.
+// texts writes the notes below the table, over as many pages as they need.
 func (p printer) texts() {
 	p.style("", 9, 40)
 	values := make([][]string, len(p.doc.Texts))
@@ -385,7 +386,7 @@ func (p printer) paragraph(lines []string) {
 	}
 }
 
-// footer writes the number of the page; the library restores the font afterwards.
+// footer writes the page number. The library restores the font afterwards.
 func (p printer) footer() {
 	p.style("", 8, 130)
 	p.SetXY(margin, -14)

@@ -19,7 +19,8 @@ var pageObjects = regexp.MustCompile(`/Type /Page\b[^s]`)
 
 func pagesOf(pdf []byte) int { return len(pageObjects.FindAll(pdf, -1)) }
 
-// The largest legal documents stay within the pages that a document may have, with their totals, and blank lines take no pages.
+// TestDocumentsHaveABound checks that the largest valid documents stay within the maximum number of pages, including their totals,
+// and that blank lines take no pages.
 func TestDocumentsHaveABound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -47,7 +48,7 @@ func TestDocumentsHaveABound(t *testing.T) {
 	}
 }
 
-// Short descriptions stay whole next to one that is cut.
+// TestOnlyLongTextsAreCut checks that short descriptions stay complete next to one that is cut.
 func TestOnlyLongTextsAreCut(t *testing.T) {
 	t.Parallel()
 	lines := []domain.Line{line(strings.Repeat("x\n", 2500), 1, 1, 0, 0)}
@@ -59,7 +60,7 @@ func TestOnlyLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// A document whose client has gone is not printed.
+// TestAnEndedContextEndsThePrinting checks that a document is not printed if the client has disconnected.
 func TestAnEndedContextEndsThePrinting(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +70,8 @@ func TestAnEndedContextEndsThePrinting(t *testing.T) {
 	}
 }
 
-// The placeholder of the number of pages does not occur in what people write: the text of a document does not change with its value.
+// TestAPlaceholderInATextIsPrinted checks that the placeholder for the number of pages does not occur in the texts of users: the
+// text of a document does not change with its value.
 func TestAPlaceholderInATextIsPrinted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"{n}", "{nb}", "\ue0e1\ue0e1"} {
@@ -140,7 +142,7 @@ func TestValidity(t *testing.T) {
 	}
 }
 
-// The longest operator and recipient are printed to their last line, over pages.
+// TestTheHeadGoesOnOverPages checks that the longest operator and recipient are printed completely, over several pages.
 func TestTheHeadGoesOnOverPages(t *testing.T) {
 	t.Parallel()
 	wide, short := strings.Repeat("W", 200), strings.Repeat("x\n", 249)

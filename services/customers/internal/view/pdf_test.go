@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// document is an invoice with some lines, in the currency and the country of its operator.
+// document returns an invoice with some lines, in the currency and the country of its operator.
 func document(t testing.TB, currency, country string, lines ...domain.Line) view.Document {
 	t.Helper()
 	totals, err := domain.Sum(lines, currency)
@@ -62,7 +62,7 @@ func TestPDFIsTheGoldenFile(t *testing.T) {
 	over := document(t, "EUR", "FR", long...)
 	over.Texts = append(over.Texts, view.Fact{Name: "Terms", Value: strings.Repeat("What is not said here is as the law says. ", 60)})
 	for name, d := range map[string]view.Document{
-		"long":    over, // descriptions and texts go on over pages
+		"long":    over, // descriptions and texts continue over several pages
 		"invoice": document(t, "EUR", "DE", line("Deposit for quote Q-000001", 1, 50000, 0, 0)),
 		"pages":   document(t, "USD", "US", many...),
 	} {
@@ -86,7 +86,8 @@ func TestPDFIsTheGoldenFile(t *testing.T) {
 	}
 }
 
-// The largest document that the contract allows, with every character of Unicode's first plane, is printed.
+// TestPDFOfTheLargestDocument checks that the largest document that the contract allows, with every character of Unicode's first
+// plane, is printed.
 func TestPDFOfTheLargestDocument(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
@@ -111,7 +112,8 @@ func TestPDFOfTheLargestDocument(t *testing.T) {
 	}
 }
 
-// A character that the fonts lack becomes a box, each kind of space becomes a space, and invisible characters are removed.
+// TestCharactersThatAreNotInTheFonts checks that a character that the fonts lack becomes a box, that each kind of space becomes a
+// space, and that invisible characters are removed.
 func TestCharactersThatAreNotInTheFonts(t *testing.T) {
 	t.Parallel()
 	const text, printed = "日本\u00a0\u202f\tZoë\u200b\x07\u00ad 😀\r\nΩ", "□□   Zoë □\nΩ"

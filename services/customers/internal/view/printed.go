@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// PrintedInvoice is an invoice as it is printed, in the operator's time zone. A draft, which has no recipient yet, is
-// addressed to the customer; nil: an erased one.
+// PrintedInvoice returns an invoice as it is printed, in the operator's time zone. A draft has no recipient yet, so it is addressed
+// to the customer. A nil customer was erased.
 func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Invoicing, zone *time.Location) Document {
 	d := Document{
 		Title: "Invoice", Number: "Draft", Issued: v.CreatedAt, Operator: info, Country: info.Country,
@@ -53,7 +53,7 @@ func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Inv
 	return d
 }
 
-// PrintedQuote is a quote as it is printed, in the operator's time zone. A nil customer was erased.
+// PrintedQuote returns a quote as it is printed, in the operator's time zone. A nil customer was erased.
 func PrintedQuote(q domain.Quote, customer *domain.Customer, info domain.Invoicing, zone *time.Location) Document {
 	d := Document{
 		Title: "Quote", Number: q.Number, Issued: q.CreatedAt, Operator: info, Country: info.Country,
@@ -92,10 +92,10 @@ func text(s *string) string {
 	return *s
 }
 
-// day is the date of an instant in a zone.
+// day returns the date of an instant in a zone.
 func day(t time.Time, zone *time.Location) string { return civil.DateOf(t.In(zone)).String() }
 
-// validUntil is the last whole day before an instant at midnight of a zone, else its day, time and zone.
+// validUntil returns the last whole day before an instant at midnight of a zone, or else its day, time and zone.
 func validUntil(t time.Time, zone *time.Location) string {
 	date := civil.DateOf(t.In(zone))
 	if first, ok := date.Start(zone); ok && first.Equal(t) {

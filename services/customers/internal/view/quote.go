@@ -52,7 +52,7 @@ func Quote(q domain.Quote, mode api.Mode) api.Quote {
 	}
 }
 
-// quoteDate is the instant that was given for the day, else the day's first.
+// quoteDate returns the instant given for the day, or else the first instant of the day.
 func quoteDate(q domain.Quote) *time.Time {
 	if q.EventAt != nil || q.Day == nil {
 		return q.EventAt
@@ -68,7 +68,7 @@ func clockOrNull(c *civil.Clock) nullable.Nullable[string] {
 	return nullable.NewNullableWithValue(string(*c))
 }
 
-// ErasedQuote is the object of the event quote.erased.
+// ErasedQuote returns the object of the event quote.erased.
 func ErasedQuote(id string) Erased {
 	return Erased{ID: id, Object: string(api.QuoteObjectQuote), Erased: true}
 }

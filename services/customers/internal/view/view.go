@@ -39,7 +39,7 @@ func amountOrNull(a *money.Amount) nullable.Nullable[api.Money] {
 	return nullable.NewNullableWithValue(api.Money{Amount: a.Minor, Currency: a.Currency})
 }
 
-// texts is never nil, which would be null.
+// texts never returns nil, which would be encoded as null.
 func texts[P ids.Prefix](list []ids.ID[P]) []string {
 	out := make([]string, len(list))
 	for i, id := range list {

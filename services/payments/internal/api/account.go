@@ -26,7 +26,7 @@ func (a *API) getAccount(c *gin.Context) error {
 	return rest.Object(c, view.Account(found))
 }
 
-// connectAccount connects the account of the keys.
+// connectAccount connects the account that the keys belong to.
 func (a *API) connectAccount(c *gin.Context) error {
 	body, err := httpx.Body[internalapi.GatewayKeys](c)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *API) disconnectAccount(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusNoContent, "", nil)
 }
 
-// noAccount replaces the error of a missing account: here it is the resource itself.
+// noAccount replaces the error of a missing account, because here the account is the resource itself.
 func noAccount(err error) error {
 	if errors.Is(err, domain.ErrNotConfigured) {
 		return domain.ErrNoAccount

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// owners is a payment gateway on which a secret key such as sk_test_1_of_acct_2 belongs to acct_2, and which notes the keys of
+// owners is a payment gateway at which a secret key such as sk_test_1_of_acct_2 belongs to acct_2. It records the keys used for
 // cancellations.
 type owners struct {
 	app.Gateway
@@ -35,7 +35,7 @@ func (o *owners) Cancel(ctx context.Context, a domain.Account, p domain.Intent) 
 	return o.Gateway.Cancel(ctx, a, p)
 }
 
-// withOwners is a world whose gateway knows several accounts.
+// withOwners returns a world whose gateway knows several accounts.
 func withOwners(t *testing.T) (*world, *owners) {
 	t.Helper()
 	w, gateway := newWorld(t), &owners{}
@@ -47,8 +47,8 @@ func withOwners(t *testing.T) (*world, *owners) {
 	return w, gateway
 }
 
-// An account that is connected again, whether or not it was disconnected, retains its id, its webhooks and its payments, which are read with
-// the new keys. While it is connected, the keys of another account are refused.
+// TestConnectAgain checks that an account that is connected again, whether or not it was disconnected, retains its id, its webhooks
+// and its payments, which are read with the new keys. While it is connected, the keys of another account are refused.
 func TestConnectAgain(t *testing.T) {
 	t.Parallel()
 	w, gateway := withOwners(t)
@@ -78,7 +78,7 @@ func TestConnectAgain(t *testing.T) {
 	w.event(first.ID.String(), "whsec_1", time.Now(), eventBody("evt_1", "payment_intent.canceled", `{"id":"pi_1"}`)).is(200)
 }
 
-// An account without a secret for webhooks takes none: an empty secret signs nothing.
+// TestConnectWithoutWebhooks checks that an account without a secret for webhooks accepts none: an empty secret signs nothing.
 func TestConnectWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,7 +90,8 @@ func TestConnectWithoutWebhooks(t *testing.T) {
 	w.event(a.ID.String(), "", time.Now(), eventBody("evt_1", "payment_intent.succeeded", `{"id":"pi_1"}`)).is(400, "malformed_request")
 }
 
-// A new secret key is taken only when it works and belongs to the connected account, and it changes nothing about webhooks.
+// TestRotatedSecretKey checks that a new secret key is accepted only if it works and belongs to the connected account. It changes
+// nothing about webhooks.
 func TestRotatedSecretKey(t *testing.T) {
 	t.Parallel()
 	w, _ := withOwners(t)
@@ -113,7 +114,8 @@ func TestRotatedSecretKey(t *testing.T) {
 	w.event(account.ID.String(), "", time.Now(), body).is(400, "malformed_request")
 }
 
-// An account that is disconnected during a comparison shows no state of its events, because there is no change to report.
+// TestDisconnectedDuringAComparison checks that an account that is disconnected during a comparison shows no state of its events,
+// because there is no change to report.
 func TestDisconnectedDuringAComparison(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)

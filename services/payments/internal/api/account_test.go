@@ -17,7 +17,7 @@ import (
 
 const gatewayAccount = "/internal/v1/gateway-account"
 
-// managing is a context in which the console calls for an operator who manages payments.
+// managing returns a context in which the console calls for an operator who manages payments.
 func managing(ctx context.Context, scopes ...string) context.Context {
 	c := caller.FromContext(ctx)
 	c.Credential, c.Kind, c.Scopes = "op_1", "operator", scopes
@@ -31,7 +31,8 @@ func (w *world) console(ctx context.Context, peer, method, body string) response
 
 const testKeys = `{"publishable_key":"pk_test_1","secret_key":"sk_test_secret1234567","webhook_secret":"whsec_secret12345"}`
 
-// The console connects, reads and disconnects the account of its tenant and mode, and sees no secret.
+// TestGatewayAccountForTheConsole checks that the console connects, reads and disconnects the account of its tenant and mode, and
+// sees no secret.
 func TestGatewayAccountForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,7 +77,7 @@ func TestGatewayAccountForTheConsole(t *testing.T) {
 	w.console(live, "console", "POST", testKeys).is(422, "invalid_request", "secret_key")
 }
 
-// Without the scope, and for another service, nothing is returned or done.
+// TestGatewayAccountWithoutPermission checks that, without the scope or for another service, nothing is returned or done.
 func TestGatewayAccountWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -102,7 +103,8 @@ func (r refusing) Account(context.Context, domain.Secret) (id, country string, e
 	return "", "", r.err
 }
 
-// A key that the payment gateway refuses is a 422, and no response of it a 502.
+// TestConnectWithARefusedKey checks that a key that the payment gateway refuses is a 422, and that a missing response of the
+// gateway is a 502.
 func TestConnectWithARefusedKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

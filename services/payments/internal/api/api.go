@@ -1,5 +1,4 @@
-// Package api has the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the
-// result.
+// Package api contains the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the result.
 package api
 
 import (
@@ -27,7 +26,7 @@ type API struct {
 	Refunds     *app.Refunds
 	Owed        *app.OwedRefunds
 	Events      *app.Events
-	Patience    time.Duration // of a request that another one's call is in the way of
+	Patience    time.Duration // how long a request waits for another request's call
 	Pages       *page.Codec
 	Server      *httpx.Server
 }

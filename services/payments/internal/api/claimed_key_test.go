@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// claimants are requests that call the gateway, each with something of its own.
+// claimants returns requests that call the gateway. Each uses its own object.
 func (w *world) claimants(ctx context.Context) map[string]func(k header) response {
 	w.T.Helper()
 	p, more, held := w.paid(ctx, 1000), w.paid(ctx, 1000), w.held(ctx)
@@ -49,7 +49,8 @@ func (w *world) paymentRows() int {
 	return w.Count(`select (select count(*) from refunds) + (select count(*) from payment_intents)`)
 }
 
-// If different requests use one key at the same moment, exactly one has an effect. The others leave no row and make no call.
+// TestOneKeyAtOnce checks that exactly one of several different requests with one key has an effect. The others leave no row and
+// make no call.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +94,8 @@ func TestOneKeyAtOnce(t *testing.T) {
 	}
 }
 
-// While a call is in progress, no other request can use its key. It is refused before it writes a row or calls the gateway.
+// TestKeyOfACallUnderWay checks that no other request can use the key of a call in progress. Such a request is refused before it
+// writes a row or calls the gateway.
 func TestKeyOfACallUnderWay(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create", "cancel": "cancel", "capture": "capture"} {
@@ -129,7 +131,7 @@ func TestKeyOfACallUnderWay(t *testing.T) {
 			go func() { others.Wait(); close(finished) }()
 			select {
 			case <-finished:
-			case <-time.After(20 * time.Second): // they wait for the gateway, which they must not have called
+			case <-time.After(20 * time.Second): // the requests wait for the gateway, which they must not have called
 				t.Error("another request with the key waits")
 			}
 			if n := w.paymentRows() - rows; n != 0 {
@@ -142,8 +144,9 @@ func TestKeyOfACallUnderWay(t *testing.T) {
 	}
 }
 
-// A definite refusal frees the key for any request. After an unknown outcome it stays the first request's, also when a completer
-// has ended the call; then the same request succeeds, and its response is repeated.
+// TestKeyAfterACallWithoutResponse checks that a definite refusal releases the key for any request. After an unknown outcome, the
+// key remains reserved for the first request, even when a completer has ended the call. The same request then succeeds, and its
+// response is repeated.
 func TestKeyAfterACallWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {

@@ -27,7 +27,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Each topic that proto/services.yaml lets the service read has a handler, and no other has.
+// TestEachTopicHasAHandler checks that exactly the topics that proto/services.yaml lets the service read have a handler.
 func TestEachTopicHasAHandler(t *testing.T) {
 	t.Parallel()
 	service, _ := listed.ServiceNamed("payments")
@@ -42,7 +42,7 @@ func TestEachTopicHasAHandler(t *testing.T) {
 	}
 }
 
-// message is an event of another service in the tenant and mode of ctx.
+// message returns an event of another service in the tenant and mode of ctx.
 func message(ctx context.Context, t *testing.T, topic, kind, object string, version int64, body string) kafkax.Message {
 	t.Helper()
 	c := caller.FromContext(ctx)
@@ -56,7 +56,8 @@ func message(ctx context.Context, t *testing.T, topic, kind, object string, vers
 	return kafkax.Message{Topic: topic, Key: object, Value: raw}
 }
 
-// An intent shows the newest state of its booking, in any order and batches of its events.
+// TestBookingStatusFollowsEvents checks that an intent shows the newest state of its booking, for any order and batches of its
+// events.
 func TestBookingStatusFollowsEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -97,8 +98,8 @@ func TestBookingStatusFollowsEvents(t *testing.T) {
 	}
 }
 
-// Erasing a customer clears its personal data in rows, stored responses and unpublished events of its intents once, and notifies
-// the platform.
+// TestErasure checks that erasing a customer clears the personal data of its intents once, in rows, stored responses and
+// unpublished events, and notifies the platform.
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -165,8 +166,8 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// An intent whose outcome is unknown does not hold up the erasure: it is created once all the same, and shows nothing of the
-// customer.
+// TestErasureOfAnIntentThatIsBeingCreated checks that an intent with an unknown outcome does not block the erasure. The intent is
+// still created exactly once, and shows no data of the customer.
 func TestErasureOfAnIntentThatIsBeingCreated(t *testing.T) {
 	t.Parallel()
 	w, ctx, account, gateway := withForgetful(t)
@@ -190,7 +191,7 @@ func TestErasureOfAnIntentThatIsBeingCreated(t *testing.T) {
 	}
 }
 
-// Each change of an account emits an event that names the caller and contains no secret.
+// TestAccountEvents checks that each change of an account emits an event that names the caller and contains no secret.
 func TestAccountEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -224,7 +225,8 @@ func TestAccountEvents(t *testing.T) {
 	}
 }
 
-// Intents of one booking can be created at the same time, but not during a change of the booking.
+// TestIntentsOfABookingDoNotWait checks that intents of one booking can be created at the same time, but not during a change of the
+// booking.
 func TestIntentsOfABookingDoNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -240,8 +242,9 @@ func TestIntentsOfABookingDoNotWait(t *testing.T) {
 	release()
 }
 
-// The open intents of a booking that is canceled or expires are canceled at the gateway, despite any failures on the way. A paid
-// intent stays. New intents of such a booking are refused, even if bookings has not reported the end yet.
+// TestIntentsOfLostBookings checks that the open intents of a booking that is canceled or expires are canceled at the gateway,
+// despite any failures. A paid intent stays. New intents of such a booking are refused, even if bookings has not reported the end
+// yet.
 func TestIntentsOfLostBookings(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"cancelled", "expired"} {
@@ -254,7 +257,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			open, paid, late := w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent()
 			untouched := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, other.ID)).is(201).intent()
 			w.gateway.After = func(context.Context, string) error { return errLost }
-			w.post(ctx, body, key("k")).is(502, "payment_intent_failed") // it exists, and its response was lost
+			w.post(ctx, body, key("k")).is(502, "payment_intent_failed") // the intent exists, but its response was lost
 			w.gateway.After = nil
 			w.gateway.Change(paid.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 100 })
 			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.Processing })
@@ -302,13 +305,13 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
 				t.Errorf("%d bookings are left", n)
 			}
-			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.RequiresPaymentMethod }) // the debit has failed: another card would do
+			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.RequiresPaymentMethod }) // the debit has failed, but another card can pay
 			w.refresh(ctx, late.ID)
 			runWorkers()
 			if got := w.do(ctx, "GET", "/payment-intents/"+late.ID, "").is(200).intent().Status; got != "canceled" {
 				t.Errorf("the intent that was open again is %s", got)
 			}
-			w.refresh(ctx, late.ID) // what has ended makes no work
+			w.refresh(ctx, late.ID) // an ended intent causes no work
 			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
 				t.Errorf("%d bookings are left", n)
 			}
@@ -316,8 +319,8 @@ func TestIntentsOfLostBookings(t *testing.T) {
 	}
 }
 
-// Many open intents of a lost booking are canceled in several steps, each by one call, also one whose creation has no known outcome
-// at first. More than one step is no failure.
+// TestManyIntentsOfALostBooking checks that many open intents of a lost booking are canceled in several steps, each by one call.
+// One of the intents has an unknown outcome at first. More than one step is no failure.
 func TestManyIntentsOfALostBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

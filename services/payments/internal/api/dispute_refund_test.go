@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// returned is what the stand-in has refunded of an intent.
+// returned returns the amount that the stand-in has refunded of an intent.
 func (s *standIn) returned(intent string) (sum int64) {
 	s.t.Helper()
 	var page struct {
@@ -25,8 +25,9 @@ func (s *standIn) returned(intent string) (sum int64) {
 	return sum
 }
 
-// Refunds before, during and after a dispute run one after the other and all at the same time. The reserve of a refused refund is
-// released, the service never returns more than was taken, and the intent and the ledger match the gateway.
+// TestRefundsAroundADispute runs refunds before, during and after a dispute, one after the other and at the same time. It checks
+// that the reserved amount of a refused refund is released, that the service never returns more than was charged, and that the
+// intent and the ledger match the gateway.
 func TestRefundsAroundADispute(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

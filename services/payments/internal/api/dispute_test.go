@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// disputeEvents are the events of disputes that were emitted, as type, status and outcome.
+// disputeEvents returns the emitted events of disputes, as type, status and outcome.
 func (w *world) disputeEvents() (list []string) {
 	w.T.Helper()
 	for _, e := range w.Events() {
@@ -30,7 +30,7 @@ func (w *world) disputeEvents() (list []string) {
 	return list
 }
 
-// disputed are the values of disputed that the events of an intent have shown, in their order.
+// disputed returns the values of disputed in the events of an intent, in order.
 func (w *world) disputed(id string) (list []bool) {
 	w.T.Helper()
 	for _, e := range w.Events() {
@@ -45,8 +45,9 @@ func (w *world) disputed(id string) (list []bool) {
 	return slices.Compact(list)
 }
 
-// An intent shows a dispute while it is open, and permanently when it is lost. It shows an inquiry until the inquiry is closed.
-// Each one has an event when it begins and one when it ends, and is counted once, however often the gateway reports it.
+// TestDisputes checks that an intent shows a dispute while it is open, and permanently after it is lost. It shows an inquiry until
+// the inquiry is closed. Each has an event when it begins and one when it ends, and is counted once, however often the gateway
+// reports it.
 func TestDisputes(t *testing.T) {
 	t.Parallel()
 	for outcome, c := range map[string]struct {
@@ -72,9 +73,9 @@ func TestDisputes(t *testing.T) {
 			var d struct{ ID string }
 			w.standIn.control("charges/"+charge+"/dispute", map[string]any{"reason": "fraudulent", "amount": 7000, "inquiry": c.inquiry}, &d)
 			w.deliver(account, p, "charge.dispute.created dp", "charge.dispute.updated dp")
-			w.deliver(account, p, "payment_intent.succeeded") // no event of a dispute hides it again
+			w.deliver(account, p, "payment_intent.succeeded") // later events without a dispute do not hide it
 			w.standIn.control("disputes/"+d.ID+"/close", map[string]any{"outcome": outcome}, nil)
-			for _, events := range [][]string{{"charge.updated ch"}, {"charge.dispute.closed dp", "charge.dispute.created dp"}} { // any read finds its end
+			for _, events := range [][]string{{"charge.updated ch"}, {"charge.dispute.closed dp", "charge.dispute.created dp"}} { // any read finds the end of the dispute
 				w.deliver(account, p, events...)
 				if got := w.disputeEvents(); !slices.Equal(got, c.events) {
 					t.Errorf("%q", got)
@@ -102,7 +103,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// A dispute that has ended before its first event is read has an opening event and a closing event.
+// TestDisputeThatHasEnded checks that a dispute that ended before its first event is read has an opening event and a closing event.
 func TestDisputeThatHasEnded(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -120,7 +121,7 @@ func TestDisputeThatHasEnded(t *testing.T) {
 	}
 }
 
-// failures are the events payment.failed of an intent: the code of their failure, and their version.
+// failures returns the events payment.failed of an intent: the code of their failure, and their version.
 func (w *world) failures(id string) (list []string) {
 	w.T.Helper()
 	last := int64(0)
@@ -151,7 +152,8 @@ func (w *world) failures(id string) (list []string) {
 	return list
 }
 
-// Each charge that has failed makes one payment.failed with its own reason, in their order, also those that failed between two reads.
+// TestEachFailedChargeIsReported checks that each failed charge emits one payment.failed with its own reason, in order, including
+// charges that failed between two reads.
 func TestEachFailedChargeIsReported(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// held creates an intent whose card is authorized and not captured.
+// held creates an intent whose card is authorized but not captured.
 func (w *world) held(ctx context.Context) intent {
 	w.T.Helper()
 	p := w.post(ctx, strings.TrimSuffix(w.booked(ctx, 1000), "}")+`,"capture_method":"manual"}`).is(201).intent()
@@ -23,7 +23,7 @@ func (w *world) held(ctx context.Context) intent {
 	return p
 }
 
-// Each operation returns the same errors for what is wrong with any request.
+// TestErrorResponses checks that each operation returns the same errors for faults that any request can have.
 func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,7 +92,8 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// While bookings or invoices cannot be reached, the service does not call the payment gateway. Afterwards the same request works.
+// TestBookingsUnreachable checks that the service does not call the payment gateway while bookings or customers is unavailable.
+// Afterwards the same request works.
 func TestBookingsUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

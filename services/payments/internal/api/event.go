@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// receiveEvent takes an event of the payment gateway, which the gateway process forwards with its bytes and its signature.
+// receiveEvent accepts an event of the payment gateway, which the gateway process forwards with its original bytes and signature.
 func (a *API) receiveEvent(c *gin.Context) error {
 	id, err := ids.Parse[domain.AccountPrefix](c.Param("account"))
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// A process takes an event and crashes before it has read the intent: another process reads it half a minute later, and not before.
+// TestEventOfAKilledProcess checks that, if a process takes an event and crashes before it has read the intent, another process
+// reads the intent half a minute later, and not before.
 func TestEventOfAKilledProcess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,13 +18,13 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// An event of an account whose keys the gateway refuses, or whose reads fail for days, is tried less and less often, and given up
-// after three days with a count.
+// TestEventsAreGivenUp checks an event of an account whose keys the gateway refuses, or whose reads fail for days. The event is
+// retried less and less often, and given up and counted after three days.
 func TestEventsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err        error
-		first, day int // the most and the fewest reads within the first day
+		first, day int // maximum and minimum number of reads on the first day
 	}{
 		"refused keys": {&domain.RefusedError{Failure: domain.Failure{Code: "account_refused"}, Unread: true}, 40, 30},
 		"an outage":    {errLost, 310, 280},
@@ -75,7 +75,7 @@ func TestEventsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Processed events are retained for 30 days, however many there are. Due events stay.
+// TestOldEventsAreDeleted checks that processed events are retained for 30 days, however many there are. Due events stay.
 func TestOldEventsAreDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,13 +23,13 @@ func storeIntent(ctx context.Context, w *world, id string) (domain.Intent, error
 	return store.Intent(ctx, w.DB.App.Read(ctx), domain.GatewayID(id))
 }
 
-// anyone is the context of a request without a credential.
+// anyone returns the context of a request without a credential.
 func anyone() context.Context {
 	c := caller.Service("gateway", ids.Tenant{}, "")
 	return caller.With(context.Background(), c)
 }
 
-// event sends an event of the payment gateway, signed with the secret at a time.
+// event sends an event of the payment gateway, signed with the secret at the given time.
 func (w *world) event(account, secret string, at time.Time, body string) response {
 	w.T.Helper()
 	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at})
@@ -41,8 +41,8 @@ func eventBody(id, kind, object string) string {
 	return fmt.Sprintf(`{"id":%q,"object":"event","api_version":"2020-01-01","type":%q,"data":{"object":%s}}`, id, kind, object)
 }
 
-// An event only means that the intent must be read. Its content about the state is not trusted, in any order, however late and
-// however often it arrives.
+// TestEvents checks that an event only causes a read of the intent. Its content about the state is not trusted, in any order,
+// however late and however often it arrives.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,7 +73,7 @@ func TestEvents(t *testing.T) {
 	if types := w.Types(); types != "updated updated failed succeeded" {
 		t.Errorf("%s", types)
 	}
-	if n := w.Count(`select count(*) from gateway_events`); n != 3 { // those of charge.succeeded and of a customer say nothing new
+	if n := w.Count(`select count(*) from gateway_events`); n != 3 { // events about charge.succeeded and about a customer contain nothing new
 		t.Errorf("%d events are stored", n)
 	}
 	if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 0 {
@@ -81,8 +81,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Events about one intent that are due at the same time lead to one read of it, up to a bound; one that comes during the read
-// leads to another. What says nothing new leads to none, and is not stored.
+// TestEventsOfAnIntentShareOneRead checks that events about one intent that are due at the same time cause one read of it, up to a
+// limit. An event that arrives during the read causes another one. An event without new information causes none, and is not stored.
 func TestEventsOfAnIntentShareOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestEventsOfAnIntentShareOneRead(t *testing.T) {
 		t.Errorf("%d reads for 150 events", reads)
 	}
 	w.gateway.After = func(context.Context, string) error {
-		if reads++; reads == 3 { // the gateway has returned the earlier state
+		if reads++; reads == 3 { // the gateway returned the earlier state
 			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
 			send("payment_intent.succeeded", ofIntent)
 		}
@@ -170,7 +170,7 @@ func TestForgedEvents(t *testing.T) {
 	w.event(otherAccount, "whsec_2", now, body).is(200)
 }
 
-// While a secret rotates, events signed with either are taken.
+// TestRotatedSecret checks that events signed with either secret are accepted during a rotation.
 func TestRotatedSecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,8 +187,8 @@ func TestRotatedSecret(t *testing.T) {
 	w.event(account, "whsec_2", time.Now(), body("evt_4")).is(200)
 }
 
-// An event that arrives before the response to the creation waits for it. An event of another program on the same account is given
-// up.
+// TestEventBeforeTheResponse checks that an event that arrives before the response to the creation waits for it. An event of
+// another program on the same account is given up.
 func TestEventBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -219,12 +219,12 @@ func TestEventBeforeTheResponse(t *testing.T) {
 	if got := w.do(ctx, "GET", "/payment-intents/"+id, "").is(200).intent(); got.Status != "succeeded" {
 		t.Errorf("%+v", got)
 	}
-	if n := w.Count(`select count(*) from gateway_events`); n != 1 { // that of another program is not stored
+	if n := w.Count(`select count(*) from gateway_events`); n != 1 { // the event of another program is not stored
 		t.Errorf("%d events are left", n)
 	}
 }
 
-// intentRow is the id of the only row whose call is left.
+// intentRow returns the id of the only row with an unfinished call.
 func (w *world) intentRow(ctx context.Context) (id domain.IntentID) {
 	w.T.Helper()
 	err := w.DB.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {

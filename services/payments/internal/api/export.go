@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// exportPage is the bound in proto/internal/payments.yaml.
+// exportPage is the maximum page size in proto/internal/payments.yaml.
 const exportPage = page.DownloadRows
 
 // intentsOfCustomer returns one page of the intents of a customer, or of their ids.

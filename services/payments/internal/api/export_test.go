@@ -24,8 +24,8 @@ func (w *world) ofCustomer(ctx context.Context, customer, query string) response
 	return response{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/payment-intents?customer_id="+customer+query, "")}
 }
 
-// The payment intents of a customer come in their public form, the newest first, without those of other customers. Intents that the
-// gateway does not know are not included.
+// TestIntentsOfACustomer checks that the payment intents of a customer are returned in their public form, newest first, without
+// those of other customers. Intents that the gateway does not know are not included.
 func TestIntentsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +69,8 @@ func TestIntentsOfACustomer(t *testing.T) {
 	response{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/payment-intents?customer_id="+customer, "")}.is(401, "invalid_credential")
 }
 
-// The refunds of a customer come in their public form, the newest first, on bounded pages, without those of other customers.
+// TestRefundsOfACustomer checks that the refunds of a customer are returned in their public form, newest first, on limited pages,
+// without those of other customers.
 func TestRefundsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +96,7 @@ func TestRefundsOfACustomer(t *testing.T) {
 	}
 	w.paidOf(ctx, b, 1000)
 	w.paidOf(ctx, b, 2000)
-	want := []string{w.refund(ctx, refundOfBooking(b, "")).is(201).refund().ID} // over both payments
+	want := []string{w.refund(ctx, refundOfBooking(b, "")).is(201).refund().ID} // of both payments
 	want = append([]string{w.refund(ctx, refundOf(w.paidOf(ctx, b, 3000), `,"amount_minor":500`)).is(201).refund().ID}, want...)
 	got := of(ctx, customer, "")
 	if len(got.Data) != len(want) || got.Next != "" {
@@ -136,7 +137,8 @@ func TestRefundsOfACustomer(t *testing.T) {
 	}
 }
 
-// Pages have a bounded number of rows. An intent that is created between two pages repeats and skips none.
+// TestPagesOfIntentsOfACustomer checks that pages have a limited number of rows. An intent created between two pages causes neither
+// a repeated nor a skipped intent.
 func TestPagesOfIntentsOfACustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

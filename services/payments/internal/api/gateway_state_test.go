@@ -21,8 +21,8 @@ func disputeOf(id string, status domain.DisputeStatus) domain.Dispute {
 	}
 }
 
-// Each way of a dispute has one event for each beginning and each end, and none for what changes in between. One that has ended before it
-// is read has both, and its intent is read with its disputes from then on.
+// TestWaysOfADispute checks that each course of a dispute has one event for each beginning and each end, and none for changes in
+// between. A dispute that ended before it was read has both events, and its intent is read with its disputes from then on.
 func TestWaysOfADispute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,7 +65,8 @@ func TestWaysOfADispute(t *testing.T) {
 	}
 }
 
-// A failure that the gateway reports after the intent has ended has its event, but the intent does not show it, nor do later events.
+// TestFailureAfterTheEnd checks that a failure that the gateway reports after the intent has ended has its event. The intent does
+// not show it, nor do later events.
 func TestFailureAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,7 +97,7 @@ func TestFailureAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The events of failures that one read of the intent finds say what each of them has changed.
+// TestFailuresOfOneRead checks that the events of failures found in one read of the intent contain what each failure has changed.
 func TestFailuresOfOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,7 +121,8 @@ func TestFailuresOfOneRead(t *testing.T) {
 	}
 }
 
-// What another program has refunded counts as soon as a refund of this platform gives up its reserve, though the intent looks the same.
+// TestRefundElsewhereBehindAReserve checks that a refund by another program counts as soon as a refund of this platform releases
+// its reserved amount, though the intent looks the same.
 func TestRefundElsewhereBehindAReserve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,7 +131,7 @@ func TestRefundElsewhereBehindAReserve(t *testing.T) {
 	w.gateway.Dashboard(p.ID, 300)
 	w.gateway.Before = func(_ context.Context, call string) error {
 		if call == "refund" {
-			w.refresh(ctx, p.ID) // the reserve of 400 hides the 300
+			w.refresh(ctx, p.ID) // the reserved 400 hide the 300
 			return &domain.RefusedError{Failure: domain.Failure{Code: "charge_disputed", Message: "No."}}
 		}
 		return nil
@@ -142,7 +144,8 @@ func TestRefundElsewhereBehindAReserve(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":200`), key("d")).is(201)
 }
 
-// A gateway that refuses an action, and cannot say then what state the intent has, leaves it open; the service's own error stays.
+// TestStateAfterARefusedAction checks that an intent stays open if the gateway refuses an action and then does not report the state
+// of the intent. The service's own error is returned unchanged.
 func TestStateAfterARefusedAction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,7 +164,7 @@ func TestStateAfterARefusedAction(t *testing.T) {
 	}
 }
 
-// A refusal says why the bank has declined.
+// TestRefusalWithADeclineCode checks that a refusal contains the bank's reason for the decline.
 func TestRefusalWithADeclineCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

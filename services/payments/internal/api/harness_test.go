@@ -42,16 +42,17 @@ var elsewhere = map[string][]int{
 
 func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "payments", elsewhere)) }
 
-// world is the real router, app and database of one test; the payment gateway and the other services are fakes that store state.
+// world contains the real router, app and database of one test. The payment gateway and the other services are fakes that store
+// state.
 type world struct {
 	*apitest.Env
 	engine        http.Handler
 	gateway       *peerstest.Gateway
-	standIn       *standIn // the gateway in place of the fake, where a test has started one
+	standIn       *standIn // replaces the fake gateway if a test has started one
 	bookings      *peerstest.Bookings
 	invoices      *peerstest.Invoices
 	accounts      *app.Accounts
-	intents       *app.Intents // of the last engine, as those below
+	intents       *app.Intents // of the last engine, like the fields below
 	events        *app.Events
 	completer     *app.Completer
 	canceler      *app.Canceler
@@ -60,10 +61,10 @@ type world struct {
 	settler       *app.Settler
 	owed          *app.OwedRefunds
 	metrics       *prometheus.Registry
-	woken         atomic.Int64 // how often a refund has signaled events to the worker
+	woken         atomic.Int64 // how often refunds have signaled events to the worker
 	ahead         atomic.Int64 // by how much the clock of the service is ahead
 	patience      time.Duration
-	around        func(app.Gateway) app.Gateway // changes what the gateway does; nil: nothing
+	around        func(app.Gateway) app.Gateway // changes the behavior of the gateway; nil: unchanged
 }
 
 func newWorld(t *testing.T) *world {
@@ -123,7 +124,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// tenant is a tenant in test mode with a connected account.
+// tenant returns the context of a new tenant in test mode with a connected account.
 func (w *world) tenant() context.Context {
 	w.T.Helper()
 	ctx := pgtest.Ctx(w.T, caller.Test)
@@ -170,7 +171,7 @@ func (w *world) post(ctx context.Context, body string, headers ...header) respon
 	return w.do(ctx, "POST", "/payment-intents", body, headers...)
 }
 
-// booked is the body of a create for a new booking of which so much is due.
+// booked returns the body of a create for a new booking with this amount due.
 func (w *world) booked(ctx context.Context, due int64) string {
 	return fmt.Sprintf(`{"booking_id":%q}`, w.bookings.Add(ctx, "pending", due, due, "USD").ID)
 }
@@ -181,7 +182,7 @@ func (a response) is(status int, codeAndField ...string) response {
 	return a
 }
 
-// intent is the body as a client reads it.
+// intent is the response body as a client reads it.
 type intent struct {
 	ID           string  `json:"id"`
 	Status       string  `json:"status"`

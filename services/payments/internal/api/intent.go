@@ -24,7 +24,7 @@ func (a *API) intents() rest.Collection[domain.GatewayID, domain.Intent] {
 	return a.shown(view.Intent)
 }
 
-// newIntents is intents with the client secret, for the response to a creation.
+// newIntents is like intents but includes the client secret, for the response to a creation.
 func (a *API) newIntents() rest.Collection[domain.GatewayID, domain.Intent] {
 	return a.shown(view.NewIntent)
 }
@@ -47,7 +47,7 @@ func (a *API) createIntent(c *gin.Context) error {
 	return rest.OperateNew(c, a.newIntents(), a.Intents.Create(c.Request.Context(), fromIntentCreate(body)))
 }
 
-// getIntent looks for the gateway first: without one no id is looked up.
+// getIntent looks up the gateway first. Without a gateway, it does not look up any id.
 func (a *API) getIntent(c *gin.Context) error {
 	if err := a.configured(c.Request.Context()); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *API) listIntents(c *gin.Context) error {
 	}, view.Intent)
 }
 
-// intentFilter reads the filters; none when the id among them is malformed, so that no row matches.
+// intentFilter reads the filters. none is true if the id among them is malformed, so that no row matches.
 func intentFilter(q contract.Query) (f store.IntentFilter, none bool) {
 	f.Metadata = q.Map("metadata")
 	for _, s := range q.List("status") {

@@ -17,7 +17,7 @@ import (
 // calls counts the calls of the gateway by their names.
 type calls map[string]int
 
-// counting counts the calls of the gateway, each before what a test does with it.
+// counting counts the calls of the gateway. Each call is counted before the test's own function runs.
 func (w *world) counting(before func(call string, n int) error) calls {
 	seen := calls{}
 	var mu sync.Mutex
@@ -34,8 +34,8 @@ func (w *world) counting(before func(call string, n int) error) calls {
 	return seen
 }
 
-// If the refusal of a client's call arrives after the completer has created the intent, it ends nothing: the client gets the
-// intent.
+// TestLateRefusalOfAnIntent checks that a refusal of a client's call that arrives after the completer has created the intent
+// changes nothing: the client gets the intent.
 func TestLateRefusalOfAnIntent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -54,7 +54,7 @@ func TestLateRefusalOfAnIntent(t *testing.T) {
 	}
 }
 
-// A completer that finds a call which another process ends or takes in the same moment leaves it alone.
+// TestCompleterLeavesTheCallsOfOthers checks that a completer ignores a call that another process ends or takes at the same moment.
 func TestCompleterLeavesTheCallsOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -89,7 +89,8 @@ func TestCompleterLeavesTheCallsOfOthers(t *testing.T) {
 	}
 }
 
-// A repetition whose outcome is unknown too is the same attempt, is repeated after a short pause, and nothing is looked for.
+// TestResponseToARepetitionIsLostToo checks that a repetition whose outcome is unknown too belongs to the same attempt. It is
+// repeated after a short pause, and no search takes place.
 func TestResponseToARepetitionIsLostToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,8 +114,8 @@ func TestResponseToARepetitionIsLostToo(t *testing.T) {
 	}
 }
 
-// While a completer searches for an intent, another one creates it or gets a refusal from the gateway. The first completer then
-// creates none.
+// TestIntentEndsDuringTheSearch checks that a completer that searches for an intent does not create it if, in the meantime, another
+// one creates it or the gateway refuses it.
 func TestIntentEndsDuringTheSearch(t *testing.T) {
 	t.Parallel()
 	for status, verdict := range map[string]error{
@@ -137,7 +138,7 @@ func TestIntentEndsDuringTheSearch(t *testing.T) {
 			searches := 0
 			w.gateway.After = func(_ context.Context, call string) error {
 				if call == "find" {
-					if searches++; searches == 1 { // nothing was found
+					if searches++; searches == 1 { // nothing is found
 						w.ahead.Add(int64(31 * time.Second))
 						w.complete()
 					}
@@ -158,14 +159,14 @@ func TestIntentEndsDuringTheSearch(t *testing.T) {
 	}
 }
 
-// A call without a response stays open however long the gateway does not respond, and ends when the gateway refuses the intent at
-// last.
+// TestUnansweredCallIsNotGivenUp checks that a call without a response stays open as long as the gateway does not respond, and ends
+// when the gateway finally refuses the intent.
 func TestUnansweredCallIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	w.counting(func(string, int) error { return errLost })
-	w.post(ctx, w.booked(ctx, 10), key("k")).is(502, "payment_intent_failed") // less than the gateway takes
+	w.post(ctx, w.booked(ctx, 10), key("k")).is(502, "payment_intent_failed") // less than the gateway accepts
 	w.ahead.Add(int64(4 * 24 * time.Hour))
 	w.complete()
 	if n := w.Count(`select count(*) from payment_intents where status = 'creating'`); n != 1 {
@@ -180,11 +181,11 @@ func TestUnansweredCallIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// The response to a read that began before another one comes after it, and changes nothing, regardless of what the other one has
-// found.
+// TestReadsAreAppliedInTheirOrder checks that the response to a read that began before another read, but arrives after it, changes
+// nothing, regardless of the result of the other read.
 func TestReadsAreAppliedInTheirOrder(t *testing.T) {
 	t.Parallel()
-	for _, newer := range []domain.Status{domain.RequiresPaymentMethod, domain.RequiresAction} { // the first is known already
+	for _, newer := range []domain.Status{domain.RequiresPaymentMethod, domain.RequiresAction} { // the first status is already known
 		w := newWorld(t)
 		ctx := w.tenant()
 		p := w.post(ctx, w.booked(ctx, 100)).is(201).intent()
@@ -205,8 +206,8 @@ func TestReadsAreAppliedInTheirOrder(t *testing.T) {
 	}
 }
 
-// Two processes that find the events of an intent at the same time read the intent once, and read no refund if no event is about
-// one.
+// TestEventsLeadToNoOtherReads checks that two processes that find the events of an intent at the same time read the intent once.
+// They read no refund if no event is about one.
 func TestEventsLeadToNoOtherReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -256,7 +257,8 @@ func (g *paged) Read(ctx context.Context, a domain.Account, p domain.Intent) (do
 	return snapshot, err
 }
 
-// An event says that an intent has a dispute, or the reconciler does: its disputes are read, also behind many charges.
+// TestDisputesBehindManyCharges checks that the disputes of an intent are read, even after many charges, if an event or the
+// reconciler reports a dispute.
 func TestDisputesBehindManyCharges(t *testing.T) {
 	t.Parallel()
 	w, gateway := newWorld(t), &paged{}

@@ -45,7 +45,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Nothing that is stored, but the sealed response, has the client secret, and the account's keys are nowhere in the clear.
+// TestSecretsAreSealed checks that no stored data except the sealed response contains the client secret, and that the account's
+// keys are never stored as plain text.
 func TestSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -63,7 +64,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// Each rule of the specification and the decisions has its response.
+// TestCreateRefusals checks the response to a violation of each rule in the specification and the decisions.
 func TestCreateRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,10 +138,10 @@ func TestWithoutGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(409, "gateway_not_configured")
-	w.do(ctx, "POST", "/payment-intents/"+p.ID+"/cancel", "").is(200) // what has begun is still followed
+	w.do(ctx, "POST", "/payment-intents/"+p.ID+"/cancel", "").is(200) // an intent in progress can still be completed
 }
 
-// Twenty requests with one key make one intent, and each gets it.
+// TestCreatesAtOnce checks that twenty requests with one key create one intent, and that each request gets it.
 func TestCreatesAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -163,7 +164,8 @@ func TestCreatesAtOnce(t *testing.T) {
 	}
 }
 
-// The gateway's response is lost. The client's repetition, or the completer, finds the intent, and no intent is created twice.
+// TestLostResponses checks that, if the gateway's response is lost, the client's repetition or the completer finds the intent. No
+// intent is created twice.
 func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after"} {
@@ -199,7 +201,7 @@ func TestLostResponses(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if who == "completer, a day later" { // the client's key has ended too: it makes another payment
+				if who == "completer, a day later" { // the client's key has expired too, so the request creates another payment
 					if n := w.Count(`select count(*) from payment_intents where status = 'requires_payment_method'`); n != 1 {
 						t.Errorf("%d rows", n)
 					}
@@ -217,7 +219,8 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// The gateway stores a response that says nothing. Another attempt is made only when the intent is not found there.
+// TestBrokenResponses checks that, if the gateway stores a response without information, another attempt is made only if the intent
+// is not found there.
 func TestBrokenResponses(t *testing.T) {
 	t.Parallel()
 	for _, had := range []bool{false, true} {
@@ -225,7 +228,7 @@ func TestBrokenResponses(t *testing.T) {
 		ctx := w.tenant()
 		attempts := map[bool]int{}
 		fail := func(_ context.Context, call string) error {
-			if call == "create" && attempts[true] < 2 { // the first attempt and its repetition
+			if call == "create" && attempts[true] < 2 { // first attempt and its repetition
 				attempts[true]++
 				return &domain.BrokenError{Status: 500}
 			}
@@ -254,7 +257,7 @@ func TestBrokenResponses(t *testing.T) {
 	}
 }
 
-// After a refusal, a client can use the same key again, even for a different request.
+// TestRefusedThenAccepted checks that, after a refusal, a client can use the same key again, even for a different request.
 func TestRefusedThenAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -273,7 +276,8 @@ func TestRefusedThenAccepted(t *testing.T) {
 	w.post(ctx, w.booked(ctx, 100), key("busy")).is(201)
 }
 
-// Each action in each state has Stripe's verdict, and an action that is done already changes nothing.
+// TestActions checks that each action in each state has the same result as at Stripe, and that an action that was already performed
+// changes nothing.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -290,7 +294,7 @@ func TestActions(t *testing.T) {
 	}
 	for action, byStatus := range verdicts {
 		for status, want := range byStatus {
-			for _, known := range []bool{true, false} { // whether this service knows of the state before
+			for _, known := range []bool{true, false} { // whether this service knew the state before
 				body := strings.TrimSuffix(w.booked(ctx, 100), "}") + `,"capture_method":"manual"}`
 				p := w.post(ctx, body).is(201).intent()
 				w.gateway.Change(p.ID, func(s *domain.Snapshot) {
@@ -307,7 +311,7 @@ func TestActions(t *testing.T) {
 				}
 				got := w.do(ctx, "POST", "/payment-intents/"+p.ID+"/"+action, "")
 				if !known && (action == "capture" || status == domain.Succeeded) {
-					continue // this service decides by what it knows
+					continue // this service decides by the state it knows
 				}
 				if got.Status != want {
 					t.Errorf("%s of %s, known %t: %d %s", action, status, known, got.Status, got.Body)
@@ -361,7 +365,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// One tenant's intents are unknown to another, and to the other mode.
+// TestIsolation checks that one tenant's intents are unknown to another tenant and to the other mode.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -385,7 +389,8 @@ func TestIsolation(t *testing.T) {
 	w.do(ctx, "GET", "/payment-intents/pi_1%00", "").is(404, "payment_intent_not_found")
 }
 
-// byMetadata checks that a list is filtered by the pairs of the created rows, and by each row's own only.
+// byMetadata checks that a list can be filtered by the metadata pairs of the created rows, and that each row matches only its own
+// pairs.
 func (w *world) byMetadata(ctx context.Context, path string, add func(metadata string) string) {
 	w.T.Helper()
 	both, one, array := add(`{"order":"17","kind":"vip"}`), add(`{"order":"17"}`), add(`["order","17"]`)
@@ -443,8 +448,8 @@ func TestList(t *testing.T) {
 	w.do(ctx, "GET", "/payment-intents?cursor=x", "").is(400, "invalid_cursor")
 }
 
-// After a lost response, a gateway that takes no request or refuses the keys has said nothing about the intent: it is not created
-// twice.
+// TestUncheckedRefusalAfterALostResponse checks that a gateway that accepts no request, or refuses the keys, after a lost response
+// does not show whether the intent exists. The intent is not created twice.
 func TestUncheckedRefusalAfterALostResponse(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{

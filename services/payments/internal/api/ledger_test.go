@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// ledger is what the accounts of the ledger have, by currency.
+// ledger returns the balances of the ledger's accounts, by currency.
 func (w *world) ledger(ctx context.Context, account domain.AccountID) map[domain.LedgerAccount]map[string]int64 {
 	w.T.Helper()
 	list, err := store.LedgerBalances(ctx, w.DB.App.Read(ctx), account)
@@ -51,7 +51,7 @@ func (w *world) balances(ctx context.Context, account domain.Account) error {
 	return nil
 }
 
-// payAt creates an intent of a new booking and pays it at the stand-in; it returns its charge too.
+// payAt creates an intent of a new booking and pays it at the stand-in. It also returns its charge.
 func (w *world) payAt(ctx context.Context, code string, minor int64, more, method string) (p intent, charge string) {
 	w.T.Helper()
 	b := w.bookings.Add(ctx, "confirmed", minor, minor, code)
@@ -59,7 +59,7 @@ func (w *world) payAt(ctx context.Context, code string, minor int64, more, metho
 	return p, w.standIn.confirm(p.ID, method)
 }
 
-// deliver delivers events of the kinds about an intent, in any order and twice, and processes them.
+// deliver delivers events of these types about an intent, in any order and twice, and processes them.
 func (w *world) deliver(account domain.Account, p intent, events ...string) {
 	w.T.Helper()
 	events = append(events, events...)
@@ -78,9 +78,9 @@ func (w *world) deliver(account domain.Account, p intent, events ...string) {
 	w.work()
 }
 
-// After each step, the ledger matches the gateway's balance transactions in each currency. The steps are charges, partial captures,
-// refunds, failed refunds, lost and won disputes, and refunds from the operator's dashboard. The entries of an intent show the
-// reason.
+// TestLedgerIsTheGatewaysBalance checks that, after each step, the ledger matches the gateway's balance transactions in each
+// currency. The steps are charges, partial captures, refunds, failed refunds, lost and won disputes, and refunds from the
+// operator's dashboard. The entries of an intent show the reason.
 func TestLedgerIsTheGatewaysBalance(t *testing.T) {
 	t.Parallel()
 	t.Run("fees", func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestLedgerIsTheGatewaysBalance(t *testing.T) {
 	})
 	t.Run("no fees", func(t *testing.T) {
 		t.Parallel()
-		followBalance(t, []string{"ISK", "UGX", "BHD"}) // the gateway counts the first two in hundredths, also their fees
+		followBalance(t, []string{"ISK", "UGX", "BHD"}) // the gateway counts the first two, including their fees, in hundredths
 	})
 }
 
@@ -179,7 +179,7 @@ func stripeUnits(t *testing.T, minor int64, code string) int64 {
 	return n
 }
 
-// Many processes read the same intent at the same time, and each movement is written once.
+// TestMovementsAreWrittenOnce checks that each movement is written once if many processes read the same intent at the same time.
 func TestMovementsAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -207,7 +207,8 @@ func TestMovementsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// If an intent has more refunds than one response contains, a single read writes all of them to the ledger.
+// TestManyRefundsOfTheDashboard checks that, if an intent has more refunds than one response contains, a single read writes all of
+// them to the ledger.
 func TestManyRefundsOfTheDashboard(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -224,8 +225,8 @@ func TestManyRefundsOfTheDashboard(t *testing.T) {
 	}
 }
 
-// What applies a state writes the movement too, or neither: when the transaction fails after the movement, nothing of it stays, and
-// the next attempt writes it once.
+// TestAMovementIsWrittenWithItsState checks that a state and its movement are written together or not at all. If the transaction
+// fails after the movement, nothing of it remains, and the next attempt writes it once.
 func TestAMovementIsWrittenWithItsState(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -265,7 +266,8 @@ func TestAMovementIsWrittenWithItsState(t *testing.T) {
 	}
 }
 
-// The database refuses entries that do not balance, and every change of what is written.
+// TestLedgerIsAppendOnlyAndBalances checks that the database refuses entries that do not balance, and every change of existing
+// entries.
 func TestLedgerIsAppendOnlyAndBalances(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

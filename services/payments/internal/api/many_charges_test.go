@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/payments/internal/peers"
 )
 
-// manyObjects is how many charges or refunds an intent has in these tests.
+// manyObjects returns how many charges or refunds an intent has in these tests.
 func manyObjects() int {
 	if os.Getenv("TEST_SCALE") == "full" {
 		return 5000
@@ -24,7 +24,7 @@ func manyObjects() int {
 	return 1030
 }
 
-// interrupted is a gateway that counts reads. Every fifth fails, as where a process crashes.
+// interrupted is a gateway that counts reads. Every fifth read fails, as if a process crashed.
 type interrupted struct {
 	app.Gateway
 
@@ -38,7 +38,7 @@ func (g *interrupted) Read(ctx context.Context, a domain.Account, p domain.Inten
 	return g.Gateway.Read(ctx, a, p)
 }
 
-// slowly lets each call of the stand-in take 30 ms, and gives up a call after 300 ms: fewer than 10 pages fit into one.
+// slowly makes each call of the stand-in take 30 ms, and limits a call to 300 ms, so that fewer than 10 pages fit into one.
 func (w *world) slowly() *interrupted {
 	w.T.Helper()
 	gateway := &interrupted{}
@@ -52,7 +52,7 @@ func (w *world) slowly() *interrupted {
 	return gateway
 }
 
-// readAll reads an intent again until that has succeeded, and returns how many reads of the gateway it has taken.
+// readAll reads an intent repeatedly until that succeeds, and returns the number of reads of the gateway.
 func (w *world) readAll(ctx context.Context, account domain.Account, gateway *interrupted, id string) (reads int64) {
 	w.T.Helper()
 	before := gateway.reads.Load()
@@ -67,8 +67,8 @@ func (w *world) readAll(ctx context.Context, account domain.Account, gateway *in
 	return 0
 }
 
-// An intent whose events were lost has thousands of failed charges. They are read page by page, each once even if reads are interrupted,
-// and their events are in order. What comes after them costs no more than usual.
+// TestThousandsOfFailedCharges checks an intent with thousands of failed charges whose events were lost. They are read page by
+// page, each page once even if reads are interrupted, and their events are in order. Later charges cost no more than usual.
 func TestThousandsOfFailedCharges(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -125,9 +125,9 @@ func TestThousandsOfFailedCharges(t *testing.T) {
 	}
 }
 
-// An intent has thousands of refunds that another program has created. The ledger gets all of them, each page is read once though
-// reads are interrupted, and a further refund costs no more than usual, as does the failure of one that was read long ago. A
-// refund of this platform is looked for among those that were created since.
+// TestThousandsOfRefunds checks an intent with thousands of refunds that another program created. All of them are written to the
+// ledger, and each page is read once even if reads are interrupted. A further refund, or the failure of one that was read long ago,
+// costs no more than usual. A refund of this platform is searched for among those created since its attempt.
 func TestThousandsOfRefunds(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -167,7 +167,7 @@ func TestThousandsOfRefunds(t *testing.T) {
 	w.standIn.control("refunds/"+created[3]+"/finish", map[string]any{"outcome": "failed"}, nil)
 	before := gateway.reads.Load()
 	w.deliver(account, p, "charge.refund.updated "+created[3])
-	w.ahead.Add(int64(time.Hour)) // where the read was interrupted
+	w.ahead.Add(int64(time.Hour)) // an interrupted read is due again
 	w.work()
 	if reads := gateway.reads.Load() - before; reads > 4 {
 		t.Errorf("%d reads for a refund that has failed", reads)

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// A call whose outcome is unknown holds its key for as long as it takes, also past the 24 hours of a key: the same request gets
-// what came of it, and makes nothing a second time.
+// TestKeyOfACallThatTakesDays checks that a call with an unknown outcome reserves its key as long as it takes, even beyond the 24
+// hours of a key. The same request gets the result, and creates nothing a second time.
 func TestKeyOfACallThatTakesDays(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {
@@ -33,7 +33,7 @@ func TestKeyOfACallThatTakesDays(t *testing.T) {
 		w.gateway.After, w.gateway.Before = nil, nil
 		w.gateway.Forget()
 		w.ahead.Add(int64(2 * time.Hour))
-		requests[name](key("k")).is(409, "idempotency_in_progress") // a call now would have a second effect
+		requests[name](key("k")).is(409, "idempotency_in_progress") // another call now would have a second effect
 		w.complete()
 		w.completeRefunds()
 		created := requests[name](key("k")).is(201)
@@ -49,7 +49,7 @@ func TestKeyOfACallThatTakesDays(t *testing.T) {
 	}
 }
 
-// A completer that finds a refusal frees the key, for any request.
+// TestKeyOfACallThatIsRefusedLater checks that a completer that finds a refusal releases the key for any request.
 func TestKeyOfACallThatIsRefusedLater(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"refund": "refund", "intent": "create"} {
@@ -82,7 +82,8 @@ func onCalls(kind string, fail func() error) func(context.Context, string) error
 	}
 }
 
-// Two requests with one key have both found nothing to resume when the first one begins: the second one gets its intent.
+// TestSecondRequestFindsTheFirst checks two requests with one key that have both found nothing to resume when the first one begins.
+// The second one gets the intent of the first.
 func TestSecondRequestFindsTheFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,7 +21,7 @@ const owedRefunds = "/internal/v1/owed-refunds"
 
 const nextDay = domain.OwedPause + time.Minute
 
-// owedList is what the console shows of owed refunds.
+// owedList returns the owed refunds as the console shows them.
 func (w *world) owedList(ctx context.Context) internalapi.OwedRefunds {
 	w.T.Helper()
 	a := response{w.Send(managing(ctx, "payments:read"), w.engine, "console", http.MethodGet, owedRefunds, "")}.is(200)
@@ -41,7 +41,7 @@ func (w *world) owedState(state string) int {
 	return w.Count(`select count(*) from automatic_refunds where state = '` + state + `'`)
 }
 
-// refuse makes the gateway refuse refunds, as with an open dispute, until the returned function is called.
+// refuse makes the gateway refuse refunds, as during an open dispute, until the returned function is called.
 func (w *world) refuse() (end func()) {
 	var on atomic.Bool
 	on.Store(true)
@@ -54,7 +54,7 @@ func (w *world) refuse() (end func()) {
 	return func() { on.Store(false) }
 }
 
-// returned is what the gateway has returned over some intents, failed refunds not counted.
+// returned returns the amount that the gateway has refunded of some intents, without failed refunds.
 func (w *world) returned(intents ...intent) (minor int64) {
 	for _, r := range w.gateway.Refunds() {
 		for _, p := range intents {
@@ -66,7 +66,8 @@ func (w *world) returned(intents ...intent) (minor int64) {
 	return minor
 }
 
-// A refund that the gateway refuses once is shown, retried a day later, and created once.
+// TestRefusedOwedRefundIsTriedAgain checks that a refund that the gateway refuses once is shown, retried a day later, and created
+// once.
 func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +113,8 @@ func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A refund that fails later, while it is pending or after it has succeeded, is owed again, and created again a day later.
+// TestOwedRefundThatFailsLater checks that a refund that fails later, while it is pending or after it has succeeded, is owed again,
+// and created again a day later.
 func TestOwedRefundThatFailsLater(t *testing.T) {
 	t.Parallel()
 	for _, first := range []domain.RefundStatus{domain.RefundPending, domain.RefundSucceeded, domain.RefundRequiresAction} {
@@ -149,7 +151,7 @@ func TestOwedRefundThatFailsLater(t *testing.T) {
 	}
 }
 
-// readRefund reads a refund as an event about it leads to.
+// readRefund reads a refund as an event about it would.
 func (w *world) readRefund(ctx context.Context, intent, refund string) {
 	w.T.Helper()
 	p, err := storeIntent(ctx, w, intent)
@@ -168,12 +170,13 @@ func (w *world) readRefund(ctx context.Context, intent, refund string) {
 	}
 }
 
-// What a booking owes goes back over all of its payments, also when it has more than one refund goes over and some refuse.
+// TestOwedRefundOverManyPayments checks that the amount that a booking owes is returned through all of its payments, even if they
+// exceed the limit of one refund and some of them refuse.
 func TestOwedRefundOverManyPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
-	const many = 125 // more than the refunds of one step go over
+	const many = 125 // more than the refunds of one step can cover
 	b := w.bookings.Add(ctx, "confirmed", many*1000, many*1000, "USD")
 	late, all := map[string]bool{}, []intent{}
 	for range many {
@@ -200,7 +203,8 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 	}
 }
 
-// A payment that refuses does not stop another one from returning what is owed.
+// TestOwedRefundGoesOverAnotherPayment checks that a payment that cannot be refunded does not stop another one from returning the
+// owed amount.
 func TestOwedRefundGoesOverAnotherPayment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -216,14 +220,15 @@ func TestOwedRefundGoesOverAnotherPayment(t *testing.T) {
 	}
 }
 
-// What a person refunds from the cancellation on, here or in the gateway's dashboard, counts; what they refunded before does not.
+// TestRefundsOfPersonsCount checks that a person's refunds after the cancellation count, here or in the gateway's dashboard.
+// Earlier refunds do not.
 func TestRefundsOfPersonsCount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.refund(ctx, refundOf(p, `,"amount_minor":100`)).is(201) // bookings counts it when it computes what is due
+	w.refund(ctx, refundOf(p, `,"amount_minor":100`)).is(201) // bookings counts it when it computes the amount due
 	before := w.gateway.Refunds()[0].ID
 	end := w.refuse()
 	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{p.ID: false}))
@@ -242,7 +247,7 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	if got := w.returned(p); got != 900 || w.owedState("done") != 1 {
 		t.Errorf("%d are returned", got)
 	}
-	// The refund from before fails: what the policy owes is returned all the same, and nothing more.
+	// The earlier refund fails. The owed amount is still returned, and nothing more.
 	w.gateway.EndRefund(before, domain.RefundFailed)
 	w.readRefund(ctx, p.ID, before)
 	w.ahead.Add(int64(nextDay))
@@ -252,8 +257,8 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	}
 }
 
-// Workers of several processes and a person, acting at the same time, never return more than is owed, and in the end return all of
-// it.
+// TestOwedRefundRaces checks that workers of several processes and a person, acting at the same time, never return more than is
+// owed, and in the end return all of it.
 func TestOwedRefundRaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -277,7 +282,7 @@ func TestOwedRefundRaces(t *testing.T) {
 			}
 		})
 		w.settle()
-		// The person's refund counts where it was first; otherwise it is of what is left of the payment.
+		// The person's refund counts if it was first. Otherwise it is a refund of the rest of the payment.
 		if got := w.returned(p); got != 600 && got != 850 {
 			t.Fatalf("%d are returned", got)
 		}
@@ -295,7 +300,8 @@ func uuidOf(id domain.BookingID) string {
 	return fmt.Sprintf("%x", u[:])
 }
 
-// The process crashes before or after the call, or its response is lost: the refund is created once.
+// TestOwedRefundIsCreatedOnce checks that the refund is created once if the process crashes before or after the call, or if its
+// response is lost.
 func TestOwedRefundIsCreatedOnce(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -328,14 +334,15 @@ func TestOwedRefundIsCreatedOnce(t *testing.T) {
 	}
 }
 
-// What no card payment can return is shown until a person closes it, with a note; only then, and only with the scope.
+// TestOwedRefundIsClosed checks that an owed refund that no card payment can return is shown until a person closes it with a note.
+// Only a person with the scope can close it, and only in this state.
 func TestOwedRefundIsClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, stranger := w.tenant(), w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	p := w.paidOf(ctx, b, 500)
-	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{p.ID: false})) // 400 of it were paid in cash
+	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{p.ID: false})) // 400 of the booking were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	version := w.owedList(ctx).Data[0].Version
@@ -367,13 +374,13 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	w.owedCall(ctx, o.ID, "close", `{"note":"x","version":1}`, "Prefer: handling=strict").is(422, "invalid_request", "version")
 	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"note":%q}`, strings.Repeat("é", 501))).is(422, "invalid_request", "note")
 	before := len(w.emitted())
-	for range 2 { // the response to the first one may have been lost
+	for range 2 { // the first response may have been lost
 		closed := apitest.Decode[internalapi.OwedRefund](w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version), "Idempotency-Key: close-1").is(200).Response)
 		if closed.Status != "closed" || *closed.ClosedBy != "op_1" || closed.Note != nil || closed.NextTryAt != nil {
 			t.Errorf("%+v", closed)
 		}
 	}
-	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(200) // by another request: nothing changes
+	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(200) // by another request, which changes nothing
 	read := response{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
 	if shown := apitest.Decode[internalapi.OwedRefund](read.Response); *shown.Note != "Returned in cash to Grace." {
 		t.Errorf("%+v", shown)
@@ -397,7 +404,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	}
 }
 
-// A person who knows that it works now does not wait for the next day.
+// TestOwedRefundIsRetriedNow checks that a person can retry an owed refund immediately, without waiting for the next day.
 func TestOwedRefundIsRetriedNow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -411,7 +418,7 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	end()
 	o := w.owedList(ctx).Data[0]
 	before := len(w.emitted())
-	for range 2 { // the response to the first one may have been lost
+	for range 2 { // the first response may have been lost
 		w.owedCall(ctx, o.ID, "retry", "", ifMatch(o.Version), "Idempotency-Key: retry-1").is(200)
 	}
 	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`, "Idempotency-Key: retry-1").is(422, "idempotency_mismatch")
@@ -431,7 +438,8 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	}
 }
 
-// A failed refund may count as returned until its payment is read again. It is then retried a day later, not immediately.
+// TestFailedOwedRefundWaitsBeforeRetry checks that a failed refund, which may count as returned until its payment is read again, is
+// then retried a day later, not immediately.
 func TestFailedOwedRefundWaitsBeforeRetry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -453,7 +461,7 @@ func TestFailedOwedRefundWaitsBeforeRetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.owed.Refunds.Refresh(ctx, account, stored, r); err != nil { // its event comes before that of the payment
+	if err := w.owed.Refunds.Refresh(ctx, account, stored, r); err != nil { // its event arrives before that of the payment
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -474,7 +482,8 @@ func TestFailedOwedRefundWaitsBeforeRetry(t *testing.T) {
 	}
 }
 
-// Rows of the version before whose refund was refused, has failed or is gone are owed again; those whose refund has succeeded are done.
+// TestRowsOfTheVersionBefore checks that rows of the previous version whose refund was refused, has failed or is missing are owed
+// again. Those whose refund has succeeded are done.
 func TestRowsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -510,7 +519,7 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 	}
 	for i, b := range booked {
 		rewrite(b)
-		if i < 2 { // a person has returned a part of it in the gateway's dashboard
+		if i < 2 { // a person has refunded a part in the gateway's dashboard
 			w.gateway.Dashboard(paid[i].ID, 500)
 			w.refresh(ctx, paid[i].ID)
 		}
@@ -537,7 +546,8 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 	}
 }
 
-// An event about an intent reads all refunds of it that have not ended, however many there are.
+// TestManyOpenRefundsAreRead checks that an event about an intent causes a read of all its unfinished refunds, however many there
+// are.
 func TestManyOpenRefundsAreRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -558,7 +568,8 @@ func TestManyOpenRefundsAreRead(t *testing.T) {
 	}
 }
 
-// Owed refunds that have failed are counted, with how long ago the oldest one failed first, apart from those that only a person can return.
+// TestOwedRefundsAreMeasured checks that failed owed refunds are counted, with the time since the oldest one first failed,
+// separately from those that only a person can return.
 func TestOwedRefundsAreMeasured(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

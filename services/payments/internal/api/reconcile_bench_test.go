@@ -27,7 +27,7 @@ import (
 	"holdfast.dev/services/payments/migrations"
 )
 
-// listing returns Stripe's list of the intents pi_0, pi_1, … as fast as it can.
+// listing returns Stripe's list of the intents pi_0, pi_1, … as fast as possible.
 func listing(rows []domain.IntentID, tenant ids.Tenant) http.Handler {
 	const pageSize = 100
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func listing(rows []domain.IntentID, tenant ids.Tenant) http.Handler {
 	})
 }
 
-// BenchmarkReconciler compares an account of 100,000 intents (BENCH_INTENTS), all of which are the same on both sides.
+// BenchmarkReconciler compares an account with 100,000 intents (BENCH_INTENTS), all of which are equal on both sides.
 func BenchmarkReconciler(b *testing.B) {
 	size := 100_000
 	if text := os.Getenv("BENCH_INTENTS"); text != "" {

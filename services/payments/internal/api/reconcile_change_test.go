@@ -19,7 +19,7 @@ import (
 
 const day = 24 * time.Hour
 
-// eventsOf is what the account shows of its events.
+// eventsOf returns the state of the events that the account shows.
 func (w *world) eventsOf(ctx context.Context) domain.EventsState {
 	w.T.Helper()
 	a, err := w.accounts.Show(ctx)
@@ -29,8 +29,8 @@ func (w *world) eventsOf(ctx context.Context) domain.EventsState {
 	return a.Events
 }
 
-// An intent of days ago is paid, and a refund of days ago fails, while their events are lost: the gateway's events say so, however long
-// ago the objects were created. Each event is taken once, and the next run finds nothing.
+// TestReconcilerFollowsChanges checks that the gateway's events reveal changes of old objects: an intent that is paid and a refund
+// that fails, both created days ago, while their events are lost. Each event is taken once, and the next run finds nothing.
 func TestReconcilerFollowsChanges(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -47,7 +47,7 @@ func TestReconcilerFollowsChanges(t *testing.T) {
 	w.reconcile(l)
 	w.work()
 
-	l.only = domain.StageEvents // the lists of what was created lately have none of them any more
+	l.only = domain.StageEvents // the lists of recently created objects no longer contain them
 	w.standIn.confirm(paid.ID, "pm_card_visa")
 	w.standIn.control("refunds/"+*r.Allocations[0].Gateway+"/finish", map[string]any{"outcome": "failed"}, nil)
 	w.reconcile(l)
@@ -72,7 +72,8 @@ func TestReconcilerFollowsChanges(t *testing.T) {
 	}
 }
 
-// What is open here is compared once a day however old it is, also when the gateway has forgotten the events: intents, refunds and disputes.
+// TestReconcilerComparesWhatIsOpen checks that open intents, refunds and disputes are compared once a day however old they are,
+// even if the gateway has forgotten the events.
 func TestReconcilerComparesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -125,8 +126,8 @@ func TestReconcilerComparesWhatIsOpen(t *testing.T) {
 	}
 }
 
-// More open objects than one page holds are all compared, and those that the gateway does not know any more hold up no other. Where one
-// cannot be read, its page is compared again within seconds.
+// TestReconcilerComparesAllThatIsOpen checks that all open objects are compared if there are more than one page contains. Objects
+// that the gateway no longer knows do not block others. If one cannot be read, its page is compared again within seconds.
 func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -156,8 +157,8 @@ func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 	}
 }
 
-// An account shows whether its events arrive: missing without a signing secret, late when the gateway has some that were not received. The
-// platform's services get an event of each change.
+// TestEventsState checks that an account shows whether its events arrive: missing without a signing secret, late if the gateway has
+// some that were not received. The platform's services get an event for each change.
 func TestEventsState(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -178,13 +179,13 @@ func TestEventsState(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	n := len(w.Events())
-	all.events = false // no event since
+	all.events = false // no events since then
 	expect(domain.EventsLate)
 	all.events = true
 	if len(w.Events()) != n {
 		t.Error("an event of no change")
 	}
-	w.Exec(`update gateway_reconciliations set events_until = null`) // all of them have been received now
+	w.Exec(`update gateway_reconciliations set events_until = null`) // all of them are received by now
 	expect(domain.EventsOK)
 
 	w.Exec(`delete from gateway_webhook_secrets`)
@@ -219,7 +220,8 @@ func TestEventsState(t *testing.T) {
 	}
 }
 
-// An intent that exists although the gateway was thought to have refused it is found by the event of its creation, however old it is.
+// TestReconcilerAdoptsByEvents checks that an intent that exists, although it was recorded as refused, is found by the event of its
+// creation, however old it is.
 func TestReconcilerAdoptsByEvents(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -231,7 +233,7 @@ func TestReconcilerAdoptsByEvents(t *testing.T) {
 	}
 }
 
-// reading is a gateway that lets something happen before an intent is read.
+// reading is a gateway that runs a function before an intent is read.
 type reading struct {
 	app.Gateway
 
@@ -243,7 +245,8 @@ func (g *reading) Read(ctx context.Context, a domain.Account, p domain.Intent) (
 	return g.Gateway.Read(ctx, a, p)
 }
 
-// A row of which another attempt begins while the reconciler looks is left to that attempt.
+// TestReconcilerAdoptsNoNewAttempt checks that the reconciler leaves a row to another attempt that begins while the reconciler
+// reads.
 func TestReconcilerAdoptsNoNewAttempt(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -261,8 +264,8 @@ func TestReconcilerAdoptsNoNewAttempt(t *testing.T) {
 	}
 }
 
-// At most the allowed number of events of an account wait. Of the processed events, the newest are retained. Each account has its
-// own limits.
+// TestEventsOfAnAccountAreBounded checks that at most the allowed number of events of an account wait, and that the newest of the
+// processed events are retained. Each account has its own limits.
 func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -302,7 +305,7 @@ func TestEventsOfAnAccountAreBounded(t *testing.T) {
 	}
 }
 
-// Events about what other programs do with the account are not taken.
+// TestForeignEventsAreNotTaken checks that events about other programs' use of the account are not stored.
 func TestForeignEventsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)

@@ -21,8 +21,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// lister is the gateway's lists, which a test may meddle with. It has no events unless the test says so, as if they were older than what
-// the gateway stores.
+// lister provides the gateway's lists, which a test can change. It has no events unless the test adds them, as if they were older
+// than what the gateway stores.
 type lister struct {
 	app.Lister
 
@@ -30,7 +30,7 @@ type lister struct {
 	hide   bool         // the lists are empty, as if all objects were older
 	only   domain.Stage // the other lists are empty
 	before func(stage domain.Stage, after string) error
-	get    func(id string) error // before an object is read; nil: nothing fails
+	get    func(id string) error // runs before an object is read; nil: nothing fails
 	mu     sync.Mutex
 	calls  []string
 }
@@ -59,7 +59,7 @@ func (l *lister) List(ctx context.Context, a domain.Account, stage domain.Stage,
 	return l.Lister.List(ctx, a, stage, since, after)
 }
 
-// reconciler compares with the gateway by a lister; nil is the stand-in's without events.
+// reconciler returns a reconciler that reads the gateway with l; nil means the stand-in's lists without events.
 func (w *world) reconciler(l app.Lister) *app.Reconciler {
 	w.T.Helper()
 	if l == nil {
@@ -80,7 +80,7 @@ func (w *world) reconcile(l app.Lister) {
 	w.ahead.Add(int64(time.Hour + time.Second))
 }
 
-// differences are how many of each kind were counted.
+// differences returns how many differences of each kind were counted.
 func (w *world) differences() map[string]int {
 	w.T.Helper()
 	families, err := w.metrics.Gather()
@@ -116,8 +116,8 @@ func (g *refundReads) ReadRefund(ctx context.Context, a domain.Account, id strin
 	return g.Gateway.ReadRefund(ctx, a, id)
 }
 
-// All events of the gateway are lost. The reconciler corrects everything, with the events of the platform and the ledger, and
-// counts its repairs. Afterwards it finds no difference.
+// TestReconcilerRepairsAfterLostEvents checks that, if all events of the gateway are lost, the reconciler corrects everything,
+// including the events of the platform and the ledger, and counts its repairs. Afterwards it finds no difference.
 func TestReconcilerRepairsAfterLostEvents(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t, "LOCAL_STRIPE_FEE_FIXED=30")
@@ -147,7 +147,7 @@ func TestReconcilerRepairsAfterLostEvents(t *testing.T) {
 	}
 
 	r := w.refund(ctx, refundOf(paid, `,"amount_minor":3000`)).is(201).refund()
-	w.work() // what the refund has left for itself
+	w.work() // the event that the refund stored
 	w.standIn.control("refunds/"+*r.Allocations[0].Gateway+"/finish", map[string]any{"outcome": "failed"}, nil)
 	w.standIn.call("POST", "/v1/payment_intents/"+held.ID+"/capture", url.Values{"amount_to_capture": {"4000"}}, nil)
 	w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {held.ID}, "amount": {"500"}}, nil)
@@ -163,7 +163,8 @@ func TestReconcilerRepairsAfterLostEvents(t *testing.T) {
 	if row, err := storeIntent(ctx, w, held.ID); err != nil || row.Received != 4000 || row.Refunded != 500 {
 		t.Errorf("%+v, %v", row, err)
 	}
-	// The intent of the failed refund differs too: less is refunded. The dispute is one of the intent that the dispute's stage finds.
+	// The intent of the failed refund also differs, because less is refunded. The dispute belongs to the intent that the stage for
+	// disputes finds.
 	if got := w.differences(); fmt.Sprint(got) != "map[dispute:1 intent:7 refund:1]" {
 		t.Errorf("%v", got)
 	}
@@ -182,7 +183,7 @@ func TestReconcilerRepairsAfterLostEvents(t *testing.T) {
 	}
 }
 
-// A movement that is not in the ledger is a difference, although all states are the same.
+// TestReconcilerRepairsTheLedger checks that a movement that is not in the ledger is a difference, although all states are equal.
 func TestReconcilerRepairsTheLedger(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -208,7 +209,8 @@ func TestReconcilerRepairsTheLedger(t *testing.T) {
 	}
 }
 
-// An inquiry, of which the charge says nothing, is found by the list of disputes, and is no difference any more when it has been read.
+// TestReconcilerFindsAnInquiry checks that an inquiry, which the charge does not show, is found in the list of disputes. After it
+// was read, it is no longer a difference.
 func TestReconcilerFindsAnInquiry(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -223,8 +225,8 @@ func TestReconcilerFindsAnInquiry(t *testing.T) {
 	}
 }
 
-// What is on its way is no difference: an event that is due, an intent that is being created, a change that arrives within the
-// grace, and one that happens while the reconciler looks.
+// TestReconcilerWaitsForEventsInTransit checks that pending changes are no difference: an event that is due, an intent that is
+// being created, a change that arrives within the grace period, and a change that happens while the reconciler reads.
 func TestReconcilerWaitsForEventsInTransit(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -235,7 +237,7 @@ func TestReconcilerWaitsForEventsInTransit(t *testing.T) {
 	w.standIn.confirm(p.ID, "pm_card_visa_chargeDeclinedLostCard")
 	l := &lister{Lister: w.standIn.stripe}
 	l.before = func(stage domain.Stage, _ string) error {
-		if len(l.calls) == 2 { // the second look
+		if len(l.calls) == 2 { // the second read
 			w.deliver(account, p, "payment_intent.payment_failed")
 		}
 		return nil
@@ -267,13 +269,13 @@ func TestReconcilerWaitsForEventsInTransit(t *testing.T) {
 	}
 	patient := w.reconciler(l)
 	patient.Grace = 500 * time.Millisecond
-	if w.run(patient.Run); len(looks) != 2 || looks[1].Sub(looks[0]) < patient.Grace { // the pages before had no difference
+	if w.run(patient.Run); len(looks) != 2 || looks[1].Sub(looks[0]) < patient.Grace { // earlier pages had no difference
 		t.Errorf("%v", looks)
 	}
 }
 
-// Objects of other programs and of other tenants on the same account are passed over; what has this tenant's metadata and no row
-// is counted. A row that is being created is the completer's.
+// TestReconcilerKnowsItsOwn checks that objects of other programs and of other tenants on the same account are ignored. An object
+// with this tenant's metadata but without a row is counted. A row that is being created is left to the completer.
 func TestReconcilerKnowsItsOwn(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -316,12 +318,13 @@ func TestReconcilerKnowsItsOwn(t *testing.T) {
 			t.Errorf("%s: %+v, %v", status, row, err)
 		}
 	}
-	if got := w.differences(); fmt.Sprint(got) != "map[intent:2 unknown:3]" { // the one of no row is counted each time
+	if got := w.differences(); fmt.Sprint(got) != "map[intent:2 unknown:3]" { // the one without a row is counted each time
 		t.Errorf("%v", got)
 	}
 }
 
-// If the process of a run crashes, exactly one process continues the run with its page when the lease has ended.
+// TestReconcilerGoesOnAfterACrash checks that, if the process of a run crashes, exactly one process continues the run with its page
+// when the lease has ended.
 func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -344,12 +347,12 @@ func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 		return nil
 	}
 	_ = w.reconciler(l).Run(died)
-	w.Exec(`update gateway_reconciliations set due_at = now() + interval '5 minutes'`) // as a process that is killed leaves it
+	w.Exec(`update gateway_reconciliations set due_at = now() + interval '5 minutes'`) // the state that a killed process leaves
 	if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 2 {
 		t.Errorf("a second process has taken it: %v, %v", l.calls, err)
 	}
 	w.ahead.Add(int64(6 * time.Minute))
-	l.before = func(domain.Stage, string) error { // another process, meanwhile
+	l.before = func(domain.Stage, string) error { // another process in the meantime
 		if len(l.calls) >= 3 { // before the first page, and between two of them
 			if err := w.reconciler(&lister{before: func(domain.Stage, string) error {
 				t.Error("two compare at once")
@@ -384,8 +387,9 @@ func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// A disconnected account is compared too. One whose keys are refused waits for the next run, an outage for less, and neither holds
-// up another account. Two tenants that have the same account compare their own intents.
+// TestReconcilerOfAccounts checks that a disconnected account is compared too. An account whose keys are refused waits for the next
+// run, and an outage delays it for less. Neither blocks another account. Two tenants with the same account compare their own
+// intents.
 func TestReconcilerOfAccounts(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -429,7 +433,7 @@ func TestReconcilerOfAccounts(t *testing.T) {
 		}
 		w.ahead.Add(int64(time.Hour + time.Second))
 	}
-	w.Exec(`update gateway_reconciliations set stage = 'refunds', cursor = 're_gone', started_at = now()`) // the gateway does not know it any more
+	w.Exec(`update gateway_reconciliations set stage = 'refunds', cursor = 're_gone', started_at = now()`) // the gateway no longer knows it
 	l := &lister{Lister: w.standIn.stripe}
 	for range 2 {
 		if err := w.reconciler(l).Run(t.Context()); err != nil {
@@ -442,8 +446,8 @@ func TestReconcilerOfAccounts(t *testing.T) {
 	}
 }
 
-// An object that cannot be repaired is counted and delays no other. When the gateway takes no requests, the page is compared
-// again, and each difference counts once.
+// TestReconcilerWhenRepairFails checks that an object that cannot be repaired is counted and does not delay others. If the gateway
+// accepts no requests, the page is compared again, and each difference counts once.
 func TestReconcilerWhenRepairFails(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -468,7 +472,7 @@ func TestReconcilerWhenRepairFails(t *testing.T) {
 	if err := w.reconciler(nil).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.differences()["intent"] - before; n < 2 || n > 3 { // the bad one may have been repaired before
+	if n := w.differences()["intent"] - before; n < 2 || n > 3 { // the bad object may already have been repaired
 		t.Errorf("%d differences", n)
 	}
 	if n := w.Count(`select count(*) from payment_intents where status = 'succeeded'`); n != 4 {
@@ -485,7 +489,8 @@ func TestReconcilerWhenRepairFails(t *testing.T) {
 	}
 }
 
-// A run whose progress cannot be written makes no more calls to the gateway, and continues from its page later.
+// TestReconcilerStopsWithoutADatabase checks that a run whose progress cannot be written makes no more calls to the gateway, and
+// later continues from its page.
 func TestReconcilerStopsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	w, _, _ := withStandIn(t)

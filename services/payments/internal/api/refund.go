@@ -58,7 +58,7 @@ func (a *API) listRefunds(c *gin.Context) error {
 	}, view.Refund)
 }
 
-// refundFilter reads the filters; none when an id among them is malformed, so that no row matches.
+// refundFilter reads the filters. none is true if an id among them is malformed, so that no row matches.
 func refundFilter(q contract.Query) (f store.RefundFilter, none bool) {
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.RefundStatus(s))
@@ -151,7 +151,7 @@ func (a *API) closeOwedRefund(c *gin.Context) error {
 
 func (a *API) retryOwedRefund(c *gin.Context) error { return a.changeOwed(c, a.Owed.Retry) }
 
-// changeOwed runs a verb on the owed refund of the path, once for each Idempotency-Key.
+// changeOwed applies an action to the owed refund in the path, once per Idempotency-Key.
 func (a *API) changeOwed(
 	c *gin.Context, verb func(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error),
 ) error {

@@ -24,7 +24,7 @@ func (w *world) completeRefunds() {
 	}
 }
 
-// onCall fails the n-th call of a kind by fail.
+// onCall makes the n-th call of a kind fail with the error of fail.
 func onCall(kind string, n int64, fail func() error) func(context.Context, string) error {
 	var seen atomic.Int64
 	return func(_ context.Context, call string) error {
@@ -35,8 +35,8 @@ func onCall(kind string, n int64, fail func() error) func(context.Context, strin
 	}
 }
 
-// A response of the gateway is lost, or the process crashes, before or after the effect, at the first or the second part. The
-// client's repetition, or the completer, finds the refund, and no refund is created twice.
+// TestLostRefunds checks that, if a response of the gateway is lost or the process crashes, before or after the effect, at the
+// first or the second part, the client's repetition or the completer finds the refund. No refund is created twice.
 func TestLostRefunds(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after", "crash before", "crash after"} {
@@ -62,7 +62,7 @@ func lostRefund(t *testing.T, when, who string, nth int64) {
 		fail = func() error {
 			w.Exec(`alter table refunds add constraint dead check (false) not valid`)
 			return errLost
-		} // nothing can be written any more
+		} // nothing more can be written
 	}
 	if strings.HasSuffix(when, "before") {
 		w.gateway.Before = onCall("refund", nth, fail)
@@ -79,7 +79,7 @@ func lostRefund(t *testing.T, when, who string, nth int64) {
 	if list := w.do(ctx, "GET", "/refunds", "").is(200); strings.Contains(string(list.Body), "rf_") != (nth == 2) {
 		t.Errorf("%s", list.Body)
 	}
-	w.refund(ctx, body, key("other")).is(409, "nothing_to_refund") // it is reserved
+	w.refund(ctx, body, key("other")).is(409, "nothing_to_refund") // the amount is reserved
 	w.ahead.Add(int64(31 * time.Second))
 	if who == "completer, a day later" {
 		w.ahead.Add(int64(23 * time.Hour))
@@ -107,7 +107,8 @@ func lostRefund(t *testing.T, when, who string, nth int64) {
 	}
 }
 
-// The gateway stores a response that says nothing. Another attempt is made only when the refund is not found there.
+// TestBrokenRefunds checks that, if the gateway stores a response without information, another attempt is made only if the refund
+// is not found there.
 func TestBrokenRefunds(t *testing.T) {
 	t.Parallel()
 	for _, had := range []bool{false, true} {
@@ -116,7 +117,7 @@ func TestBrokenRefunds(t *testing.T) {
 		p := w.paid(ctx, 1000)
 		calls := 0
 		breakCall := func(_ context.Context, call string) error {
-			if call == "refund" && calls < 2 { // the first attempt and its repetition
+			if call == "refund" && calls < 2 { // first attempt and its repetition
 				calls++
 				return &domain.BrokenError{Status: 500}
 			}
@@ -163,13 +164,13 @@ func (g *attempts) FindRefund(ctx context.Context, a domain.Account, part domain
 	return g.Gateway.FindRefund(ctx, a, part, since)
 }
 
-// After a 500 of the gateway the same attempt is repeated, under the same key, by the client and by the completer: only when that has
-// not helped and the refund is not found does another attempt begin.
+// TestBrokenRefundIsRepeatedFirst checks that, after a 500 of the gateway, the client and the completer repeat the same attempt
+// with the same key. Another attempt begins only if that did not help and the refund is not found.
 func TestBrokenRefundIsRepeatedFirst(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		broken int64 // how many calls end in a 500
-		client bool  // repeats before the completer
+		broken int64 // number of calls that end in a 500
+		client bool  // whether the client repeats before the completer
 		want   string
 	}{{1, false, "1 1"}, {1, true, "1 1"}, {2, false, "1 1 find 2"}, {2, true, "1 1 1"}, {3, true, "1 1 1 find 2"}} {
 		w := newWorld(t)
@@ -211,7 +212,8 @@ func (w *world) refundEvents() (n int) {
 	return n
 }
 
-// A definite refusal frees what was reserved, and the key; when only some parts are refused, the response says which.
+// TestRefusedRefunds checks that a definite refusal releases the reserved amount and the key. If only some parts are refused, the
+// response shows which.
 func TestRefusedRefunds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -266,7 +268,8 @@ func TestRefusedRefunds(t *testing.T) {
 	}
 }
 
-// A gateway that takes no requests, or refuses the keys, has not said what became of an earlier call of the same attempt.
+// TestBusyAfterALostResponse checks that a gateway that accepts no requests, or refuses the keys, does not show the result of an
+// earlier call of the same attempt.
 func TestBusyAfterALostResponse(t *testing.T) {
 	t.Parallel()
 	for _, later := range []error{&domain.BusyError{RetryAfter: time.Second}, &domain.RefusedError{Unread: true, Failure: domain.Failure{Code: "account_refused", Message: "The keys are refused."}}} {
@@ -286,7 +289,7 @@ func TestBusyAfterALostResponse(t *testing.T) {
 		w.ahead.Add(int64(2 * time.Second))
 		w.completeRefunds()
 		w.gateway.Before = nil
-		w.ahead.Add(int64(20 * time.Second)) // less than the lease: what is still unknown is tried again soon
+		w.ahead.Add(int64(20 * time.Second)) // less than the lease; an unknown outcome is retried soon
 		w.completeRefunds()
 		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(201)
 		if n := len(w.gateway.Refunds()); n != 1 {
@@ -295,8 +298,8 @@ func TestBusyAfterALostResponse(t *testing.T) {
 	}
 }
 
-// Events lead to reading the intent and its refunds again: one that ends, one that fails after its end, one whose response was
-// lost, and one that was created in the gateway's dashboard.
+// TestRefundEvents checks that events cause a read of the intent and its refunds: a refund that ends, one that fails after its end,
+// one whose response was lost, and one that was created in the gateway's dashboard.
 func TestRefundEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

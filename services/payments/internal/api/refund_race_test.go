@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// impatient lets a request wait for another one for a short time only.
+// impatient makes requests wait for each other only for a short time.
 func (w *world) impatient() {
 	w.T.Helper()
 	w.patience = 100 * time.Millisecond
@@ -31,7 +31,8 @@ func nth(calls *atomic.Int64, which int64, do func() error) func(context.Context
 	}
 }
 
-// A refusal that arrives after another process has completed the refund changes nothing: the client gets the refund.
+// TestLateRefusalOfARefundThatWasCreated checks that a refusal that arrives after another process has completed the refund changes
+// nothing: the client gets the refund.
 func TestLateRefusalOfARefundThatWasCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,8 +53,8 @@ func TestLateRefusalOfARefundThatWasCreated(t *testing.T) {
 	}
 }
 
-// A refusal of an attempt says nothing of the next one, which another process has begun and whose response is lost: its amount
-// stays reserved.
+// TestLateRefusalOfAnEarlierAttempt checks that a refusal of an attempt does not affect the next one, which another process has
+// begun and whose response is lost. Its amount stays reserved.
 func TestLateRefusalOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,8 +79,8 @@ func TestLateRefusalOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// A client that repeats its request causes no call to the gateway while another request is calling it, or when the gateway may have
-// forgotten the first call: the call would create the refund twice.
+// TestRepeatedRefundLeavesTheCallToOthers checks that a repeated request makes no call to the gateway while another request is
+// calling it, or if the gateway may have forgotten the first call. Such a call would create the refund twice.
 func TestRepeatedRefundLeavesTheCallToOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +108,8 @@ func TestRepeatedRefundLeavesTheCallToOthers(t *testing.T) {
 	}
 }
 
-// A refund over many payments takes long. While its process continues, no other process makes calls for it.
+// TestRefundHoldsItsLease checks that no other process makes calls for a refund of many payments, which takes long, while its
+// process continues.
 func TestRefundHoldsItsLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,7 +139,8 @@ func TestRefundHoldsItsLease(t *testing.T) {
 	}
 }
 
-// behind is a gateway whose list of refunds is read before others go on: what they do meanwhile is not in it.
+// behind is a gateway that reads its list of refunds before other processes continue. The list does not contain what they do in the
+// meantime.
 type behind struct {
 	*attempts
 
@@ -154,8 +157,8 @@ func (g *behind) FindRefund(ctx context.Context, a domain.Account, part domain.A
 	return nil, nil
 }
 
-// The gateway's list does not have the refund yet. No other attempt begins where an event has brought it meanwhile, or where another process
-// has begun one.
+// TestRefundIsNotAttemptedConcurrently checks a gateway whose list does not contain the refund yet. No other attempt begins if an
+// event has reported the refund in the meantime, or if another process has begun an attempt.
 func TestRefundIsNotAttemptedConcurrently(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -191,8 +194,8 @@ func TestRefundIsNotAttemptedConcurrently(t *testing.T) {
 	}
 }
 
-// An event brings a refund before its call ends without a response: the refund is complete, for workers and for the client that
-// repeats.
+// TestRefundThatAnEventCompletes checks that an event can report a refund before its call ends without a response. The refund is
+// then complete, for workers and for the client that repeats its request.
 func TestRefundThatAnEventCompletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,7 +216,7 @@ func TestRefundThatAnEventCompletes(t *testing.T) {
 	}
 }
 
-// A read of a refund that ends late does not bring back the state of before.
+// TestLateReadOfARefund checks that a read of a refund that ends late does not restore the previous state.
 func TestLateReadOfARefund(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -233,7 +236,8 @@ func TestLateReadOfARefund(t *testing.T) {
 	}
 }
 
-// An event about a refund that fails after its end is followed also while another refund of the payment is open.
+// TestRefundFailsWhileAnotherIsOpen checks that an event about a refund that fails after its end is also processed while another
+// refund of the payment is open.
 func TestRefundFailsWhileAnotherIsOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -249,8 +253,8 @@ func TestRefundFailsWhileAnotherIsOpen(t *testing.T) {
 	}
 }
 
-// A refund of another program may have this platform's metadata: of a refund that does not exist, or a copy of another refund's.
-// Its events are processed, it counts as refunded, and no refund of this platform changes.
+// TestRefundWithForeignMetadata checks a refund of another program with this platform's metadata: of a refund that does not exist,
+// or a copy of another refund's. Its events are processed, it counts as refunded, and no refund of this platform changes.
 func TestRefundWithForeignMetadata(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// refund is the body as a client reads it.
+// refund is the response body as a client reads it.
 type refund struct {
 	ID          string       `json:"id"`
 	Status      string       `json:"status"`
@@ -43,23 +43,23 @@ func (w *world) refund(ctx context.Context, body string, headers ...header) resp
 	return w.do(ctx, "POST", "/refunds", body, headers...)
 }
 
-// refundOf is the body of a refund of an intent.
+// refundOf returns the body of a refund of an intent.
 func refundOf(p intent, more string) string {
 	return fmt.Sprintf(`{"payment_intent_id":%q,"reason":"requested_by_customer"%s}`, p.ID, more)
 }
 
-// refundOfBooking is the body of a refund of a booking.
+// refundOfBooking returns the body of a refund of a booking.
 func refundOfBooking(b domain.Booking, more string) string {
 	return fmt.Sprintf(`{"booking_id":%q,"reason":"requested_by_customer"%s}`, b.ID, more)
 }
 
-// paid creates an intent of a new booking that has succeeded.
+// paid creates a successful intent of a new booking.
 func (w *world) paid(ctx context.Context, amount int64) intent {
 	w.T.Helper()
 	return w.paidOf(ctx, w.bookings.Add(ctx, "confirmed", amount, amount, "USD"), amount)
 }
 
-// paidOf creates an intent of a booking that has succeeded.
+// paidOf creates a successful intent of a booking.
 func (w *world) paidOf(ctx context.Context, b domain.Booking, amount int64) intent {
 	w.T.Helper()
 	p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d}`, b.ID, amount)).is(201).intent()
@@ -132,7 +132,7 @@ func TestRefund(t *testing.T) {
 	}
 }
 
-// Each rule has its error, in the order of checks.
+// TestRefundRefusals checks that each rule has its error, in the order of the checks.
 func TestRefundRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,11 +183,11 @@ func TestRefundRefusals(t *testing.T) {
 	if n := w.Count(`select count(*) from refunds`); n != 0 || len(w.gateway.Refunds()) != 0 {
 		t.Errorf("%d rows, %v", n, w.gateway.Refunds())
 	}
-	w.refund(ctx, refundOf(p, `,"amount_minor":1000,"booking_id":null,"metadata":null`), key("too much")).is(201) // after an error the key is free
+	w.refund(ctx, refundOf(p, `,"amount_minor":1000,"booking_id":null,"metadata":null`), key("too much")).is(201) // the key is free after an error
 }
 
-// Twenty simultaneous refunds of one intent: as many as fit are created, and the other requests get the remaining amount in their
-// error.
+// TestRefundsAtOnce sends twenty simultaneous refunds of one intent. It checks that as many as possible are created, and that the
+// errors of the other requests contain the remaining amount.
 func TestRefundsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -219,7 +219,7 @@ func TestRefundsAtOnce(t *testing.T) {
 	}
 }
 
-// Twenty requests with one key make one refund, and each gets it.
+// TestRefundAtOnceOfOneKey checks that twenty requests with one key create one refund, and that each request gets it.
 func TestRefundAtOnceOfOneKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -233,8 +233,8 @@ func TestRefundAtOnceOfOneKey(t *testing.T) {
 	}
 }
 
-// Two requests with one key that both find nothing wait for the intent: the second one gets the refund of the first, although it leaves
-// nothing.
+// TestRefundOfOneKeyBehindALock checks two requests with one key that both find nothing and wait for the intent. The second one
+// gets the refund of the first, although nothing is left to refund.
 func TestRefundOfOneKeyBehindALock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -260,14 +260,14 @@ func TestRefundOfOneKeyBehindALock(t *testing.T) {
 	}
 }
 
-// A refund of a booking goes over its payments, the newest first, and those that have nothing left are passed over.
+// TestRefundOfBooking checks that a refund of a booking uses its payments, newest first, and skips those with nothing left.
 func TestRefundOfBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 10_000, 10_000, "USD")
 	first, second := w.paidOf(ctx, b, 1000), w.paidOf(ctx, b, 500)
-	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":900}`, b.ID)).is(201) // not paid
+	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":900}`, b.ID)).is(201) // an intent that is not paid
 	third := w.paidOf(ctx, b, 300)
 	w.paid(ctx, 5000)
 	w.refund(ctx, refundOf(second, `,"amount_minor":500`)).is(201)
@@ -277,7 +277,7 @@ func TestRefundOfBooking(t *testing.T) {
 		r.Allocations[1].Amount != 400 || r.Status != "succeeded" || r.IntentID != nil || r.BookingID != b.ID.String() || r.Version != 2 {
 		t.Errorf("%s", a.Body)
 	}
-	w.bookings.Fail = func() error { return errLost } // the booking is known here
+	w.bookings.Fail = func() error { return errLost } // this service knows the booking
 	if rest := w.refund(ctx, refundOfBooking(b, "")).is(201).refund(); rest.Amount != 600 || len(rest.Allocations) != 1 {
 		t.Errorf("%+v", rest)
 	}
@@ -290,7 +290,7 @@ func TestRefundOfBooking(t *testing.T) {
 	}
 }
 
-// A refund goes over 20 payments at most; of more, the newest 20 come first.
+// TestRefundOfManyPayments checks that a refund covers at most 20 payments, the newest ones first.
 func TestRefundOfManyPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -309,7 +309,7 @@ func TestRefundOfManyPayments(t *testing.T) {
 	}
 }
 
-// One tenant's refunds are unknown to another, and to the other mode.
+// TestRefundIsolation checks that one tenant's refunds are unknown to another tenant and to the other mode.
 func TestRefundIsolation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -349,7 +349,7 @@ func TestRefundList(t *testing.T) {
 		At string `json:"created_at"`
 	}](middle.Response).At
 	w.gateway.RefundStatus = domain.RefundPending
-	w.refund(ctx, refundOfBooking(b, `,"amount_minor":1001`)).is(201) // over both
+	w.refund(ctx, refundOfBooking(b, `,"amount_minor":1001`)).is(201) // of both payments
 	w.gateway.RefundStatus = ""
 	w.refund(ctx, refundOf(w.paid(ctx, 100), "")).is(201)
 	get := func(query string) apitest.Response {

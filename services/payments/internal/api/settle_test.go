@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// said is the data that bookings returns about a lost booking: the amount due, and which of its payments are late.
+// said returns the data that bookings returns about a lost booking: the amount due, and which of its payments are late.
 func said(due int64, late map[string]bool) domain.Settlement {
 	s := domain.Settlement{
 		Lost: true, AutoRefund: true, RefundLatePayments: true, Due: &money.Amount{Minor: due, Currency: "USD"}, Counted: map[domain.GatewayID]domain.Counted{},
@@ -39,14 +39,14 @@ func (w *world) lose(ctx context.Context, b domain.Booking, status string, versi
 	}
 }
 
-// settle settles what is due, also what was put off.
+// settle settles what is due, including what was postponed.
 func (w *world) settle() {
 	w.T.Helper()
 	w.ahead.Add(int64(10 * time.Minute))
 	if err := w.settler.Run(w.T.Context()); err != nil {
 		w.T.Error(err)
 	}
-	for range 2 { // what is left, or became due at the end of a run, the next one does
+	for range 2 { // the second run processes what is left or became due during the first
 		if err := w.owed.Run(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
@@ -57,7 +57,7 @@ func (w *world) settle() {
 	w.work()
 }
 
-// refundsOf are the refunds of a booking that clients see.
+// refundsOf returns the refunds of a booking that clients can see.
 func (w *world) refundsOf(ctx context.Context, b domain.Booking) []refund {
 	w.T.Helper()
 	return apitest.Decode[struct{ Data []refund }](w.do(ctx, "GET", "/refunds?booking_id="+b.ID.String(), "").is(200).Response).Data
@@ -65,7 +65,7 @@ func (w *world) refundsOf(ctx context.Context, b domain.Booking) []refund {
 
 func (w *world) waiting() int { return w.Count(`select count(*) from booking_settlements`) }
 
-// logged is what the workers of lost bookings log from now on.
+// logged returns what the workers of lost bookings log from now on.
 func (w *world) logged() *bytes.Buffer {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
@@ -92,7 +92,7 @@ func (w *world) run(work func(context.Context) error) {
 	}
 }
 
-// lateCount is the value of the metric of late payments.
+// lateCount returns the value of the metric of late payments.
 func (w *world) lateCount() float64 {
 	w.T.Helper()
 	found, err := w.metrics.Gather()
@@ -108,7 +108,8 @@ func (w *world) lateCount() float64 {
 	return 0
 }
 
-// A cancelled booking is refunded what its policy says, once, over the payments that were made before, whichever events repeat.
+// TestRefundOfACancelledBooking checks that a canceled booking is refunded once according to its policy, through the payments that
+// were made before, regardless of repeated events.
 func TestRefundOfACancelledBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -140,8 +141,8 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	}
 }
 
-// A refund in the gateway's dashboard counts when it was created after the booking was lost, also before anything is settled; one
-// from before does not.
+// TestDashboardRefundBeforeTheSettlement checks that a refund in the gateway's dashboard counts if it was created after the booking
+// was lost, even before anything is settled. An earlier one does not count.
 func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,8 +163,8 @@ func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	}
 }
 
-// A refund in the gateway's dashboard whose event does not arrive counts before the policy's refund is created, the first time
-// and a day later.
+// TestDashboardRefundWithoutAnEvent checks that a refund in the gateway's dashboard whose event does not arrive counts before the
+// policy's refund is created, the first time and a day later.
 func TestDashboardRefundWithoutAnEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -190,8 +191,8 @@ func TestDashboardRefundWithoutAnEvent(t *testing.T) {
 	}
 }
 
-// TestPaymentsAreReadBeforeAnOwedRefund checks that nothing is refunded while the payment gateway does not say what was refunded, and that
-// a payment that it refuses to show is refunded like any other.
+// TestPaymentsAreReadBeforeAnOwedRefund checks that nothing is refunded while the payment gateway does not report what was
+// refunded. A payment that the gateway refuses to show is refunded like any other.
 func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -230,7 +231,8 @@ func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
 	}
 }
 
-// A payment is refunded when its booking was lost before it was counted, whether this service receives the one or the other first.
+// TestLatePaymentIsRefunded checks that a payment is refunded if its booking was lost before the payment was counted, whichever
+// this service learns first.
 func TestLatePaymentIsRefunded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -277,7 +279,8 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 	}
 }
 
-// Without the policies, or where they say 0, the money stays, and a late payment is counted.
+// TestMoneyStaysWithoutAPolicy checks that the money stays without the policies, or if they specify 0, and that a late payment is
+// counted.
 func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -298,8 +301,8 @@ func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	}
 }
 
-// The amount due by the policy never comes from a late payment, which is refunded automatically, and never exceeds what is left by
-// card.
+// TestAutomaticRefundsDoNotOverlap checks that the amount due by the policy never comes from a late payment, which is refunded
+// automatically, and never exceeds what is left of the card payments.
 func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -307,7 +310,7 @@ func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	inTime, late := w.paidOf(ctx, b, 500), w.paidOf(ctx, b, 1000)
 	w.refund(ctx, refundOf(inTime, `,"amount_minor":100`)).is(201)
-	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of it were paid in cash
+	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of the booking were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	if one, two := w.refunded(ctx, inTime.ID), w.refunded(ctx, late.ID); one != 500 || two != 1000 || len(w.refundsOf(ctx, b)) != 3 {
@@ -324,7 +327,8 @@ func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// Simultaneous workers, a gateway that is busy or does not respond, and unreachable bookings lead to one refund in the end.
+// TestAutomaticRefundUnderFaults checks that simultaneous workers, a gateway that is busy or does not respond, and unavailable
+// bookings result in one refund in the end.
 func TestAutomaticRefundUnderFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -374,7 +378,7 @@ func TestAutomaticRefundUnderFaults(t *testing.T) {
 	}
 }
 
-// If a payment succeeds while its booking ends, the payment is settled, whichever comes first.
+// TestSuccessRacesTheEndOfItsBooking checks that a payment that succeeds while its booking ends is settled, whichever comes first.
 func TestSuccessRacesTheEndOfItsBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -398,7 +402,8 @@ func TestSuccessRacesTheEndOfItsBooking(t *testing.T) {
 	}
 }
 
-// A share that the gateway does not take as it is goes back as far as it does.
+// TestAutomaticRefundOfThousandths checks that a share that the gateway does not accept exactly is refunded as far as the gateway
+// accepts it.
 func TestAutomaticRefundOfThousandths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -415,7 +420,7 @@ func TestAutomaticRefundOfThousandths(t *testing.T) {
 	}
 }
 
-// Nothing of another tenant or mode is settled by a booking's end.
+// TestSettlementsAreOfATenant checks that the end of a booking settles nothing of another tenant or mode.
 func TestSettlementsAreOfATenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -431,8 +436,8 @@ func TestSettlementsAreOfATenant(t *testing.T) {
 	}
 }
 
-// This service may know of the end of a booking before bookings reports it. It then decides nothing, logs no failure, and calls
-// bookings again within seconds.
+// TestSettlementWaitsForBookings checks a booking whose end this service knows before bookings reports it. The service then decides
+// nothing, logs no failure, and calls bookings again within seconds.
 func TestSettlementWaitsForBookings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -461,7 +466,8 @@ func TestSettlementWaitsForBookings(t *testing.T) {
 	}
 }
 
-// A process that is slow, so that another one settles the booking meanwhile, counts no late payment again.
+// TestLatePaymentIsCountedOnce checks that a slow process does not count a late payment again if another one settles the booking in
+// the meantime.
 func TestLatePaymentIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -481,8 +487,8 @@ func TestLatePaymentIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A recorded owed refund is returned even if bookings no longer names an amount, but not if a person closes it while a worker calls
-// bookings.
+// TestOwedRefundChangesDuringTheLookup checks that a recorded owed refund is returned even if bookings no longer reports an amount,
+// but not if a person closes it while a worker calls bookings.
 func TestOwedRefundChangesDuringTheLookup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,7 +18,7 @@ import (
 type backlog struct {
 	leave func(w *world, ctx context.Context)
 	run   func(w *world, ctx context.Context) error
-	left  string // counts the rows of a tenant that are left
+	left  string // counts the remaining rows of a tenant
 }
 
 var backlogs = map[string]backlog{
@@ -66,14 +66,15 @@ var backlogs = map[string]backlog{
 	},
 }
 
-// leftOf counts what is left of a tenant.
+// leftOf returns how many rows of a tenant remain.
 func (w *world) leftOf(tenant ids.Tenant, b backlog) int {
 	w.T.Helper()
 	return w.Count(b.left + fmt.Sprintf(` and tenant_id = '%x'`, tenant.UUID()))
 }
 
-// A tenant whose account at the gateway never responds, with more work left than it has workers, delays no other tenant's work:
-// neither what is left already, nor what comes while its calls hang.
+// TestHangingAccountDelaysNoOtherTenant checks that a tenant whose account at the gateway never responds, with more work than there
+// are workers, delays no work of other tenants. This applies to work that waits already and to work that arrives while its calls
+// hang.
 func TestHangingAccountDelaysNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	for name, b := range backlogs {
@@ -127,7 +128,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A panic of the work on one row ends neither the worker nor the work on the others.
+// TestWorkerOutlivesAPanic checks that a panic during the work on one row ends neither the worker nor the work on the other rows.
 func TestWorkerOutlivesAPanic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -153,8 +154,8 @@ func TestWorkerOutlivesAPanic(t *testing.T) {
 	}
 }
 
-// A gateway whose circuit is open refuses only what was never sent. An intent and a refund whose first response was lost stay
-// unknown, whichever client or worker repeats the call, and are found later.
+// TestOpenCircuitDecidesNothing checks that a gateway with an open circuit refuses only what was never sent. An intent and a refund
+// whose first response was lost stay unknown, whichever client or worker repeats the call, and are found later.
 func TestOpenCircuitDecidesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -193,8 +194,8 @@ func TestOpenCircuitDecidesNothing(t *testing.T) {
 	}
 }
 
-// An intent, and a refund, that becomes visible after its request has failed is updated at that time: who copies the list by
-// sort=updated_at, and has gone on meanwhile, does not miss it.
+// TestLateIntentsAreSynced checks that an intent or a refund that becomes visible after its request has failed is updated at that
+// time. A client that copies the list by sort=updated_at, and has continued in the meantime, does not miss it.
 func TestLateIntentsAreSynced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -239,7 +240,7 @@ func TestLateIntentsAreSynced(t *testing.T) {
 	}
 }
 
-// overtaken runs a worker that finds work which another process takes before it can: taken is that process's statement.
+// overtaken runs a worker that finds work that another process takes first. taken is that process's statement.
 func (w *world) overtaken(taken string, run func(context.Context) error) {
 	w.T.Helper()
 	tx, err := w.Owner().Begin(w.T.Context())
@@ -260,7 +261,7 @@ func (w *world) overtaken(taken string, run func(context.Context) error) {
 	}
 }
 
-// A worker leaves what another process has just taken: it makes no call and logs no failure.
+// TestWorkersSkipWorkOfOthers checks that a worker skips what another process has just taken: it makes no call and logs no failure.
 func TestWorkersSkipWorkOfOthers(t *testing.T) {
 	t.Parallel()
 	owe := func(w *world, ctx context.Context) {

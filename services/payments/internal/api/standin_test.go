@@ -31,7 +31,7 @@ const (
 	standInPublic  = "pk_test_demo12345678"
 )
 
-// built is the stand-in for Stripe, built once for all tests.
+// built builds the stand-in for Stripe once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "local-stripe")
 	if err != nil {
@@ -46,7 +46,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// standIn is the stand-in for Stripe, in a process of its own, or Stripe itself.
+// standIn is the stand-in for Stripe, in a separate process, or Stripe itself.
 type standIn struct {
 	t      *testing.T
 	url    string
@@ -54,7 +54,7 @@ type standIn struct {
 	stripe *peers.Stripe
 }
 
-// startStandIn starts a stand-in whose charges cost fees; settings are of its own.
+// startStandIn starts a stand-in whose charges cost fees, with additional settings.
 func startStandIn(t *testing.T, settings ...string) *standIn {
 	t.Helper()
 	path, err := built()
@@ -122,7 +122,7 @@ func (s *standIn) control(path string, body map[string]any, into any) {
 	}
 }
 
-// call calls Stripe's API with the operator's key; it returns the status.
+// call calls Stripe's API with the operator's key and returns the status.
 func (s *standIn) call(method, path string, form url.Values, into any) int {
 	s.t.Helper()
 	if method == "GET" {
@@ -131,7 +131,7 @@ func (s *standIn) call(method, path string, form url.Values, into any) int {
 	return s.send(method, path, s.secret, "application/x-www-form-urlencoded", form.Encode(), into)
 }
 
-// confirm pays an intent; it returns the latest charge.
+// confirm pays an intent and returns the latest charge.
 func (s *standIn) confirm(id, method string) string {
 	s.t.Helper()
 	form := url.Values{"payment_method": {method}, "return_url": {"https://example.com"}}
@@ -145,7 +145,7 @@ func (s *standIn) confirm(id, method string) string {
 	return p.LatestCharge
 }
 
-// moved is what the stand-in's balance transactions add up to by currency: net of fees, and the fees.
+// moved returns the sums of the stand-in's balance transactions by currency: net of fees, and the fees.
 func (s *standIn) moved() (net, fees map[string]int64, count int) {
 	s.t.Helper()
 	net, fees = map[string]int64{}, map[string]int64{}
@@ -171,7 +171,7 @@ func (s *standIn) moved() (net, fees map[string]int64, count int) {
 	}
 }
 
-// withStandIn is a world whose gateway is a stand-in.
+// withStandIn returns a world whose gateway is a stand-in.
 func withStandIn(t *testing.T, settings ...string) (*world, context.Context, domain.Account) {
 	t.Helper()
 	w := newWorld(t)

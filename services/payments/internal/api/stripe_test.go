@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// withStripe is a world whose gateway is Stripe itself, with the test account of STRIPE_SECRET_KEY, or the stand-in where the variable is
-// not set.
+// withStripe returns a world whose gateway is Stripe itself, with the test account of STRIPE_SECRET_KEY, or the stand-in if the
+// variable is not set.
 func withStripe(t *testing.T, around func(app.Gateway) app.Gateway) (*world, context.Context, domain.Account) {
 	t.Helper()
 	w := newWorld(t)
@@ -43,7 +43,7 @@ func withStripe(t *testing.T, around func(app.Gateway) app.Gateway) (*world, con
 	return w, ctx, a
 }
 
-// forgetful is a gateway whose next response to a creation is lost.
+// forgetful is a gateway that loses its next response to a creation.
 type forgetful struct {
 	app.Gateway
 
@@ -90,7 +90,8 @@ func withForgetful(t *testing.T) (*world, context.Context, domain.Account, *forg
 	return w, ctx, account, gateway
 }
 
-// Every call of payments has the intended effect at Stripe. With the key of a test account, this test runs against Stripe.
+// TestStripe checks that every call of payments has the intended effect at Stripe. With the key of a test account, it runs against
+// Stripe.
 func TestStripe(t *testing.T) {
 	t.Parallel()
 	gateway := &forgetful{}
@@ -173,7 +174,7 @@ func TestStripe(t *testing.T) {
 	}
 	w.reconcile(w.standIn.stripe)
 	got := w.differences()
-	if delete(got, "event"); len(got) != 0 { // some events were never sent here: the gateway's responses had the states
+	if delete(got, "event"); len(got) != 0 { // some events were never sent here, because the gateway's responses contained the states
 
 		t.Errorf("differences: %v", got)
 	}
@@ -188,7 +189,7 @@ func (w *world) intent(ctx context.Context, id string) domain.Intent {
 	return p
 }
 
-// listed are the intents that the gateway lists since a time.
+// listed returns the intents that the gateway lists since a time.
 func (w *world) listed(account domain.Account, since time.Time) (out []domain.Listed) {
 	w.T.Helper()
 	for after := ""; ; {
@@ -203,8 +204,8 @@ func (w *world) listed(account domain.Account, since time.Time) (out []domain.Li
 	}
 }
 
-// deliverAll delivers the events that the gateway lists for an intent, in that order, and processes them. It reads the intent even if
-// the gateway has not listed the events yet.
+// deliverAll delivers the events that the gateway lists for an intent, in that order, and processes them. It reads the intent even
+// if the gateway has not listed the events yet.
 func (w *world) deliverAll(ctx context.Context, account domain.Account, id string) {
 	w.T.Helper()
 	var page struct {
@@ -233,8 +234,8 @@ func (w *world) deliverAll(ctx context.Context, account domain.Account, id strin
 	}
 }
 
-// A repeated attempt that says other things than the first one, as after an upgrade, is refused by the gateway, and so says nothing of the
-// first one's effect: the object is looked for, and not created again.
+// TestRepeatedWithOtherParameters checks that the gateway refuses a repeated attempt with other parameters, as after an upgrade.
+// The refusal does not show whether the first call had an effect, so the object is searched for and not created again.
 func TestRepeatedWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	w, ctx, account, gateway := withForgetful(t)

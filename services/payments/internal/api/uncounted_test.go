@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// payFor creates an intent of a booking, for an invoice unless it is zero, that has succeeded.
+// payFor creates a successful intent of a booking, and, if v is not zero, of an invoice.
 func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID, amount int64) {
 	w.T.Helper()
 	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d}`, b.ID, amount)
@@ -21,18 +21,18 @@ func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID
 	w.refresh(ctx, p.ID)
 }
 
-// Before the other services have read of a payment, no request of many simultaneous ones charges its amount again, for the booking
-// or for the paid invoice. Amounts that they have counted are not subtracted twice.
+// TestPaymentThatIsNotCountedYet checks that, before the other services have read a payment, none of many simultaneous requests
+// charges its amount again, for the booking or for the paid invoice. Amounts that they have counted are not subtracted twice.
 func TestPaymentThatIsNotCountedYet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	for name, c := range map[string]struct {
-		total, due, counted int64 // as bookings returns
-		invoiced, byInvoice int64 // as customers returns
-		forInvoice          bool  // what is paid
+		total, due, counted int64 // as bookings returns them
+		invoiced, byInvoice int64 // as customers returns them
+		forInvoice          bool  // whether the payment is for the invoice
 		paid                int64
-		ofBooking, want     int64 // that can be requested; 0: nothing
+		ofBooking, want     int64 // amounts that can be requested; 0: none
 	}{
 		"a part is paid":                {1000, 1000, 0, 1000, 0, false, 400, 600, 600},
 		"all is paid":                   {1000, 1000, 0, 1000, 0, false, 1000, 0, 0},
@@ -80,7 +80,7 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 			request(fmt.Sprintf(`{"booking_id":%q}`, b.ID), c.ofBooking)
 		}
 		request(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, v.ID), c.want)
-		if c.forInvoice && c.total > 0 { // another invoice is limited by the booking alone
+		if c.forInvoice && c.total > 0 { // only the booking limits another invoice
 			request(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, other.ID), min(c.invoiced, c.ofBooking))
 		}
 	}

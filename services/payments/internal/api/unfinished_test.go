@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// meter reads the metrics of what waits for the gateway.
+// meter reads the metrics of the work that waits for the gateway.
 type meter struct {
 	*world
 	unfinished *app.Unfinished
@@ -29,7 +29,7 @@ func newMeter(w *world) meter {
 	return meter{w, app.NewUnfinished(w.DB.Worker, w.now, registry), registry}
 }
 
-// shows checks the number of what waits, and the age of the oldest one, to half a minute.
+// shows checks the number of waiting items, and the age of the oldest one, to within half a minute.
 func (m meter) shows(count, age string, want int, oldest time.Duration) {
 	m.T.Helper()
 	if err := m.unfinished.Run(m.T.Context()); err != nil {
@@ -71,8 +71,8 @@ func (w *world) complete() {
 	}
 }
 
-// Intents of all tenants are counted from their request until the gateway has created or refused them, and no attempt in between
-// makes them younger, the first one of a new key included.
+// TestUnfinishedIntentsAreCounted checks that intents of all tenants are counted from their request until the gateway has created
+// or refused them. No attempt in between, including the first one with a new key, changes their age.
 func TestUnfinishedIntentsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,7 +106,7 @@ func TestUnfinishedIntentsAreCounted(t *testing.T) {
 	m.intents(0, 0)
 }
 
-// A request that repeats one which was refused long ago is as young as its own call.
+// TestRepeatedAfterARefusalIsYoung checks that the age of a request that repeats one refused long ago is that of its own call.
 func TestRepeatedAfterARefusalIsYoung(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -122,7 +122,8 @@ func TestRepeatedAfterARefusalIsYoung(t *testing.T) {
 	m.intents(1, 0)
 }
 
-// Events of all tenants are counted from receipt until they are processed, including while one of them is retried.
+// TestUnfinishedEventsAreCounted checks that events of all tenants are counted from receipt until they are processed, including
+// while one of them is retried.
 func TestUnfinishedEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -133,7 +134,7 @@ func TestUnfinishedEventsAreCounted(t *testing.T) {
 		p := w.post(ctx, w.booked(ctx, 100)).is(201).intent()
 		body := eventBody(fmt.Sprintf("evt_%d", i), "payment_intent.processing", fmt.Sprintf(`{"id":%q}`, p.ID))
 		w.event(account, "whsec_1", w.now(), body).is(200)
-		w.event(account, "whsec_1", w.now(), eventBody(fmt.Sprintf("evt_other_%d", i), "payout.paid", `{"id":"po_1"}`)).is(200) // of no intent
+		w.event(account, "whsec_1", w.now(), eventBody(fmt.Sprintf("evt_other_%d", i), "payout.paid", `{"id":"po_1"}`)).is(200) // about no intent
 		if i == 0 {
 			w.ahead.Add(int64(time.Minute))
 		}
@@ -155,7 +156,8 @@ func TestUnfinishedEventsAreCounted(t *testing.T) {
 	m.events(0, 0)
 }
 
-// An event of another program that uses the operator's account is given up before it is so old that an alert fires.
+// TestForeignEventsRaiseNoAlert checks that an event of another program that uses the operator's account is given up before it is
+// old enough to trigger an alert.
 func TestForeignEventsRaiseNoAlert(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -170,7 +172,8 @@ func TestForeignEventsRaiseNoAlert(t *testing.T) {
 	m.events(0, 0)
 }
 
-// Refunds whose outcome is unknown, and lost bookings that wait, are counted by kind with the age of the oldest one.
+// TestUnfinishedWorkIsCounted checks that refunds with an unknown outcome and waiting lost bookings are counted by kind, with the
+// age of the oldest one.
 func TestUnfinishedWorkIsCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -216,7 +219,8 @@ func TestUnfinishedWorkIsCounted(t *testing.T) {
 	check("map[cancellation:1 10  owed:0 0  refund:1 10  settlement:1 10 ]")
 }
 
-// An intent whose account refuses its keys is tried for three days, then it is refused, and no alert is left.
+// TestRefusedKeysAreGivenUp checks that an intent whose account refuses its keys is retried for three days. Then it is refused, and
+// no alert remains.
 func TestRefusedKeysAreGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -240,7 +244,8 @@ func TestRefusedKeysAreGivenUp(t *testing.T) {
 	}
 }
 
-// Intents and refunds that the gateway has refused are deleted after a week with what belongs to them; all others stay.
+// TestRefusedRowsAreDeleted checks that intents and refunds that the gateway has refused are deleted after a week, together with
+// their dependent rows. All others stay.
 func TestRefusedRowsAreDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -24,7 +24,7 @@ type Accounts struct {
 	Now     func() time.Time
 }
 
-// KeyError reports that the payment gateway does not accept a secret key, or has not responded.
+// KeyError reports that the payment gateway does not accept a secret key or did not respond.
 type KeyError struct{ error }
 
 // Unwrap returns the gateway's response.
@@ -39,7 +39,7 @@ func (e *KeyError) Error() string {
 var errOtherAccount = errors.New("the keys belong to another account")
 
 // Connect connects the account of the keys to the caller's tenant in its mode. It calls the gateway first, so that it stores only
-// keys that work. An account that is or was connected gets the new keys, so that its earlier payments are read with them.
+// keys that work. An account that is or was connected gets the new keys, so that they are used for its earlier payments.
 func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (domain.Account, error) {
 	if err := keys.Check(live); err != nil {
 		return domain.Account{}, err
@@ -89,7 +89,8 @@ func (a *Accounts) Show(ctx context.Context) (domain.Account, error) {
 	return a.Store.Shown(ctx, a.DB.Read(ctx))
 }
 
-// Rotate gives the connected account new keys; an empty one stays. Webhooks may be signed with the earlier secret for a while.
+// Rotate replaces the keys of the connected account; an empty key stays unchanged. The previous webhook secret remains valid for
+// overlap.
 func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, overlap time.Duration) (domain.Account, error) {
 	current, err := a.Show(ctx)
 	if err != nil {
@@ -140,7 +141,7 @@ func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, over
 	return out, err
 }
 
-// Disconnect ends the connection. The service still reads intents created with the account, with its keys.
+// Disconnect ends the connection. The service still uses the account's keys to read intents created with the account.
 func (a *Accounts) Disconnect(ctx context.Context) (out domain.Account, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := a.Store.ConnectedForUpdate(ctx, tx)
@@ -157,7 +158,7 @@ func (a *Accounts) Disconnect(ctx context.Context) (out domain.Account, err erro
 	return out, err
 }
 
-// noteEvents writes whether the gateway's events reach this platform, as a run of the reconciler has found.
+// noteEvents writes whether the gateway's events reach this platform, according to a run of the reconciler.
 func (a *Accounts) noteEvents(ctx context.Context, id domain.AccountID, run domain.Reconciliation) error {
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		before, signed, err := a.Store.ForUpdate(ctx, tx, id)
@@ -175,7 +176,8 @@ func (a *Accounts) noteEvents(ctx context.Context, id domain.AccountID, run doma
 	})
 }
 
-// emitAccount adds the event of a change; before has no version when the account is new. The relay of the service that runs finds it.
+// emitAccount adds the event of a change. before has no version if the account is new. The relay of the running service publishes
+// the event.
 func emitAccount(ctx context.Context, tx pg.Tx, before, after domain.Account, webhook domain.Secret) error {
 	body, err := renderAccount(after, webhook)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// action does something with an intent at the gateway, unless it is done already. It is repeated without harm: the gateway does it
-// once, and refuses it afterwards; then the gateway's state decides.
+// action performs an action on an intent at the gateway, unless it was performed before. It can safely be repeated: the gateway
+// performs it once and refuses it afterwards. After a refusal, the gateway's state decides.
 type action struct {
 	*Intents
 
 	id    domain.GatewayID
 	match patch.Precondition
 	kind  domain.Action
-	is    func(domain.Intent) bool // whether it is done
+	is    func(domain.Intent) bool // whether the action was performed
 	call  func(ctx context.Context, account domain.Account, p domain.Intent) (domain.Snapshot, error)
 
 	p        domain.Intent
-	snapshot *domain.Snapshot // nil: nothing is to be written
+	snapshot *domain.Snapshot // nil: nothing to write
 }
 
 // Cancel returns the operation that cancels an intent that has not succeeded.
@@ -106,7 +106,7 @@ func (o *action) Call(ctx context.Context) error {
 	return &operation.RefusedError{Err: actError(cause)}
 }
 
-// Finish writes what the gateway has returned.
+// Finish writes the gateway's response.
 func (o *action) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
 	if err != nil || o.snapshot == nil {
@@ -116,5 +116,5 @@ func (o *action) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	return o.apply(ctx, tx, current, *o.snapshot, domain.Intent.Apply)
 }
 
-// Release implements operation.Operation: Begin has noted nothing.
+// Release implements operation.Operation. It does nothing, because Begin has stored nothing.
 func (*action) Release(context.Context, pg.Tx) error { return nil }

@@ -27,8 +27,8 @@ type BookingEvent struct {
 	Booking domain.Booking
 }
 
-// ApplyEvents takes events about bookings of any tenants, all or none, and never an older state of a booking than is known. As
-// versions decide, an event that comes again changes nothing.
+// ApplyEvents applies events about bookings of any tenants, all or none. It never replaces a state by an older one. Because
+// versions decide, a repeated event changes nothing.
 func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent) error {
 	if len(list) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 		}
 	}
 	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := store.PutBookings(ctx, tx, newest); err != nil { // before the inbox, whose rows no two batches may lock in different orders
+		if err := store.PutBookings(ctx, tx, newest); err != nil { // before the inbox: no two batches may lock its rows in different orders
 			return err
 		}
 		if len(lost) > 0 {

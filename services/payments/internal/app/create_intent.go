@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// releaseAfter is how long a call whose outcome is unknown is left alone.
+	// releaseAfter is the pause before a call whose outcome is unknown is retried.
 	releaseAfter = time.Second
 	// unknownRetry is the Retry-After of an unknown outcome.
 	unknownRetry = 2 * time.Second
@@ -35,7 +35,7 @@ type createIntent struct {
 
 	p        domain.Intent
 	account  domain.Account
-	fresh    bool // the attempt is called for the first time
+	fresh    bool // whether this is the attempt's first call
 	snapshot domain.Snapshot
 }
 
@@ -95,8 +95,8 @@ func (a *Intents) requestedIntent(ctx context.Context, in domain.IntentInput) (d
 // Name implements operation.Operation.
 func (o *createIntent) Name() string { return operationOf(o.p.ID) }
 
-// operationOf names the row of an intent or a refund in the record of a key: its uuid in hexadecimal digits, as the triggers of
-// migration 12 read it.
+// operationOf returns the name of an intent or a refund in the record of a key: the row's uuid in hexadecimal digits, as the
+// triggers of migration 12 read it.
 func operationOf[P ids.Prefix](id ids.ID[P]) string {
 	if id.IsZero() {
 		return ""
@@ -104,7 +104,7 @@ func operationOf[P ids.Prefix](id ids.ID[P]) string {
 	return fmt.Sprintf("%x", id.UUID())
 }
 
-// Begin writes the row of a new intent, or takes the call of the one that the same request has begun before.
+// Begin writes the row of a new intent, or takes over the call of the intent that the same request began before.
 func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
 	found, err := o.begun(ctx, tx, begun)
 	if err != nil {
@@ -129,7 +129,7 @@ func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	return false, err
 }
 
-// begun locks and reads the intent of an operation; nil when there is none, or when the gateway has refused it.
+// begun locks and reads the intent of an operation. It returns nil if there is none, or if the gateway refused it.
 func (o *createIntent) begun(ctx context.Context, tx pg.Tx, name string) (*domain.Intent, error) {
 	if name == "" {
 		return nil, nil
@@ -145,8 +145,8 @@ func (o *createIntent) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 	return &p, err
 }
 
-// resume takes the call of an intent that was begun, if no other process has it. It leaves a call that the gateway may have
-// forgotten to the completer.
+// resume takes over the call of an intent that was begun, if no other process holds it. If the gateway may have forgotten the call,
+// it leaves the call to the completer.
 func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	o.p, o.fresh = p, false
 	if p.Status.Known() {
@@ -160,7 +160,7 @@ func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) er
 	return store.SaveCall(ctx, tx, o.p)
 }
 
-// Call requests the intent from the gateway, or reads the one that the completer has created.
+// Call requests the intent from the gateway, or reads the intent if the completer created it.
 func (o *createIntent) Call(ctx context.Context) (err error) {
 	if !o.fresh {
 		if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
@@ -187,14 +187,14 @@ func (o *createIntent) Call(ctx context.Context) (err error) {
 	}
 }
 
-// leave leaves the call to the next attempt, from a time on, unless another one has it by now.
+// leave makes the call available to the next attempt from a time on, unless another attempt holds the call by now.
 func (o *createIntent) leave(ctx context.Context, next time.Time) error {
-	return o.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error { // the client may have gone
+	return o.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error { // the client may have disconnected
 		return store.LeaveCall(ctx, tx, o.p, next)
 	})
 }
 
-// Finish writes the intent that the gateway has created.
+// Finish writes the intent that the gateway created.
 func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	created, err := o.writeCreated(ctx, tx, o.p.ID, o.snapshot)
 	failpoint.Here("intent.written")
@@ -202,14 +202,14 @@ func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, err
 	return created, err
 }
 
-// Release ends the attempt of an intent that the gateway has refused to make.
+// Release ends the attempt to create an intent that the gateway refused.
 func (o *createIntent) Release(ctx context.Context, tx pg.Tx) error {
 	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
 	if err != nil {
 		return err
 	}
 	if current.Status != domain.Creating || current.Call.Attempt != o.p.Call.Attempt {
-		return operation.ErrUnderWay // look again
+		return operation.ErrUnderWay // read it again
 	}
 	current.Status, current.Call.Lease = domain.Refused, current.Call.End()
 	return store.SaveCall(ctx, tx, current)
@@ -222,7 +222,7 @@ type leftIntent struct {
 	log *slog.Logger
 }
 
-// Begin takes the call, unless it has ended or another process has it.
+// Begin takes over the call, unless it has ended or another process holds it.
 func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
 	if err != nil {
@@ -237,7 +237,7 @@ func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.SaveCall(ctx, tx, o.p)
 }
 
-// Call repeats the attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or has stored
+// Call repeats the attempt, and the gateway responds with the result. If the gateway may have forgotten the attempt, or has stored
 // a response without information, Call searches for the intent. It begins a new attempt only if there is none.
 func (o *leftIntent) Call(ctx context.Context) (err error) {
 	if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
@@ -265,7 +265,7 @@ func (o *leftIntent) Call(ctx context.Context) (err error) {
 	return o.outcome(ctx, err)
 }
 
-// again begins a new attempt: the one before had no effect.
+// again begins a new attempt after one without effect.
 func (o *leftIntent) again(ctx context.Context, tx pg.Tx) error {
 	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
 	if err != nil {
@@ -288,8 +288,8 @@ func (o *leftIntent) outcome(ctx context.Context, err error) error {
 	return o.later(ctx, err)
 }
 
-// later postpones a call whose outcome is still unknown by a time that grows with its age. Then the same attempt is repeated. It
-// gives up a call whose account has refused its keys for days.
+// later postpones a call whose outcome is still unknown. The delay grows with the age of the call. Then the same attempt is
+// repeated. later gives up a call whose account has refused its keys for days.
 func (o *leftIntent) later(ctx context.Context, cause error) error {
 	real := o.Now()
 	var refused *domain.RefusedError

@@ -33,7 +33,7 @@ func (a *Intents) notifyFailures(
 	return p, nil, nil
 }
 
-// fail writes that a charge of an intent has failed. If the intent has ended in the meantime, only the event shows the failure.
+// fail records the failure of a charge of an intent. If the intent has ended in the meantime, only the event shows the failure.
 func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.FailedCharge) (domain.Intent, error) {
 	if !p.Status.Final() {
 		return a.write(ctx, tx, p, p.Fail(c))
@@ -53,7 +53,8 @@ func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.
 	return saved, outbox.Emit(ctx, tx, a.Wake, paymentFailed(failed, body, []byte(`{}`)))
 }
 
-// applyDisputes writes the disputes of an intent as the gateway reports them, with an event for each one that has begun or ended.
+// applyDisputes writes the disputes of an intent as the gateway reports them. It emits an event for each dispute that began or
+// ended.
 func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, reported []domain.Dispute) error {
 	if len(reported) == 0 {
 		return nil
@@ -73,8 +74,8 @@ func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, 
 	return nil
 }
 
-// applyDispute writes a change of a dispute. before has no version when the dispute is new. For a dispute that ended before it was
-// first read, it emits the opening event first.
+// applyDispute writes a change of a dispute. before has no version if the dispute is new. If the dispute ended before it was first
+// read, applyDispute emits the opening event first.
 func (a *Intents) applyDispute(ctx context.Context, tx pg.Tx, p domain.Intent, before, d domain.Dispute) error {
 	opened := before.Version == 0 || d.Status.Open() && !before.Status.Open()
 	closed := d.Status.Outcome() != "" && d.Status.Outcome() != before.Status.Outcome()

@@ -17,26 +17,27 @@ import (
 	"holdfast.dev/services/payments/internal/view"
 )
 
-// StoredResponses are the responses that repeated requests get. *idemstore.Store implements it.
+// StoredResponses are the responses to repeated requests. *idemstore.Store implements it.
 type StoredResponses interface {
-	// Erase replaces the responses about resources by what erase leaves of them.
+	// Erase replaces each stored response about the resources by the result of erase.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
-// Eraser erases what payments holds of a person. What the gateway holds stays: the operator erases it there.
+// Eraser erases the personal data that payments stores about a person. The gateway's data stays: the operator erases it there.
 type Eraser struct {
 	DB          *pg.DB
 	Idempotency StoredResponses
-	Contract    *contract.Contract // says which fields are personal data
+	Contract    *contract.Contract // defines which fields are personal data
 	Wake        func()
 }
 
 // eraseBatch is how many intents are in memory at a time.
 const eraseBatch = 100
 
-// EraseCustomer clears the personal data in the intents of an erased customer and in their refunds, in the responses about them and
-// in unpublished events, once, however often the event arrives. An intent that is being created remains in that state. A repetition
-// of its call now contains less than the first call, so the gateway refuses it, and the completer searches for the intent.
+// EraseCustomer clears the personal data in the intents of an erased customer and their refunds, in the responses about them and in
+// unpublished events. It does so once, however often the event arrives. An intent that is being created remains in that state. A
+// repetition of its call then contains less than the first call, so the gateway refuses it, and the completer searches for the
+// intent.
 func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer domain.CustomerID) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
@@ -51,7 +52,7 @@ func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer do
 	return nil
 }
 
-// eraseIntents clears all intents of a customer and the copies of them. It holds few in memory at a time.
+// eraseIntents clears all intents of a customer and their copies. It holds few in memory at a time.
 func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID) error {
 	var last domain.IntentID
 	for {
@@ -74,7 +75,7 @@ func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.Cus
 	}
 }
 
-// eraseRefunds clears the refunds of intents and the copies of them. No other service stores personal data of a refund.
+// eraseRefunds clears the refunds of intents and their copies. No other service stores personal data of a refund.
 func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Erased) error {
 	list, err := store.EraseRefunds(ctx, tx, intents)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// topic is the topic of this service's events. The id of the intent, which is the gateway's, or of the refund is the key.
+// topic is the topic of this service's events. The key is the gateway's id of the intent, or the id of the refund.
 const topic = "payments"
 
 // The events that this service emits.
@@ -26,7 +26,7 @@ func paymentFailed(p domain.Intent, body, previous json.RawMessage) outbox.Event
 	}
 }
 
-// intentUpdated is every other change, and the creation; it is for the platform's own services.
+// intentUpdated is the event for every other change and for the creation. It is for the platform's own services.
 func intentUpdated(p domain.Intent, body, previous json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "payment_intent.updated", Topic: topic, AggregateID: string(p.GatewayID), Version: p.Version,
@@ -34,21 +34,21 @@ func intentUpdated(p domain.Intent, body, previous json.RawMessage) outbox.Event
 	}
 }
 
-// intentErased requests that the platform's own services erase the personal data that they hold of an intent.
+// intentErased requests that the platform's own services erase their personal data of an intent.
 func intentErased(e store.Erased, body json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "payment_intent.erased", Topic: topic, AggregateID: string(e.GatewayID), Version: e.Version, Object: body, Internal: true,
 	}
 }
 
-// accountUpdated is a change of a gateway account, keyed by its id; it is for the platform's own services.
+// accountUpdated is the event for a change of a gateway account, keyed by its id. It is for the platform's own services.
 func accountUpdated(a domain.Account, body, previous json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "gateway_account.updated", Topic: topic, AggregateID: a.ID.String(), Version: a.Version, Object: body, Previous: previous, Internal: true,
 	}
 }
 
-// refundUpdated is the creation of a refund and each visible change; it is for the platform's own services.
+// refundUpdated is the event for the creation of a refund and for each visible change. It is for the platform's own services.
 func refundUpdated(r domain.Refund, body, previous json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "refund.updated", Topic: topic, AggregateID: r.ID.String(), Version: r.Version, Object: body, Previous: previous, Internal: true,
@@ -65,17 +65,17 @@ func disputeClosed(d domain.Dispute, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "dispute.closed", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
 }
 
-// owedRefundClosed is the audit log's event of a person closing what a policy owes.
+// owedRefundClosed is the audit log's event when a person closes an owed refund.
 func owedRefundClosed(o domain.OwedRefund, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "owed_refund.closed", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}
 }
 
-// owedRefundRetried is the audit log's event of a person retrying what a policy owes.
+// owedRefundRetried is the audit log's event when a person retries an owed refund.
 func owedRefundRetried(o domain.OwedRefund, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "owed_refund.retried", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}
 }
 
-// changed is the event of a change of an intent.
+// changed returns the event for a change of an intent.
 func changed(before, p domain.Intent, body, previous json.RawMessage) outbox.Event {
 	switch {
 	case p.Status == domain.Succeeded && before.Status != domain.Succeeded:

@@ -21,11 +21,11 @@ type EventReader interface {
 	ReadEvent(body []byte, signature string, secrets []domain.Secret) (domain.Event, error)
 }
 
-// Events stores the events that the gateway sends, and processes them. Each event means that an intent must be read again.
+// Events stores the events that the gateway sends, and processes them. For each event, the intent must be read again.
 type Events struct {
 	Intents *Intents
 	Refunds *Refunds
-	Worker  *pg.DB // worker role: finds what is due
+	Worker  *pg.DB // worker role: finds due events
 	Reader  EventReader
 	Log     *slog.Logger
 	Wake    func()          // signals Run that an event has arrived
@@ -34,7 +34,8 @@ type Events struct {
 	failing operation.Failing
 }
 
-// Receive stores an event of an account. It returns when the event is committed, and does nothing else: the gateway waits.
+// Receive stores an event of an account. It returns when the event is committed and does nothing else, because the gateway waits
+// for the response.
 func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []byte, signature string) error {
 	tenant, mode, ok, err := store.OwnerOf(ctx, a.Intents.DB.Read(ctx), account)
 	if err != nil {
@@ -55,7 +56,7 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 	if err != nil {
 		return err
 	}
-	if e.Intent == "" { // it is about no payment, or says nothing new
+	if e.Intent == "" { // about no payment, or nothing new
 		return nil
 	}
 	e.AccountID = account
@@ -119,7 +120,7 @@ func (a *Events) handle(ctx context.Context, due store.EventDue) error {
 	return errors.Join(err, a.Intents.DB.Tx(ctx, save))
 }
 
-// awaited returns an event whose intent is unknown. It is retried for a while, and then dropped.
+// awaited returns an event whose intent is unknown. The event is retried for a while, and then dropped.
 func awaited(e domain.Event, now time.Time) domain.Event {
 	if e.Dropped = e.Foreign(now); !e.Dropped {
 		e.DueAt = later(now, e.Again(now))
@@ -144,7 +145,7 @@ func (a *Events) again(ctx context.Context, e domain.Event, cause error) *time.T
 	return nil
 }
 
-// refresh reads an intent again, and its refunds if an event is about one. saved reports that save, which ends the events, is
+// refresh reads an intent again, and its refunds if an event is about one. save ends the events. saved reports that save was
 // committed together with the result of the read.
 func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx context.Context, tx pg.Tx) error) (saved bool, err error) {
 	account, err := taken.Account()
@@ -170,13 +171,13 @@ func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx c
 	return false, a.Refunds.Refresh(ctx, account, p, refunds...)
 }
 
-// later is a time to which jitter is added, so that calls that failed at the same time are not retried at the same time.
+// later adds jitter to a time, so that calls that failed at the same time are not retried at the same time.
 func later(now, at time.Time) *time.Time {
 	at = now.Add(jitter(at.Sub(now)))
 	return &at
 }
 
-// Refresh reads an intent's state at the gateway and applies it, unless a read that began later was applied before.
+// Refresh reads an intent's state at the gateway and applies it, unless a read that began later was already applied.
 func (a *Intents) Refresh(ctx context.Context, account domain.Account, p domain.Intent) (domain.Intent, error) {
 	begun, err := a.beginRead(ctx, p.ID)
 	if err != nil {
@@ -201,8 +202,8 @@ const maxPages = 1000
 // errMorePages reports that an intent has more charges or refunds than one read covers.
 var errMorePages = errors.New("the payment gateway has more charges or refunds of the intent")
 
-// read completes a read that has begun, page by page, each in its own call and transaction. also, unless it is nil, is a part of
-// the transaction that applies the last page.
+// read completes a read that has begun, page by page, each page in its own call and transaction. If also is not nil, it runs in the
+// transaction that applies the last page.
 func (a *Intents) read(
 	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {
@@ -226,7 +227,7 @@ func (a *Intents) read(
 	return domain.Intent{}, errMorePages
 }
 
-// applyRead applies the result of a read, unless a read that began later was applied before.
+// applyRead applies the result of a read, unless a read that began later was already applied.
 func (a *Intents) applyRead(
 	ctx context.Context, begun domain.Intent, snapshot domain.Snapshot, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {

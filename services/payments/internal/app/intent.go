@@ -28,16 +28,16 @@ type Intents struct {
 	Metrics *Metrics
 	// Wake signals the relay that an event has been committed.
 	Wake func()
-	// Now is real time; a caller's test clock is read from the caller.
+	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
 }
 
-// fieldOf names the field of the body by the gateway's parameter.
+// fieldOf maps the gateway's parameters to the fields of the body.
 var fieldOf = map[string]string{"amount": "amount_minor", "currency": "currency", "receipt_email": "receipt_email", "description": "description"}
 
-// gatewayError returns the error that a client gets for an error of the gateway. definite reports that the attempt had no effect
-// there. A gateway that takes no request, or refuses the keys, has not checked whether an earlier call of the attempt had an
-// effect. Such an error is therefore definite only for a fresh attempt.
+// gatewayError returns the client's error for an error of the gateway. definite reports that the attempt had no effect there. A
+// gateway that accepts no request, or refuses the keys, does not check whether an earlier call of the attempt had an effect. Such
+// an error is therefore definite only for a fresh attempt.
 func gatewayError(cause error, fresh bool) (definite bool, clientErr error) {
 	var refused *domain.RefusedError
 	var busy *domain.BusyError
@@ -60,7 +60,7 @@ func gatewayError(cause error, fresh bool) (definite bool, clientErr error) {
 	}
 }
 
-// writeCreated writes the intent that the gateway has created.
+// writeCreated writes the intent that the gateway created.
 func (a *Intents) writeCreated(ctx context.Context, tx pg.Tx, id domain.IntentID, snapshot domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *Intents) writeCreated(ctx context.Context, tx pg.Tx, id domain.IntentID
 	}
 	p := current
 	if !current.Status.Known() {
-		snapshot.Charges, snapshot.Refunds = nil, nil // what they have moved is written by the next read
+		snapshot.Charges, snapshot.Refunds = nil, nil // the next read writes their movements
 		if p, err = a.scheduleFollowUp(ctx, tx, current, current.Apply(snapshot, a.now(ctx))); err != nil {
 			return domain.Intent{}, err
 		}
@@ -87,8 +87,8 @@ func (a *Intents) writeCreated(ctx context.Context, tx pg.Tx, id domain.IntentID
 	return p, nil
 }
 
-// scheduleFollowUp leaves an intent of a lost booking to Settler if it succeeds now. It leaves one that is open again to Canceler, which did
-// not see it. It sets the booking's state for the event.
+// scheduleFollowUp schedules work for an intent of a lost booking. Settler processes an intent that succeeds now. Canceler
+// processes one that is open again and that it did not see before. scheduleFollowUp sets the booking's state for the event.
 func (a *Intents) scheduleFollowUp(ctx context.Context, tx pg.Tx, current, next domain.Intent) (domain.Intent, error) {
 	succeeds := next.Status == domain.Succeeded && current.Status != domain.Succeeded
 	reopens := next.Status.Open() && !current.Status.Open() && current.Status != domain.Creating
@@ -105,7 +105,7 @@ func (a *Intents) scheduleFollowUp(ctx context.Context, tx pg.Tx, current, next 
 	return next, store.PutReopened(ctx, tx, next.BookingID, a.Now())
 }
 
-// applyResponse writes what the gateway has returned to an action on an intent.
+// applyResponse writes the gateway's response to an action on an intent.
 func (a *Intents) applyResponse(ctx context.Context, tx pg.Tx, id domain.IntentID, snapshot domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *Intents) applyResponse(ctx context.Context, tx pg.Tx, id domain.IntentI
 }
 
 // apply writes the gateway's state of an intent that the transaction has locked: its movements in the ledger, its disputes, and the
-// intent as merge returns it, with an event for each change. A change that is not visible emits no event.
+// intent as merge returns it. It emits an event for each change that is visible.
 func (a *Intents) apply(
 	ctx context.Context, tx pg.Tx, current domain.Intent, snapshot domain.Snapshot,
 	merge func(p domain.Intent, snapshot domain.Snapshot, now time.Time) domain.Intent,
@@ -142,7 +142,7 @@ func (a *Intents) apply(
 	return saved, a.applyDisputes(ctx, tx, saved, snapshot.Disputes)
 }
 
-// write writes a change of an intent, which the transaction has locked, and its event.
+// write writes a change of an intent that the transaction has locked, with its event.
 func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Intent) (domain.Intent, error) {
 	before, err := outbox.Body(ctx, view.Intent, current)
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Inte
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	if next.RefundedElsewhere < current.RefundedElsewhere || next.Refunded < current.Refunded { // a refund has failed that may have counted
+	if next.RefundedElsewhere < current.RefundedElsewhere || next.Refunded < current.Refunded { // a refund that may have counted has failed
 		if err := store.WakeOwed(ctx, tx, next.BookingID, next.GatewayID, a.Now()); err != nil {
 			return domain.Intent{}, err
 		}
@@ -179,7 +179,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Inte
 	return saved, outbox.Emit(ctx, tx, a.Wake, changed(current, saved, body, previous))
 }
 
-// actError returns the error that a client gets for an action that failed. It returns the service's own errors unchanged.
+// actError returns the client's error for an action that failed. It returns the service's own errors unchanged.
 func actError(err error) error {
 	var own *apperr.Error
 	if errors.As(err, &own) {
@@ -189,7 +189,7 @@ func actError(err error) error {
 	return clientErr
 }
 
-// now is the caller's time, with the precision of the columns.
+// now returns the caller's time with the precision of the columns.
 func (a *Intents) now(ctx context.Context) time.Time {
 	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
 }

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// jitter is between three quarters of a time and all of it, so that calls that failed at the same time are not retried at the
-// same time.
+// jitter returns between three quarters of a duration and all of it, so that calls that failed at the same time are not retried at
+// the same time.
 func jitter(d time.Duration) time.Duration {
 	return d - rand.N(d/4+1) //nolint:gosec // jitter
 }
@@ -24,13 +24,13 @@ func jitter(d time.Duration) time.Duration {
 // gateway has refused it. Any number of processes may run it at the same time.
 type Completer struct {
 	Intents *Intents
-	Worker  *pg.DB // worker role: finds what is left
+	Worker  *pg.DB // worker role: finds abandoned calls
 	Log     *slog.Logger
 
 	failing operation.Failing
 }
 
-// Run resumes abandoned calls of all tenants. It retries one that fails later.
+// Run resumes abandoned calls of all tenants. It retries failed ones later.
 func (a *Completer) Run(ctx context.Context) error {
 	left := operation.Workers[store.IntentDue]{
 		Service: "payments",

@@ -20,11 +20,11 @@ const (
 	lostLease    = 60 * time.Second // longer than a step takes
 )
 
-// Canceler cancels the open intents of canceled or expired bookings, so that payers can no longer pay them. A payment that succeeds
-// first stays and is shown. Any number of processes may run Canceler at the same time.
+// Canceler cancels the open intents of canceled or expired bookings, so that payers can no longer pay them. If a payment succeeds
+// before, it stays and is shown. Any number of processes may run Canceler at the same time.
 type Canceler struct {
 	Intents *Intents
-	Worker  *pg.DB // worker role: finds what is due
+	Worker  *pg.DB // worker role: finds due bookings
 	Log     *slog.Logger
 
 	failing operation.Failing
@@ -33,7 +33,7 @@ type Canceler struct {
 // errOpen reports that a booking has more intents to cancel.
 var errOpen = errors.New("intents of the booking are still open")
 
-// Run cancels due intents of all tenants. It retries a booking that fails later.
+// Run cancels due intents of all tenants. It retries a booking later if that fails.
 func (a *Canceler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
@@ -52,7 +52,7 @@ func (a *Canceler) Run(ctx context.Context) error {
 	return nil
 }
 
-// step cancels the next open intents of a booking. It stays due, for later, when that fails or more are open.
+// step cancels the next open intents of a booking. If that fails, or more intents are open, the booking stays due for a later step.
 func (a *Canceler) step(ctx context.Context, booking domain.BookingID) error {
 	var tries int
 	now := a.Intents.Now()
@@ -75,7 +75,7 @@ func (a *Canceler) step(ctx context.Context, booking domain.BookingID) error {
 	return errors.Join(err, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.SaveLost(ctx, tx, booking, again) }))
 }
 
-// cancel cancels the next open intents of a booking. An intent that is being created is open until its call has ended.
+// cancel cancels the next open intents of a booking. An intent that is being created counts as open until its call has ended.
 func (a *Canceler) cancel(ctx context.Context, booking domain.BookingID) error {
 	list, err := store.OpenIntents(ctx, a.Intents.DB.Read(ctx), booking, cancelAtOnce)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// Metrics counts what operators are to know of. A nil Metrics counts nothing.
+// Metrics contains the counters for operators. A nil Metrics counts nothing.
 type Metrics struct {
 	opened   prometheus.Counter
 	closed   *prometheus.CounterVec
@@ -80,7 +80,7 @@ func (m *Metrics) paymentLate() {
 	}
 }
 
-// Unfinished measures how many calls and events wait for the gateway and since when, so that alerts can use the numbers.
+// Unfinished measures how many calls and events wait for the gateway and for how long, so that alerts can use the numbers.
 type Unfinished struct {
 	operation.Meter
 

@@ -18,40 +18,40 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// Lister lists what the gateway has.
+// Lister lists the gateway's objects.
 type Lister interface {
-	// List reads the page that follows the cursor after, of the objects created since a time, the newest first.
+	// List reads the page after the cursor, with the objects created since a time, newest first.
 	List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error)
-	// Get reads an object of a kind by its id; nil when the gateway does not know it.
+	// Get reads an object of a kind by its id. It returns nil if the gateway does not know the object.
 	Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error)
 }
 
 const (
-	accountsAtOnce  = 4               // that one process compares
-	accountsFound   = 100             // that one query looks up
-	callsAtOnce     = 8               // of one account
-	openPage        = 100             // open objects of a page
-	timeSlice       = time.Minute     // then other accounts are compared
-	reconcilerLease = 5 * time.Minute // longer than a page takes besides the grace
+	accountsAtOnce  = 4               // accounts that one process compares at the same time
+	accountsFound   = 100             // accounts that one query returns
+	callsAtOnce     = 8               // parallel calls for one account
+	openPage        = 100             // open objects per page
+	timeSlice       = time.Minute     // time after which other accounts are compared
+	reconcilerLease = 5 * time.Minute // longer than a page takes, without the grace period
 )
 
 // Reconciler compares the objects of each account at the gateway with the service's own rows. It repairs a difference by reading
-// the object as it would for an event. Normally it finds no difference. Any number of processes may run it at the same time: one
-// process holds an account, and another one continues with the next page if that process crashes.
+// the object as after an event. Normally it finds no difference. Any number of processes may run it at the same time. One process
+// holds an account, and another one continues with the next page if that process crashes.
 type Reconciler struct {
 	Intents  *Intents
 	Refunds  *Refunds
 	Gateways *Accounts
 	Wake     func() // makes Events.Run look for events
 	Lister   Lister
-	Worker   *pg.DB // worker role: finds what is due
+	Worker   *pg.DB // worker role: finds due accounts
 	Log      *slog.Logger
-	// Interval is from the beginning of a run of an account to the next. Grace is how long a difference has to last: an event may be
-	// on its way.
+	// Interval is the time between the starts of two runs of an account. Grace is how long a difference has to last before it
+	// counts, because its event may still arrive.
 	Interval, Grace time.Duration
 }
 
-// Run compares the accounts of all tenants that are due, also those that are disconnected.
+// Run compares the due accounts of all tenants, including disconnected ones.
 func (a *Reconciler) Run(ctx context.Context) error {
 	for full := true; full && ctx.Err() == nil; {
 		var found []store.ReconciliationDue
@@ -79,7 +79,7 @@ func (a *Reconciler) Run(ctx context.Context) error {
 	return nil
 }
 
-// step compares one account, from where the last process has left it. What fails is tried again later from there.
+// step compares one account, from where the last process stopped. If that fails, a later step continues from there.
 func (a *Reconciler) step(ctx context.Context, id domain.AccountID) {
 	var run *domain.Reconciliation
 	now := a.Intents.Now()
@@ -99,7 +99,7 @@ func (a *Reconciler) step(ctx context.Context, id domain.AccountID) {
 }
 
 // compare runs through the stages, page by page. run contains the progress. A long comparison pauses so that other accounts are
-// compared, too.
+// compared too.
 func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) error {
 	account, err := a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), run.AccountID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 		if err != nil {
 			return errors.Join(err, a.postpone(ctx, *run, err))
 		}
-		if found > 0 { // an alert is raised anyway, so the others are repaired sooner
+		if found > 0 { // an alert is raised anyway, so the other differences are repaired sooner
 			grace = a.Grace / 10
 		}
 		if run.Tries, run.Cursor = 0, last; last == "" {
@@ -134,7 +134,7 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 	return a.finish(ctx, *run)
 }
 
-// note writes whether the account's events arrive, and deletes the oldest of those that exceed their bound.
+// note writes whether the account's events arrive, and deletes the oldest events above their limit.
 func (a *Reconciler) note(ctx context.Context, run domain.Reconciliation, account domain.Account) error {
 	if err := a.Gateways.noteEvents(ctx, account.ID, run); err != nil {
 		return err
@@ -151,17 +151,17 @@ func (a *Reconciler) note(ctx context.Context, run domain.Reconciliation, accoun
 	return nil
 }
 
-// lease is how long a process has an account to itself. Each page renews it.
+// lease returns how long a process exclusively holds an account. Each page renews the lease.
 func (a *Reconciler) lease() time.Duration { return a.Grace + reconcilerLease }
 
-// finish ends a run; the next one begins an interval after this one has begun.
+// finish ends a run. The next one begins one interval after the start of this run.
 func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) error {
 	now := a.Intents.Now()
 	return a.save(ctx, run.Ended(), run.StartedAt.Add(a.Interval), &now)
 }
 
 // postpone leaves a failed run to a later step. An account whose keys are refused waits for the next run. If the gateway no longer
-// knows the beginning of a page, the stage starts again from its first page.
+// knows the start of a page, the stage starts again from its first page.
 func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, cause error) error {
 	var refused *domain.RefusedError
 	if errors.As(cause, &refused) && refused.Unread {
@@ -180,7 +180,7 @@ func (a *Reconciler) save(ctx context.Context, run domain.Reconciliation, due ti
 	})
 }
 
-// difference is a listed object that differs.
+// difference is a listed object that differs from the service's own state.
 type difference struct {
 	domain.Listed
 
@@ -188,7 +188,7 @@ type difference struct {
 	known domain.Known
 }
 
-// page compares a page and repairs it. It returns where the next page begins, "" after the last one, and the number of differences.
+// page compares a page and repairs it. It returns the start of the next page, "" after the last one, and the number of differences.
 // It checks each difference again after the grace period. A difference counts only if the gateway still reports the same state and
 // the difference remains.
 func (a *Reconciler) page(ctx context.Context, account domain.Account, run *domain.Reconciliation, grace time.Duration) (last string, found int, err error) {
@@ -224,7 +224,7 @@ func (a *Reconciler) page(ctx context.Context, account domain.Account, run *doma
 	return last, len(suspects), nil
 }
 
-// looked is a page, and how many of its events were received.
+// looked is a page with the number of its events that were received.
 type looked struct {
 	domain.ListPage
 
@@ -254,8 +254,8 @@ func (a *Reconciler) look(ctx context.Context, account domain.Account, run domai
 	return page, differ, nil
 }
 
-// list reads a page: either of the gateway's lists, or of the service's own open objects, which it requests from the gateway one by
-// one.
+// list reads a page either from a list of the gateway, or of the service's own open objects. It requests the latter from the
+// gateway one by one.
 func (a *Reconciler) list(ctx context.Context, account domain.Account, run domain.Reconciliation) (domain.ListPage, error) {
 	if !run.Stage.Open() {
 		return a.Lister.List(ctx, account, run.Stage, run.Since(), run.Cursor)
@@ -283,7 +283,7 @@ func (a *Reconciler) list(ctx context.Context, account domain.Account, run domai
 	return page, err
 }
 
-// repair reads each object that differs again, and counts it. If the gateway or the database cannot be reached, the page is compared
+// repair reads each object that differs again, and counts it. If the gateway or the database is unavailable, the page is compared
 // again later.
 func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage domain.Stage, list map[string]difference) error {
 	var repairs errgroup.Group
@@ -297,7 +297,7 @@ func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage d
 			if passing(err) {
 				return fmt.Errorf("repair %s: %w", d.ID, err)
 			}
-			if d.kind == domain.DifferentEvent && account.Events == domain.EventsMissing { // none arrives, which the account shows
+			if d.kind == domain.DifferentEvent && account.Events == domain.EventsMissing { // no event arrives, which the account already shows
 				return nil
 			}
 			a.Intents.Metrics.difference(d.kind)
@@ -310,7 +310,7 @@ func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage d
 	return repairs.Wait()
 }
 
-// passing reports whether an error is one of the gateway or of the database as a whole, and not of one object.
+// passing reports whether an error affects the gateway or the database as a whole, and not only one object.
 func passing(err error) bool {
 	var refused *domain.RefusedError
 	var own *apperr.Error
@@ -349,7 +349,7 @@ func (a *Reconciler) repairOne(ctx context.Context, account domain.Account, stag
 	return a.Refunds.Refresh(ctx, account, p, d.ID)
 }
 
-// adopt links an intent that the gateway has created to a row that was recorded as refused.
+// adopt links an intent that the gateway created to a row that was recorded as refused.
 func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain.Listed) error {
 	row, err := ids.Parse[domain.IntentPrefix](l.Row)
 	if err != nil {

@@ -24,8 +24,8 @@ type Refunds struct {
 	Wake func()
 }
 
-// createRefund creates a refund at the gateway. Begin reserves its amount under the locks of the intents, Call calls the gateway
-// for one intent after the other, and Finish writes the outcome of the last part.
+// createRefund creates a refund at the gateway. Begin reserves its amount under the locks of the intents. Call calls the gateway
+// for one intent after the other. Finish writes the outcome of the last part.
 type createRefund struct {
 	*Refunds
 
@@ -35,7 +35,7 @@ type createRefund struct {
 	unable  error // why a new refund cannot be created
 
 	r       domain.Refund
-	fresh   bool          // no call of these attempts was made before
+	fresh   bool          // whether these are the first calls of these attempts
 	pending []partOutcome // outcomes that are not written yet
 }
 
@@ -57,7 +57,8 @@ func (a *Refunds) Create(ctx context.Context, in domain.RefundInput) operation.O
 // Name implements operation.Operation.
 func (o *createRefund) Name() string { return operationOf(o.r.ID) }
 
-// Begin writes the row of a new refund and reserves its amount, or takes the calls of the one that the same request has begun before.
+// Begin writes the row of a new refund and reserves its amount, or takes over the calls of the refund that the same request began
+// before.
 func (o *createRefund) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
 	found, err := o.begun(ctx, tx, begun)
 	if err != nil {
@@ -82,7 +83,7 @@ func (o *createRefund) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	return false, err
 }
 
-// begun locks and reads the refund of an operation; nil when there is none, or when the gateway has refused all of it.
+// begun locks and reads the refund of an operation. It returns nil if there is none, or if the gateway refused all of it.
 func (o *createRefund) begun(ctx context.Context, tx pg.Tx, name string) (*domain.Refund, error) {
 	if name == "" {
 		return nil, nil
@@ -98,8 +99,8 @@ func (o *createRefund) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 	return &r, err
 }
 
-// resume takes the calls of a refund, if no other process has them. It leaves calls that the gateway may have forgotten to the
-// completer.
+// resume takes over the calls of a refund, if no other process holds them. If the gateway may have forgotten the calls, it leaves
+// them to the completer.
 func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (done bool, err error) {
 	o.r, o.fresh, o.pending = r, false, nil
 	parts, real := r.UnderWay(), o.Intents.Now()
@@ -114,8 +115,8 @@ func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (d
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
-// Call sends the calls that are in progress to the gateway. It writes the outcome of each part but the last before it sends the
-// next one.
+// Call sends the calls that are in progress to the gateway. It writes the outcome of each part except the last one before it sends
+// the next call.
 func (o *createRefund) Call(ctx context.Context) error {
 	var refusal error // of the first part that was refused
 	parts := o.r.UnderWay()
@@ -155,7 +156,7 @@ func (o *createRefund) Call(ctx context.Context) error {
 // makesSomething reports whether the gateway has created a part, according to the stored state and the outcome of the last part.
 func (o *createRefund) makesSomething() bool { return o.r.Shown || o.pending[0].out.refused == nil }
 
-// giveBack ends a refund of which no part was created, because the gateway takes no requests.
+// giveBack ends a refund without a created part, because the gateway accepts no requests.
 func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
 	_, clientErr := gatewayError(cause, true)
 	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway is not accepting requests at the moment."}}
@@ -166,7 +167,7 @@ func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
 	return &operation.RefusedError{Err: clientErr}
 }
 
-// write writes the outcomes of parts; others follow.
+// write writes the outcomes of parts that further parts follow.
 func (o *createRefund) write(ctx context.Context, tx pg.Tx) (err error) {
 	for _, s := range o.pending {
 		if o.r, err = o.recordOutcome(ctx, tx, o.r.ID, s.part, s.out, true); err != nil {
@@ -186,18 +187,18 @@ func (o *createRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, err
 	return o.recordOutcome(ctx, tx, o.r.ID, last.part, last.out, false)
 }
 
-// Release writes that the gateway has refused all of it.
+// Release records that the gateway refused all parts of the refund.
 func (o *createRefund) Release(ctx context.Context, tx pg.Tx) error {
 	if err := o.write(ctx, tx); err != nil {
 		return err
 	}
 	if o.r.Shown || len(o.r.UnderWay()) > 0 {
-		return operation.ErrUnderWay // look again
+		return operation.ErrUnderWay // read it again
 	}
 	return nil
 }
 
-// named finds out whether the intent or the booking of a request exists.
+// named checks that the intent or the booking in a request exists.
 func (a *Refunds) named(ctx context.Context, in domain.RefundInput) (intent domain.GatewayID, booking domain.BookingID, err error) {
 	if intent, err = in.NamedIntent(); err != nil {
 		return "", domain.BookingID{}, err
@@ -216,7 +217,7 @@ func (a *Refunds) named(ctx context.Context, in domain.RefundInput) (intent doma
 	return "", booking, err
 }
 
-// account is the one of the intent of a part, also when it is disconnected now.
+// account returns the account of the intent of a part, even if it is disconnected now.
 func (a *Refunds) account(ctx context.Context, part domain.Allocation) (domain.Account, error) {
 	p, err := store.IntentRow(ctx, a.Intents.DB.Read(ctx), part.IntentID)
 	if err != nil {
@@ -225,14 +226,14 @@ func (a *Refunds) account(ctx context.Context, part domain.Allocation) (domain.A
 	return a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), p.AccountID)
 }
 
-// outcome is the gateway's response for a part: the refund that it has created, or the reason why it has created none.
+// outcome is the gateway's response for a part: the created refund, or the reason for the refusal.
 type outcome struct {
 	refund  domain.GatewayRefund
 	refused *domain.Failure
 }
 
-// outcomeOf reads the response to a call. known is false when the response leaves open whether the refund was created. A gateway
-// that takes no request, or refuses the keys, has not checked whether an earlier call of the same attempt created it.
+// outcomeOf reads the response to a call. known is false if the response does not show whether the refund was created. A gateway
+// that accepts no request, or refuses the keys, does not check whether an earlier call of the same attempt created it.
 func outcomeOf(refund domain.GatewayRefund, cause error, fresh bool) (out outcome, known bool) {
 	var refused *domain.RefusedError
 	switch {
@@ -245,7 +246,7 @@ func outcomeOf(refund domain.GatewayRefund, cause error, fresh bool) (out outcom
 	}
 }
 
-// leave leaves the calls in progress to the next attempt, and returns the error that the client gets.
+// leave leaves the calls in progress to the next attempt, and returns the client's error.
 func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) error {
 	_, clientErr := gatewayError(cause, true)
 	err := a.Intents.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
@@ -259,7 +260,8 @@ func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) er
 	return errors.Join(clientErr, err)
 }
 
-// recordOutcome writes the outcome of a part, unless it is known already. more reports that the process continues with the other parts.
+// recordOutcome writes the outcome of a part, unless it is already recorded. more reports that the process continues with the other
+// parts.
 func (a *Refunds) recordOutcome(
 	ctx context.Context, tx pg.Tx, id domain.RefundID, part domain.Allocation, out outcome, more bool,
 ) (domain.Refund, error) {
@@ -292,8 +294,8 @@ func (a *Refunds) recordOutcome(
 	return a.write(ctx, tx, current, next, part)
 }
 
-// write writes the change of a part, what it holds of its intent, and the event of a change that is visible. The transaction has
-// locked the intent and the refund.
+// write writes the change of a part and the amount it holds of its intent. It emits an event if the change is visible. The
+// transaction has locked the intent and the refund.
 func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refund, part domain.Allocation) (domain.Refund, error) {
 	if held := next.Held(part.IntentID) - current.Held(part.IntentID); held != 0 {
 		if err := store.Reserve(ctx, tx, part.IntentID, held); err != nil {
@@ -328,7 +330,7 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	return saved, outbox.Emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
 }
 
-// wakeOwed makes the owed refund of the part's intent due, because the part's money has moved. If a refund created for it has
+// wakeOwed makes the owed refund of the part's intent due, because money of the part has moved. If a refund created for it has
 // failed, even after it had succeeded, the owed refund is retried after a while.
 func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation) error {
 	before, _ := r.Allocation(part.ID)
@@ -344,10 +346,10 @@ func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part 
 	return store.WakeOwed(ctx, tx, r.BookingID, part.Intent, now)
 }
 
-// openAtOnce is how many refunds of an intent that have not ended are in memory at a time.
+// openAtOnce limits how many unfinished refunds of an intent are in memory at a time.
 const openAtOnce = 100
 
-// Refresh reads the refunds of an intent that have not ended, and those that events name, which may have failed after their end.
+// Refresh reads the unfinished refunds of an intent, and those named in events, which may have failed after their end.
 func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.Intent, named ...string) error {
 	var last domain.AllocationID
 	named = slices.Clone(named)
@@ -378,8 +380,8 @@ func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.
 	return nil
 }
 
-// refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. A refund that this
-// platform has not created shows only in the intent and the ledger.
+// refresh reads a refund at the gateway and applies it, unless a read that began later was already applied. A refund that this
+// platform did not create shows only in the intent and the ledger.
 func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.Intent, gateway string) error {
 	begun, err := a.Intents.beginRead(ctx, p.ID)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 // same time.
 type RefundCompleter struct {
 	Refunds *Refunds
-	Worker  *pg.DB // worker role: finds what is left
+	Worker  *pg.DB // worker role: finds abandoned calls
 	Log     *slog.Logger
 	failing operation.Failing
 }
 
-// Run resumes abandoned calls of all tenants. It retries one that fails later.
+// Run resumes abandoned calls of all tenants. It retries failed ones later.
 func (a *RefundCompleter) Run(ctx context.Context) error {
 	left := operation.Workers[store.RefundDue]{
 		Service: "payments",
@@ -50,7 +50,7 @@ func (a *RefundCompleter) complete(ctx context.Context, id domain.RefundID) erro
 // leftRefund is a refund whose calls a process has abandoned or whose outcome is unknown. RefundCompleter resumes them.
 type leftRefund struct{ createRefund }
 
-// Begin takes the calls, unless they have ended or another process has them.
+// Begin takes over the calls, unless they have ended or another process holds them.
 func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
 	r, err := store.RefundForUpdate(ctx, tx, o.r.ID)
 	if err != nil {
@@ -64,7 +64,7 @@ func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
-// Call repeats the attempts whose outcome is unknown, one after the other. It postpones those that are still unknown by a time that
+// Call repeats the attempts whose outcome is unknown, one after the other. It postpones those that are still unknown. The delay
 // grows with their age.
 func (o *leftRefund) Call(ctx context.Context) error {
 	parts := o.r.UnderWay()
@@ -89,9 +89,8 @@ func (o *leftRefund) Call(ctx context.Context) error {
 	return &operation.RefusedError{Err: domain.ErrGateway}
 }
 
-// resumeAttempt repeats an attempt, and the gateway responds with what it did. If the gateway may have forgotten the attempt, or
-// has stored a response without information, resumeAttempt searches for the refund. It begins a new attempt only if there is
-// none.
+// resumeAttempt repeats an attempt, and the gateway responds with the result. If the gateway may have forgotten the attempt, or has
+// stored a response without information, resumeAttempt searches for the refund. It begins a new attempt only if there is none.
 func (o *leftRefund) resumeAttempt(ctx context.Context, part *domain.Allocation) (outcome, error) {
 	account, err := o.account(ctx, *part)
 	if err != nil {
@@ -125,7 +124,7 @@ func known(snapshot domain.GatewayRefund, cause error) (outcome, error) {
 	return out, nil
 }
 
-// again begins a new attempt of a part: the one before had no effect.
+// again begins a new attempt of a part after one without effect.
 func (o *leftRefund) again(ctx context.Context, tx pg.Tx, part *domain.Allocation) error {
 	next := *part
 	next.Attempt, next.AttemptedAt = part.Attempt+1, o.Intents.Now()

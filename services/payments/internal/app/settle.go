@@ -36,7 +36,7 @@ const (
 type Settler struct {
 	Intents *Intents
 	Lookup  SettlementService
-	Worker  *pg.DB // worker role: finds what is due
+	Worker  *pg.DB // worker role: finds due bookings
 	Log     *slog.Logger
 
 	failing operation.Failing
@@ -51,7 +51,7 @@ type SettlementService interface {
 // errUncounted reports that bookings has not counted a payment yet.
 var errUncounted = errors.New("payments of the booking are still to be counted")
 
-// Run settles due bookings of all tenants. It retries a booking that fails later.
+// Run settles due bookings of all tenants. It retries a booking later if that fails.
 func (a *Settler) Run(ctx context.Context) error {
 	due := operation.Workers[store.LostBooking]{
 		Service: "payments",
@@ -70,7 +70,8 @@ func (a *Settler) Run(ctx context.Context) error {
 	return nil
 }
 
-// step settles the payments of a booking. It stays due, for later, when that fails or bookings has not counted all of them.
+// step settles the payments of a booking. If that fails, or bookings has not counted all of them, the booking stays due for a later
+// step.
 func (a *Settler) step(ctx context.Context, booking domain.BookingID) error {
 	db, now := a.Intents.DB, a.Intents.Now()
 	var settling store.Settling
@@ -95,7 +96,7 @@ func (a *Settler) step(ctx context.Context, booking domain.BookingID) error {
 	}))
 }
 
-// quiet drops errUncounted, which only means that it is too early.
+// quiet drops errUncounted, which only means that it is too early to settle.
 func quiet(err error) error {
 	if errors.Is(err, errUncounted) {
 		return nil
@@ -103,8 +104,8 @@ func quiet(err error) error {
 	return err
 }
 
-// settle records what is owed back, and which payments are settled. All refunds since the booking was recorded count, including
-// those of others.
+// settle records what is owed back, and which payments are settled. All refunds since the booking was recorded count, no matter who
+// created them.
 func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling store.Settling) error {
 	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
@@ -115,7 +116,7 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling
 		return err
 	}
 	if !s.Lost {
-		return errUncounted // this service knows more than bookings has returned
+		return errUncounted // this service knows of payments that bookings did not return
 	}
 	if s.AutoRefund && s.Due != nil && s.Due.Minor > 0 {
 		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -140,14 +141,14 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling
 	return err
 }
 
-// owe records the amount that is owed back of some payments.
+// owe records the amount of some payments that is owed back.
 func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	now := a.Intents.Now()
 	o.ID, o.DueAt = ids.New[domain.OwedPrefix](), &now
 	return store.PutOwed(ctx, tx, o, payments, elsewhere)
 }
 
-// paid settles a payment. A late payment is counted, and owed back if the policy says so.
+// paid settles a payment. A late payment is counted, and it is owed back if the policy requires this.
 func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) error {
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := store.Settle(ctx, tx, p.ID)
@@ -175,25 +176,25 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 const (
 	// owedLease is longer than a step takes. After an error, the owed refund is due again when the lease has ended.
 	owedLease = 60 * time.Second
-	// refundsAtOnce is how many refunds one step creates for an owed refund, each over up to domain.MaxAllocations payments.
+	// refundsAtOnce limits how many refunds one step creates for an owed refund, each of up to domain.MaxAllocations payments.
 	refundsAtOnce = 5
-	// readsAtOnce is how many payments one step reads at the gateway at the same time.
+	// readsAtOnce limits how many payments one step reads at the gateway at the same time.
 	readsAtOnce = 4
 )
 
-// OwedRefunds creates the refunds that policies owe, until their money has gone back or a person closes them. It retries failed
+// OwedRefunds creates the refunds that policies owe, until their money is returned or a person closes them. It retries failed
 // refunds daily. Any number of processes may run it at the same time: a refund begins under the locks of its payments, whose
-// refunds show what is left.
+// refunds show the remaining amount.
 type OwedRefunds struct {
 	Refunds *Refunds
 	Lookup  SettlementService
-	Worker  *pg.DB // worker role: finds what is due
+	Worker  *pg.DB // worker role: finds due owed refunds
 	Log     *slog.Logger
 
 	failing operation.Failing
 }
 
-// Run processes due owed refunds of all tenants. It retries one that fails later.
+// Run processes due owed refunds of all tenants. It retries failed ones later.
 func (a *OwedRefunds) Run(ctx context.Context) error {
 	due := operation.Workers[store.OwedDue]{
 		Service: "payments",
@@ -212,7 +213,7 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 	return nil
 }
 
-// step processes an owed refund and creates the remaining refunds, one after the other, until nothing is left to do now. When a
+// step processes an owed refund. It creates the remaining refunds one after the other, until nothing is left to do now. When a
 // refund ends, the owed refund becomes due again, so that the next step continues where this one stops.
 func (a *OwedRefunds) step(ctx context.Context, due store.OwedDue) error {
 	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
@@ -260,8 +261,8 @@ func (a *OwedRefunds) step(ctx context.Context, due store.OwedDue) error {
 	return nil
 }
 
-// payments are those that are owed back, or a share of them. What came in time is settled when the booking is lost. It fills in what a version
-// of this service before has not written.
+// payments returns the payments that are owed back in full or in part. For a lost booking, these are the payments that arrived in
+// time. It sets fields that the previous version of this service did not write.
 func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]domain.GatewayID, error) {
 	if o.Cause == domain.PaidLate {
 		p, err := store.Intent(ctx, a.Refunds.Intents.DB.Read(ctx), o.Intent())
@@ -282,10 +283,11 @@ func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]dom
 	return s.InTime(), err
 }
 
-// next checks an owed refund under the locks of its payments, and writes the next refund. It returns nil when there is none now.
-// The refund and its reserve are one transaction, which commits before the gateway is called. RefundCompleter resumes what a
-// crashed process leaves. Before any refund, next requires that the payments have been read. If they have not, it returns the
-// payments that could be refunded instead: a refund created at the gateway counts, whether or not its event has arrived.
+// next checks an owed refund under the locks of its payments, and writes the next refund. It returns nil if there is none now. The
+// refund and its reserved amount are written in one transaction, which commits before the gateway is called. RefundCompleter
+// resumes the calls of a crashed process. Before any refund, next requires that the payments were read. If they were not, it
+// returns the payments that could be refunded instead: a refund created at the gateway counts, whether or not its event has
+// arrived.
 func (a *OwedRefunds) next(
 	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
 ) (next *domain.Refund, unread []domain.Intent, err error) {
@@ -322,7 +324,7 @@ func (a *OwedRefunds) next(
 }
 
 // read applies the gateway's state of payments. If the gateway refuses to show a payment, for example because it no longer accepts
-// the account's keys, the payment stays as it is. The gateway then refuses its refund too, and that refusal is shown.
+// the account's keys, the payment stays unchanged. The gateway then refuses its refund too, and that refusal is shown.
 func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error {
 	var reads errgroup.Group
 	reads.SetLimit(readsAtOnce)
@@ -342,7 +344,7 @@ func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error 
 	return reads.Wait()
 }
 
-// make calls the gateway. If the gateway is busy or does not respond, the refund does not end: RefundCompleter resumes it.
+// make calls the gateway. If the gateway is busy or does not respond, the refund stays open, and RefundCompleter resumes it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
 	err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun)
@@ -351,7 +353,7 @@ func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	}
 }
 
-// ownRefund is a refund that next has begun.
+// ownRefund is a refund that next began.
 type ownRefund struct{ createRefund }
 
 // Begin implements operation.Operation.
@@ -364,14 +366,14 @@ func (a *OwedRefunds) Close(ctx context.Context, tx pg.Tx, id domain.OwedID, mat
 	})
 }
 
-// Retry lets a person try again now what has failed.
+// Retry makes a failed owed refund due now on a person's request.
 func (a *OwedRefunds) Retry(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error) {
 	return a.change(ctx, tx, id, match, owedRefundRetried, func(o domain.OwedRefund) (domain.OwedRefund, error) {
 		return o.Retry(a.Refunds.Intents.Now())
 	})
 }
 
-// change writes what a person does with an owed refund, with its event for the audit log.
+// change writes a person's change of an owed refund, with its event for the audit log.
 func (a *OwedRefunds) change(
 	ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition,
 	event func(domain.OwedRefund, json.RawMessage) outbox.Event, change func(domain.OwedRefund) (domain.OwedRefund, error),
@@ -389,7 +391,7 @@ func (a *OwedRefunds) change(
 	}
 	o.Version++
 	audited := o
-	audited.Note = "" // it may be about a person
+	audited.Note = "" // may contain personal data
 	body, err := contract.Encode(view.OwedRefund(audited))
 	if err != nil {
 		return o, err

@@ -1,4 +1,4 @@
-// Package consume handles the messages of Kafka: it decodes an event and calls one use case.
+// Package consume handles Kafka messages: it decodes an event and calls one use case.
 package consume
 
 import (
@@ -18,19 +18,19 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Handlers are those of the topics that the service reads.
+// Handlers contains the handlers of the topics that the service reads.
 type Handlers struct {
 	Bookings *app.BookingProjection
 	Eraser   *app.Eraser
 }
 
-// Topics are the handlers by topic.
+// Topics returns the handlers by topic.
 func (h Handlers) Topics() map[string]kafkax.Handler {
 	return map[string]kafkax.Handler{"bookings": h.booking, "customers": h.customer}
 }
 
-// Handle is a kafkax.Handler that hands each message to its topic's. What cannot be read is poison; types that this service does not
-// know pass.
+// Handle is a kafkax.Handler that passes each message to the handler of its topic. A message that cannot be read is a poison
+// message. Handle ignores types that this service does not know.
 func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 	handle := h.Topics()[m.Topic]
 	if handle == nil {
@@ -39,7 +39,7 @@ func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 	return handle(ctx, m)
 }
 
-// HandleBatch applies the booking events of a batch in one transaction. Erasures are handled one by one.
+// HandleBatch applies the booking events of a batch in one transaction. It handles erasures one by one.
 func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	if batch[0].Topic != "bookings" {
 		return kafkax.ErrSeparate
@@ -70,7 +70,7 @@ func (h Handlers) booking(ctx context.Context, m kafkax.Message) error {
 	return h.HandleBatch(ctx, []kafkax.Message{m})
 }
 
-// customer erases what belongs to an erased customer.
+// customer erases the data of an erased customer.
 func (h Handlers) customer(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -91,7 +91,7 @@ func (h Handlers) customer(ctx context.Context, m kafkax.Message) error {
 	return h.Eraser.EraseCustomer(caller.With(ctx, from), event.ID, id)
 }
 
-// booking reads the state of a booking from an event. Its object is the GET body.
+// booking reads the state of a booking from an event, whose object is the GET body.
 func booking(e *eventsv1.Event) (domain.Booking, error) {
 	id, err := ids.Parse[ids.BookingPrefix](e.GetObjectId())
 	if err != nil {

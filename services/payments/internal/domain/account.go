@@ -26,7 +26,7 @@ type Account struct {
 	DisconnectedAt *time.Time
 }
 
-// Secret is a text that no log shows.
+// Secret is a text that is never logged.
 type Secret string
 
 // String implements fmt.Stringer.
@@ -35,7 +35,7 @@ func (Secret) String() string { return "***" }
 // GoString implements fmt.GoStringer.
 func (Secret) GoString() string { return "***" }
 
-// Last4 is what is shown of a secret.
+// Last4 returns the part of a secret that can be shown.
 func Last4(secret string) string {
 	if len(secret) <= 12 {
 		return ""
@@ -43,14 +43,14 @@ func Last4(secret string) string {
 	return secret[len(secret)-4:]
 }
 
-// Keys are what an operator gives to connect an account.
+// Keys are the keys with which an operator connects an account.
 type Keys struct {
 	Publishable string
 	Secret      Secret
-	Webhook     Secret // signs the gateway's webhooks; "" when none is given
+	Webhook     Secret // signs the gateway's webhooks; "" if none is given
 }
 
-// Check checks the form of the keys for a mode: a key of the other mode would move real money in tests, or none in live.
+// Check checks the form of the keys for a mode. A key of the other mode would move real money in tests, or none in live mode.
 func (k Keys) Check(live bool) error {
 	mode := "test"
 	if live {
@@ -63,7 +63,7 @@ func (k Keys) Check(live bool) error {
 	)
 }
 
-// keyBytes bounds a key; Stripe's have some 107.
+// keyBytes bounds a key. Stripe's keys have about 107 bytes.
 const keyBytes = 255
 
 func checkKey(field, key string, prefixes ...string) error {

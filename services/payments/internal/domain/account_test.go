@@ -33,7 +33,7 @@ func TestKeysOfAnAccount(t *testing.T) {
 	}
 }
 
-// The end of a secret is shown only where it says little.
+// TestLast4 checks that the end of a secret is shown only if it reveals little.
 func TestLast4(t *testing.T) {
 	t.Parallel()
 	for secret, want := range map[string]string{"": "", "abcdefghijkl": "", "abcdefghijklm": "jklm"} {

@@ -11,7 +11,7 @@ import (
 // https://docs.stripe.com/currencies#special-cases and #zero-decimal.
 var stripeDecimals = map[string]uint8{"ISK": 2, "UGX": 2, "MGA": 0}
 
-// threeDecimals are currencies of which Stripe takes no amount that ends in a thousandth.
+// threeDecimals are currencies in which Stripe accepts no amount that ends in a thousandth.
 var threeDecimals = []string{"BHD", "JOD", "KWD", "OMR", "TND"}
 
 var (
@@ -19,7 +19,7 @@ var (
 	errTenths = errors.New("the payment gateway takes amounts of this currency whose last digit is 0 only")
 )
 
-// ToStripe returns an amount in Stripe's unit of the currency. The error states which amounts Stripe accepts.
+// ToStripe converts an amount to Stripe's unit of the currency. The error states which amounts Stripe accepts.
 func ToStripe(minor int64, code string) (int64, error) {
 	if slices.Contains(threeDecimals, code) && minor%10 != 0 {
 		return 0, errTenths
@@ -31,13 +31,13 @@ func ToStripe(minor int64, code string) (int64, error) {
 	return minor / down * up, nil
 }
 
-// FromStripe is an amount of Stripe in the smallest unit of ISO 4217.
+// FromStripe converts an amount in Stripe's unit to the smallest unit of ISO 4217.
 func FromStripe(amount int64, code string) int64 {
 	up, down := factors(code)
 	return amount / up * down
 }
 
-// factors are by how much Stripe's unit is smaller, and larger, than the smallest of ISO 4217.
+// factors returns by how much Stripe's unit is smaller, and by how much it is larger, than the smallest unit of ISO 4217.
 func factors(code string) (up, down int64) {
 	up, down = 1, 1
 	want, special := stripeDecimals[code]

@@ -6,12 +6,13 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Stripe counts a few currencies in another unit than ISO 4217, and takes no amount between its units.
+// TestStripeAmounts checks that amounts in a few currencies are converted to Stripe's unit, and that amounts between its units are
+// refused.
 func TestStripeAmounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		code         string
-		minor, units int64 // units 0: Stripe does not take it
+		minor, units int64 // units 0: Stripe does not accept it
 	}{
 		{"USD", 1005, 1005},
 		{"JPY", 1005, 1005},

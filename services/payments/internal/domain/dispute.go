@@ -7,14 +7,14 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// DisputeStatus is the state of a dispute: the gateway's.
+// DisputeStatus is the gateway's state of a dispute.
 type DisputeStatus string
 
-// The states in which a dispute is open, or lost. In all others, such as won and warning_closed, the operator keeps the payment.
+// The states in which a dispute is open or lost. In all others, such as won and warning_closed, the operator keeps the payment.
 const (
 	DisputeNeedsResponse        DisputeStatus = "needs_response"
 	DisputeUnderReview          DisputeStatus = "under_review"
-	DisputeWarningNeedsResponse DisputeStatus = "warning_needs_response" // an inquiry, which has withdrawn nothing
+	DisputeWarningNeedsResponse DisputeStatus = "warning_needs_response" // an inquiry that has not withdrawn any money
 	DisputeWarningUnderReview   DisputeStatus = "warning_under_review"
 	DisputeLost                 DisputeStatus = "lost"
 	DisputeWon                  DisputeStatus = "won"
@@ -28,7 +28,7 @@ func (s DisputeStatus) Open() bool { return slices.Contains(openDisputes, s) }
 // Holds reports whether the payment is in doubt or lost.
 func (s DisputeStatus) Holds() bool { return s.Open() || s == DisputeLost }
 
-// Outcome is how a dispute has ended: won, lost, or withdrawn, which is every other end; "" when it is open.
+// Outcome returns how a dispute ended: won, lost, or withdrawn for every other end. It returns "" if the dispute is open.
 func (s DisputeStatus) Outcome() string {
 	switch {
 	case s.Open():
@@ -40,7 +40,7 @@ func (s DisputeStatus) Outcome() string {
 	}
 }
 
-// DisputeOutcomes are the outcomes that exist.
+// DisputeOutcomes contains all outcomes.
 var DisputeOutcomes = []string{"won", "lost", "withdrawn"}
 
 // Dispute is a payer's claim for the money of a charge, as the gateway reports it.
@@ -50,19 +50,19 @@ type Dispute struct {
 	Amount   money.Amount
 	Reason   string // in the gateway's words
 	Status   DisputeStatus
-	DueBy    *time.Time // until when the operator can respond
+	DueBy    *time.Time // deadline for the operator's response
 	OpenedAt time.Time
 	ClosedAt *time.Time // when its end was read
 	Version  int64      // of the row
 }
 
-// Same reports whether the gateway reports the same state of a dispute.
+// Same reports whether both are the same state of a dispute at the gateway.
 func (d Dispute) Same(o Dispute) bool {
 	due := d.DueBy == o.DueBy || d.DueBy != nil && o.DueBy != nil && d.DueBy.Equal(*o.DueBy)
 	return d.Charge == o.Charge && d.Amount == o.Amount && d.Reason == o.Reason && d.Status == o.Status && due
 }
 
-// FailedCharge is a charge that the payer's bank has refused.
+// FailedCharge is a charge that the payer's bank refused.
 type FailedCharge struct {
 	ID      string // ch_…
 	Failure Failure

@@ -2,7 +2,7 @@ package domain
 
 import "holdfast.dev/libs/apperr"
 
-// The errors of a payment intent, as the specification names them.
+// The errors of a payment intent, with the names in the specification.
 var (
 	ErrBookingNotFound = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
 	ErrIntentNotFound  = apperr.New(apperr.NotFound, "payment_intent_not_found", "Payment intent not found.")
@@ -17,7 +17,7 @@ var (
 	ErrOwedNotFound = apperr.New(apperr.NotFound, "refund_not_found", "Owed refund not found.")
 	ErrOwedDone     = apperr.New(apperr.Invalid, "invalid_status_transition", "The refund is no longer owed. It was returned or closed.").WithField("status")
 	ErrTransition   = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
-	// ErrGateway is the response when the gateway refuses, is not configured, or has not responded.
+	// ErrGateway is the response if the gateway refuses, is not configured, or did not respond.
 	ErrGateway = apperr.New(apperr.BadGateway, "payment_intent_failed", "The payment gateway did not accept the request.")
 )
 
@@ -27,5 +27,5 @@ var (
 	ErrNoAccount = apperr.New(apperr.NotFound, "gateway_account_not_found", "No account is connected in this mode.")
 )
 
-// ErrInvoiceNotFound is a response of customers; a client sees it as a 422 on the field.
+// ErrInvoiceNotFound is a response of customers. A client sees it as a 422 on the field.
 var ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")

@@ -7,27 +7,27 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// ErrEvent is the response to a webhook of the gateway that is not signed by the account's secret, or is too old.
+// ErrEvent is the response to a webhook of the gateway that is too old or not signed with the account's secret.
 var ErrEvent = apperr.New(apperr.BadRequest, "malformed_request", "The event has no valid signature of this account.")
 
 // ErrAccountNotFound is the response to a webhook for an account that does not exist.
 var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No payment gateway account has this path.")
 
-// Event is an event that the gateway has sent. Its content about an intent is not trusted: the intent is read again.
+// Event is an event sent by the gateway. Its content about an intent is not trusted: the intent is read again.
 type Event struct {
 	AccountID AccountID
 	ID        string // evt_…
 	Type      string
-	Intent    GatewayID // "" when it is about none
-	Refund    string    // re_…; "" when it is about none
+	Intent    GatewayID // "" if the event is about none
+	Refund    string    // re_…; "" if the event is about none
 	Tries     int
 
 	ReceivedAt time.Time
-	DueAt      *time.Time // when it is processed or retried; nil: it is processed
-	Dropped    bool       // it is not stored
+	DueAt      *time.Time // when the event is processed or retried; nil: processed
+	Dropped    bool       // the event is not stored
 }
 
-// ErrEventsWaiting is the response to a webhook of an account of which too many events wait; the gateway sends it again.
+// ErrEventsWaiting is the response to a webhook of an account with too many unprocessed events. The gateway sends it again.
 var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of this account are pending. Send the event again later.")
 
 const (
@@ -37,22 +37,22 @@ const (
 	// gateway.
 	EventsRetained = 100_000
 
-	// eventPatience is how long to retry an event whose intent is not known here: it may arrive before the response to the
-	// creation. Later it is not of this platform, as other programs may use the operator's account too.
+	// eventPatience is how long to retry an event with an unknown intent. It may arrive before the response to the creation of the
+	// intent. After this time, the intent is assumed to belong to another program that uses the operator's account.
 	eventPatience = time.Hour
-	// eventLease is longer than most reads of the gateway take. Where one takes longer, another process reads too, and the read that
-	// has begun later counts.
+	// eventLease is longer than most reads of the gateway take. If a read takes longer, another process also reads, and the read
+	// that began later counts.
 	eventLease = 30 * time.Second
 )
 
-// OfRefund reports whether the refunds of the intent are to be read too.
+// OfRefund reports whether the refunds of the intent must be read too.
 func (e Event) OfRefund() bool { return strings.Contains(e.Type, "refund") }
 
-// OfDispute reports whether the disputes of the intent are to be read too.
+// OfDispute reports whether the disputes of the intent must be read too.
 func (e Event) OfDispute() bool { return strings.HasPrefix(e.Type, "charge.dispute.") }
 
-// RefundReadRequested is the event that this service leaves for itself when it knows what has become of a refund: its intent may have
-// changed. id is the gateway's, or that of the allocation when the gateway has refused.
+// RefundReadRequested returns an event that this service stores for itself once it knows the outcome of a refund, because the
+// intent may have changed. id is the gateway's id, or the id of the allocation if the gateway refused the refund.
 func RefundReadRequested(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
@@ -60,7 +60,7 @@ func RefundReadRequested(account AccountID, intent GatewayID, id string) Event {
 // Foreign reports whether an event whose intent is unknown does not belong to this platform.
 func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventPatience }
 
-// EventLease returns when another process may take an event that this process takes now.
+// EventLease returns when another process can take an event that this process takes now.
 func EventLease(now time.Time) time.Time { return now.Add(eventLease) }
 
 // Again returns when to retry an event.
@@ -69,8 +69,8 @@ func (e Event) Again(now time.Time) time.Time {
 }
 
 const (
-	eventLimit = 3 * 24 * time.Hour // then an event is given up: the gateway has stopped to repeat it too, and the reconciler reads
-	eventDay   = 24 * time.Hour     // then it is tried once in an hour
+	eventLimit = 3 * 24 * time.Hour // then an event is given up: the gateway no longer repeats it either, and the reconciler reads the intent
+	eventDay   = 24 * time.Hour     // then it is retried once an hour
 	eventSlow  = time.Hour
 
 	// EventLifetime is how long a processed event is retained.

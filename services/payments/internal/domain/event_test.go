@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An event is tried again after twice the pause of before, then every five minutes, after a day once in an hour, and after three days
-// not at all. A refusal of the keys slows it down to an hour.
+// TestRetryOfAnEvent checks that an event is retried after a pause that doubles each time, up to five minutes. After a day it is
+// retried once an hour, and after three days no more. If the keys are refused, the pause grows to an hour.
 func TestRetryOfAnEvent(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)

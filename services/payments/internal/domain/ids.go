@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// IntentPrefix and the others are the prefixes of ids that only this service creates.
+// IntentPrefix and the other types are the prefixes of ids that only this service creates.
 type (
 	IntentPrefix     struct{}
 	AccountPrefix    struct{}
@@ -36,7 +36,7 @@ func (AllocationPrefix) Prefix() string { return "rfa" }
 // Prefix implements ids.Prefix.
 func (OwedPrefix) Prefix() string { return "rfo" }
 
-// IntentID and the others are the ids of this service's rows, and of what they name.
+// IntentID and the other types are the ids of this service's rows and of the rows that they reference.
 type (
 	IntentID     = ids.ID[IntentPrefix] // of the row; clients know the gateway's
 	AccountID    = ids.ID[AccountPrefix]
@@ -49,15 +49,15 @@ type (
 	CustomerID   = ids.Customer
 )
 
-// GatewayID is the id that the payment gateway gave an intent, pi_…. It is the public id.
+// GatewayID is the id that the payment gateway assigned to an intent, pi_…. It is the public id.
 type GatewayID string
 
-// maxGatewayID bounds what is looked up; Stripe's own bound for its ids is 255 characters.
+// maxGatewayID bounds the ids that are looked up. Stripe limits its ids to 255 characters.
 const maxGatewayID = 255
 
 var errNoGatewayID = errors.New("not an id of a payment intent")
 
-// ParseGatewayID reads the id of a path. What follows the prefix is the gateway's: ASCII letters, digits and underscores.
+// ParseGatewayID reads the id of a path. The gateway defines the part after the prefix: ASCII letters, digits and underscores.
 func ParseGatewayID(text string) (GatewayID, error) {
 	rest, ok := strings.CutPrefix(text, "pi_")
 	if !ok || rest == "" || len(text) > maxGatewayID {

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An id of the gateway has its prefix and then ASCII letters, digits and underscores, up to 255 characters in all.
+// TestParseGatewayID checks that an id of the gateway has its prefix and then ASCII letters, digits and underscores, with at most
+// 255 characters in total.
 func TestParseGatewayID(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"pi_a", "pi_z", "pi_A", "pi_Z", "pi_0", "pi_9", "pi__", "pi_3Abc_xyz", "pi_" + strings.Repeat("a", 252)} {
@@ -37,7 +38,7 @@ func TestParseGatewayID(t *testing.T) {
 	}
 }
 
-// The error of an action names what the state allows.
+// TestActionsOfAState checks that the error of an action lists what the state allows.
 func TestActionsOfAState(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[domain.Status]string{
@@ -63,7 +64,7 @@ func TestActionsOfAState(t *testing.T) {
 	}
 }
 
-// An invoice is refused for the first reason that applies.
+// TestFirstReasonOfAnInvoice checks that an invoice is refused for the first reason that applies.
 func TestFirstReasonOfAnInvoice(t *testing.T) {
 	t.Parallel()
 	usd := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }

@@ -22,7 +22,7 @@ type IntentInput struct {
 	Metadata      json.RawMessage
 }
 
-// notPayable are the states of bookings that take no payment.
+// notPayable are the states of bookings that accept no payment.
 var notPayable = []string{"cancelled", "expired"}
 
 // openInvoices are the states of invoices that can be paid.
@@ -62,8 +62,8 @@ func NewIntent(in IntentInput, b Booking, v *Invoice) (Intent, error) {
 	return out, nil
 }
 
-// outstanding returns the maximum that can be paid: what is due of the booking, and of the invoice if the input names one. A
-// booking without a price does not limit the amount of its invoice.
+// outstanding returns the maximum payment: the amount due of the booking, and of the invoice if the input names one. A booking
+// without a price does not limit the amount of its invoice.
 func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if in.Invoice == nil {
 		return b.Due.Minor, nil
@@ -71,7 +71,7 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if v == nil || v.BookingID != b.ID {
 		return 0, apperr.Field("invoice_id", "Must be an invoice of the booking.")
 	}
-	if b.Total.Minor > 0 && b.Due.Minor <= 0 { // regardless of the invoice: its money may be on the way
+	if b.Total.Minor > 0 && b.Due.Minor <= 0 { // regardless of the invoice, whose money may still be on its way
 		return 0, ErrAlreadyPaid
 	}
 	if !slices.Contains(openInvoices, v.Status) {
@@ -108,7 +108,7 @@ func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
 	return *in.Amount, nil
 }
 
-// CheckCapture returns the error of an amount that cannot be captured.
+// CheckCapture returns the error for an amount that cannot be captured.
 func (p Intent) CheckCapture(minor int64) error {
 	if minor > p.Capturable {
 		return apperr.Field("amount_minor", "Must be at most the authorised amount, %d.", p.Capturable)
@@ -119,10 +119,10 @@ func (p Intent) CheckCapture(minor int64) error {
 	return nil
 }
 
-// MaxAmount is the largest amount of one payment; the contract's bound of amount_minor is the same.
+// MaxAmount is the largest amount of one payment. The contract has the same limit for amount_minor.
 const MaxAmount = 99_999_999
 
-// NamedBooking reads the id of the booking; a malformed one is unknown.
+// NamedBooking reads the id of the booking. A malformed id counts as unknown.
 func (in IntentInput) NamedBooking() (BookingID, error) {
 	id, err := ids.Parse[ids.BookingPrefix](in.Booking)
 	if err != nil {
@@ -131,7 +131,7 @@ func (in IntentInput) NamedBooking() (BookingID, error) {
 	return id, nil
 }
 
-// NamedInvoice reads the id of the invoice, zero for none or a malformed one.
+// NamedInvoice reads the id of the invoice. It returns zero for a missing or malformed one.
 func (in IntentInput) NamedInvoice() InvoiceID {
 	if in.Invoice == nil {
 		return InvoiceID{}

@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An intent is refused for a booking or an invoice that takes no payment, and for another currency.
+// TestIntentRefusals checks that an intent is refused for a booking or an invoice that accepts no payment, and for another
+// currency.
 func TestIntentRefusals(t *testing.T) {
 	t.Parallel()
 	usd := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }
@@ -46,7 +47,8 @@ func TestIntentRefusals(t *testing.T) {
 	}
 }
 
-// Payments in time are those counted before the booking was lost; a late payment is owed by its own id.
+// TestSubjectsOfSettlements checks that payments in time are those counted before the booking was lost. A late payment is owed by
+// its own id.
 func TestSubjectsOfSettlements(t *testing.T) {
 	t.Parallel()
 	s := domain.Settlement{Counted: map[domain.GatewayID]domain.Counted{"pi_1": {}, "pi_2": {Late: true}}}

@@ -19,7 +19,7 @@ type Intent struct {
 	Received   int64
 	Capturable int64
 	Refunded   int64
-	// RefundReserved is what refunds of this platform hold, and RefundedElsewhere what others have refunded, as far as is known.
+	// RefundReserved is what refunds of this platform reserve. RefundedElsewhere is what others are known to have refunded.
 	RefundReserved, RefundedElsewhere int64
 	BookingID                         BookingID
 	InvoiceID                         InvoiceID  // zero: none
@@ -29,23 +29,24 @@ type Intent struct {
 	ReceiptEmail                      *string
 	Metadata                          json.RawMessage // as sent; nil: empty
 	Failure                           *Failure
-	FailedCharge                      string // ch_…, of the last failure that was reported; "" if none was
+	FailedCharge                      string // ch_…, of the last reported failure; "": none
 	Disputed                          bool
-	EverDisputed                      bool // the gateway has reported a dispute
-	Charges, Refunds                  Walk // how far those at the gateway were read
+	EverDisputed                      bool // whether the gateway ever reported a dispute
+	Charges, Refunds                  Walk // how far the lists at the gateway were read
 	Version                           int64
 	CreatedAt                         time.Time
 	UpdatedAt                         time.Time
 	SucceededAt                       *time.Time
 	CanceledAt                        *time.Time
 	Call                              Call
-	// Reads of the gateway's state are numbered when they begin: how many have begun, and the last one that is applied.
+	// Reads of the gateway's state are numbered when they begin. Reads counts those that began, and Applied is the number of the
+	// last applied one.
 	Reads, Applied int64
-	BookingStatus  string // looked up: it changes without the intent
-	ClientSecret   Secret // of the response to its creation; never stored with the row
+	BookingStatus  string // looked up: it changes independently of the intent
+	ClientSecret   Secret // in the response to the creation; never stored with the row
 }
 
-// CaptureMethod defines when the money is taken.
+// CaptureMethod defines when the money is captured.
 type CaptureMethod string
 
 // The capture methods.
@@ -54,15 +55,15 @@ const (
 	CaptureManual    CaptureMethod = "manual"
 )
 
-// Failure is why an attempt to pay was refused, in the gateway's words.
+// Failure is the reason why a payment attempt was refused, in the gateway's words.
 type Failure struct {
 	Code        string  `json:"code"`
 	DeclineCode *string `json:"decline_code"`
 	Message     string  `json:"message"`
 }
 
-// Call is a call to the gateway that may be in progress. Its idempotency key is derived from the row and the attempt, so that the
-// same attempt has its effect once.
+// Call is a call to the gateway that may be in progress. Its idempotency key is derived from the row and the attempt, so that one
+// attempt has at most one effect.
 type Call struct {
 	lease.Lease
 
@@ -70,41 +71,41 @@ type Call struct {
 }
 
 const (
-	// callLease is how long a process has a call to itself. It is longer than the call's time-out.
+	// callLease is how long a process exclusively holds a call. It is longer than the call's timeout.
 	callLease = 30 * time.Second
-	// gatewayMemory is less than the 24 hours for which Stripe stores an idempotency key.
+	// gatewayMemory is shorter than the 24 hours for which Stripe stores an idempotency key.
 	gatewayMemory = 23 * time.Hour
 )
 
-// Begin is a new attempt.
+// Begin returns a new attempt.
 func (c Call) Begin(real time.Time) Call {
 	return Call{Lease: c.Take(real, callLease), AttemptedAt: real}
 }
 
-// Resume is the same attempt once more.
+// Resume returns the same attempt for another call.
 func (c Call) Resume(real time.Time) Call {
 	c.Lease = c.Renew(real, callLease)
 	return c
 }
 
-// longestPause is less than a client waits for a payment.
+// longestPause is shorter than a client waits for a payment.
 const longestPause = time.Minute
 
-// Pause is how long a call that began at a time is left alone while its outcome stays unknown: the longer, the older it is.
+// Pause returns the pause before a call with an unknown outcome is retried. The older the call, the longer the pause.
 func Pause(begun, real time.Time) time.Duration {
 	return min(max(real.Sub(begun)/2, time.Second), longestPause)
 }
 
-// Forgotten reports whether the gateway may have forgotten the attempt's idempotency key, so that a repetition could have a
-// second effect.
+// Forgotten reports whether the gateway may have forgotten the attempt's idempotency key, so that a repetition could have a second
+// effect.
 func (c Call) Forgotten(real time.Time) bool { return real.Sub(c.AttemptedAt) >= gatewayMemory }
 
-// giveUpAfter is how long to retry a call while its account keeps refusing its keys. After that, the call is given up. No client
-// has the intent's secret, so no payer can use the intent. If the intent exists after all, the reconciler finds it.
+// giveUpAfter is how long a call is retried while its account keeps refusing its keys. Then the call is given up. No client has the
+// intent's secret, so no payer can use the intent. If the intent exists after all, the reconciler finds it.
 const giveUpAfter = 3 * 24 * time.Hour
 
-// RefusedLifetime is how long an intent or a refund is retained that the gateway has refused to create: longer than its key and
-// longer than the reconciler looks back.
+// RefusedLifetime is how long an intent or a refund that the gateway refused is retained. It is longer than the lifetime of its key
+// and the time that the reconciler looks back.
 const RefusedLifetime = 7 * 24 * time.Hour
 
 // ShouldGiveUp reports whether to give up a call in progress whose account refuses its keys.
@@ -117,26 +118,26 @@ type Booking struct {
 	Status     string
 	Total, Due money.Amount
 	Version    int64
-	Counted    *int64 // what payments by card have brought, as Due counts it; nil: not known
+	Counted    *int64 // card payments that Due takes into account; nil: not known
 }
 
 // Lost reports whether the booking no longer accepts payments, because it is canceled or has expired.
 func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
 
-// Invoice is the data that customers returns about an invoice that is to be paid.
+// Invoice is the data that customers returns about an invoice to be paid.
 type Invoice struct {
 	ID        InvoiceID
 	BookingID BookingID // zero: none
 	Status    string
 	Due       money.Amount
-	Counted   *int64 // what payments by card for the booking have brought, as Due counts it; nil: not known
+	Counted   *int64 // card payments for the booking that Due takes into account; nil: not known
 }
 
-// Taken is what was received for a booking by card, whether or not it was refunded, and what of it can be put on a certain invoice:
-// what was paid for this one or for none.
+// Taken contains the card payments received for a booking, whether or not they were refunded. Invoice is the part that can be
+// allocated to a certain invoice, because it was paid for that invoice or for none.
 type Taken struct{ Booking, Invoice int64 }
 
-// uncounted is what was received and is not in an amount that is due. Who does not say what is counted has counted all.
+// uncounted returns what was received but is not yet included in an amount due. If counted is nil, everything counts as included.
 func (t Taken) uncounted(counted *int64) int64 {
 	if counted == nil {
 		return 0
@@ -144,13 +145,13 @@ func (t Taken) uncounted(counted *int64) int64 {
 	return max(0, t.Booking-*counted)
 }
 
-// After is the booking as it is due after what was taken meanwhile, of which bookings will read.
+// After returns the booking with its amount due reduced by payments that bookings has not read yet.
 func (b Booking) After(t Taken) Booking {
 	b.Due.Minor = max(0, b.Due.Minor-t.uncounted(b.Counted))
 	return b
 }
 
-// After is the invoice as it is due at most after what was taken meanwhile, of which customers will read.
+// After returns the invoice with its amount due reduced by payments that customers has not read yet. It is an upper limit.
 func (v Invoice) After(t Taken) Invoice {
 	v.Due.Minor = max(0, v.Due.Minor-min(t.uncounted(v.Counted), t.Invoice))
 	return v
@@ -163,15 +164,15 @@ type Snapshot struct {
 	Amount, Received, Capturable int64 // in the smallest unit of ISO 4217
 	Refunded                     int64
 	Failure                      *Failure
-	FailedCharge                 string // ch_…, of the failure; "" when none was created
+	FailedCharge                 string // ch_…, of the failure; "" if no charge was created
 	Movements                    []Movement
-	// Charges and Refunds are how far the charges and refunds of the intent were read; nil: no further than before. More reports
-	// that there are others after them, which are older than the reported state.
+	// Charges and Refunds show how far the charges and refunds of the intent were read; nil: no further than before. More reports
+	// that further ones follow. The part that was read is then older than the reported state.
 	Charges, Refunds *Walk
 	More             bool
-	// Failed contains the failed charges that were read and may not have been reported yet, the oldest first.
+	// Failed contains the failed charges that were read and may not have been reported yet, oldest first.
 	Failed []FailedCharge
-	// Disputes are the disputes of the intent, if DisputesRead reports that they were read.
+	// Disputes are the disputes of the intent if DisputesRead is true.
 	Disputes     []Dispute
 	DisputesRead bool
 	CanceledAt   *time.Time
@@ -179,15 +180,15 @@ type Snapshot struct {
 	Row          string // our id, from its metadata
 }
 
-// Walk is how far a list of the gateway has been read that gives the newest object first. It is read page by page, from the oldest object
-// to the newest, which needs an object to begin behind: the first pages go back to the oldest one. A walk is stored with its row,
-// so that each page is read once, even if a process ends between two pages.
+// Walk is the progress of reading a list of the gateway, which returns the newest object first. A walk reads it page by page from
+// the oldest object to the newest. It needs an object to start after, so the first pages go back to the oldest one. A walk is
+// stored with its row. Each page is therefore read once, even if a process ends between two pages.
 type Walk struct {
-	To   string // all up to this object were read; "": none was
-	Back string // the oldest object on the way back, while To is ""
+	To   string // all objects up to this one were read; "": none
+	Back string // the oldest object seen on the way back, while To is ""
 }
 
-// ApplyRead is Apply for a read with a number, which is applied in its order: what was refunded is less again when a refund fails.
+// ApplyRead is Apply for a numbered read. Reads are applied in order, because the refunded amount decreases when a refund fails.
 func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
 	p.Applied = number
 	if s.More {
@@ -198,7 +199,7 @@ func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
 	return p
 }
 
-// Apply returns the intent with the state that the gateway reports. A final state stays, and received money never decreases.
+// Apply returns the intent with the state that the gateway reports. A final state stays, and the received amount never decreases.
 func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	p.GatewayID, p.Amount.Minor = s.ID, s.Amount
 	p.Received, p.Refunded = max(p.Received, s.Received), max(p.Refunded, s.Refunded)
@@ -220,12 +221,12 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 		if s.CanceledAt != nil {
 			p.CanceledAt = s.CanceledAt
 		}
-	default: // it has not ended
+	default: // not ended
 	}
 	return p
 }
 
-// walked notes how far the charges and refunds were read.
+// walked stores how far the charges and refunds were read.
 func (p Intent) walked(s Snapshot) Intent {
 	if s.Charges != nil {
 		p.Charges = *s.Charges
@@ -236,7 +237,7 @@ func (p Intent) walked(s Snapshot) Intent {
 	return p
 }
 
-// takenAt returns when the gateway took the money, to the second, or now if the gateway does not report the time.
+// takenAt returns when the gateway captured the money, to the second, or now if the gateway does not report the time.
 func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 	i := slices.IndexFunc(s.Movements, func(m Movement) bool { return m.Kind == MovedCharge })
 	if i < 0 || s.Movements[i].At.After(now) {
@@ -248,7 +249,7 @@ func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 	return s.Movements[i].At
 }
 
-// FailedCharges returns the failed charges of a snapshot, the oldest first.
+// FailedCharges returns the failed charges of a snapshot, oldest first.
 func (s Snapshot) FailedCharges() []FailedCharge {
 	if s.Charges != nil || s.FailedCharge == "" || s.Failure == nil {
 		return s.Failed
@@ -256,7 +257,8 @@ func (s Snapshot) FailedCharges() []FailedCharge {
 	return []FailedCharge{{s.FailedCharge, *s.Failure}}
 }
 
-// Fail returns the intent after a charge has failed. A final state stays, because the gateway may report an earlier failure later.
+// Fail returns the intent after the failure of a charge. A final state stays, because the gateway may report an earlier failure
+// later.
 func (p Intent) Fail(c FailedCharge) Intent {
 	p.Failure, p.FailedCharge = &c.Failure, c.ID
 	if !p.Status.Final() {

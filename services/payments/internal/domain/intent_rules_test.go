@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// The gateway's reports change an intent until it has ended. Received money never decreases.
+// TestApply checks that the gateway's reports change an intent until it has ended, and that the received amount never decreases.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -46,7 +46,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A numbered read may lower what was refunded, and a read of which more follows changes no state.
+// TestApplyRead checks that a numbered read can decrease the refunded amount, and that a read that is continued later changes no
+// state.
 func TestApplyRead(t *testing.T) {
 	t.Parallel()
 	p := domain.Intent{Status: domain.Succeeded, Refunded: 9, RefundReserved: 2}
@@ -88,7 +89,8 @@ func TestFailedCharges(t *testing.T) {
 	}
 }
 
-// What was taken and is not counted yet is no longer due; who does not say what is counted has counted all.
+// TestDueAfterWhatWasTaken checks that a payment that is not counted yet reduces the amount due. Without the counted amount,
+// everything counts as counted.
 func TestDueAfterWhatWasTaken(t *testing.T) {
 	t.Parallel()
 	usd := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }
@@ -147,7 +149,7 @@ func TestTimesOfACall(t *testing.T) {
 	}
 }
 
-// The amount of an intent is at most what is due. A booking without a price requires an amount.
+// TestAmountOfAnIntent checks that the amount of an intent is at most the amount due. A booking without a price requires an amount.
 func TestAmountOfAnIntent(t *testing.T) {
 	t.Parallel()
 	id := ids.New[ids.BookingPrefix]()
@@ -179,7 +181,8 @@ func TestAmountOfAnIntent(t *testing.T) {
 	}
 }
 
-// Two reports of a dispute are the same when all that the gateway says is equal, the time by its instant.
+// TestSameDispute checks that two reports of a dispute are the same if everything that the gateway reports is equal, with times
+// compared as instants.
 func TestSameDispute(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)

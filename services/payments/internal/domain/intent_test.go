@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An intent has succeeded when the gateway took the money, whenever that is read, but neither before it was created nor in the
-// future.
+// TestWhenAnIntentSucceeded checks that an intent has succeeded when the gateway captured the money, whenever that is read, but
+// neither before it was created nor in the future.
 func TestWhenAnIntentSucceeded(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 500, time.UTC)

@@ -2,28 +2,28 @@ package domain
 
 import "time"
 
-// MovementKind is why money has moved at the gateway.
+// MovementKind is the reason why money moved at the gateway.
 type MovementKind string
 
-// The kinds of movements. The reversal of each gives the money back.
+// The kinds of movements. The reversal of each kind returns the money.
 const (
 	MovedCharge          MovementKind = "charge"
-	MovedChargeFailed    MovementKind = "charge_failed" // a bank has taken a payment back that the gateway had credited
+	MovedChargeFailed    MovementKind = "charge_failed" // a bank withdrew a payment that the gateway had credited
 	MovedRefund          MovementKind = "refund"
 	MovedRefundFailed    MovementKind = "refund_failed"
 	MovedDispute         MovementKind = "dispute"          // the funds are withdrawn
 	MovedDisputeReversed MovementKind = "dispute_reversed" // the funds are reinstated
 )
 
-// Movement is a change of the balance at the gateway, which never changes itself.
+// Movement is a change of the balance at the gateway. A movement itself never changes.
 type Movement struct {
 	ID       string // txn_…, the gateway's balance transaction
 	Kind     MovementKind
-	Object   string // ch_…, re_… or dp_…, what has moved the money
+	Object   string // ch_…, re_… or dp_…, the object that moved the money
 	Amount   int64  // before the fee, in the smallest unit of Currency
 	Fee      int64
 	Currency string // of the gateway's balance
-	// Paid is the amount in the currency of the payment, PaidCurrency: another one where the gateway converts.
+	// Paid is the amount in PaidCurrency, the currency of the payment. It differs from Currency if the gateway converts.
 	Paid         int64
 	PaidCurrency string
 	At           time.Time
@@ -35,19 +35,19 @@ type LedgerAccount string
 // The accounts of the ledger.
 const (
 	GatewayBalance LedgerAccount = "gateway_balance" // what the gateway owes to the operator
-	GatewayFees    LedgerAccount = "gateway_fees"    // what the gateway has charged
-	Payments       LedgerAccount = "payments"        // what payers have paid, which is negative
+	GatewayFees    LedgerAccount = "gateway_fees"    // what the gateway charged
+	Payments       LedgerAccount = "payments"        // what payers paid, as a negative amount
 	Conversion     LedgerAccount = "conversion"      // what was exchanged for another currency
 )
 
-// Entry is what an account of the ledger gains by a movement.
+// Entry is the change of an account of the ledger by a movement.
 type Entry struct {
 	Account  LedgerAccount
 	Currency string
 	Amount   int64
 }
 
-// Entries are the movement in double entry: they add up to 0 in each currency.
+// Entries returns the movement in double entry. The entries add up to 0 in each currency.
 func (m Movement) Entries() []Entry {
 	list := []Entry{{GatewayBalance, m.Currency, m.Amount - m.Fee}}
 	if m.Fee != 0 {

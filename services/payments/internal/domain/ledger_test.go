@@ -8,8 +8,9 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// The entries of a movement add up to 0 in each currency, regardless of its fees and of where it was converted; the gateway's
-// balance gains what is left of the fee, and the payer's side is what was paid. No two entries are of one account and currency.
+// TestEntriesBalance checks that the entries of a movement add up to 0 in each currency, regardless of its fees and conversion. The
+// gateway's balance increases by the amount after the fee, and the payer's side is the paid amount. No two entries have the same
+// account and currency.
 func TestEntriesBalance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// An intent for an invoice charges at most what is due of the invoice and of its booking.
+// TestInvoiceIntentIsLimitedByTheBooking checks that an intent for an invoice charges at most the amounts due of the invoice and of
+// its booking.
 func TestInvoiceIntentIsLimitedByTheBooking(t *testing.T) {
 	t.Parallel()
 	usd := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }

@@ -2,29 +2,29 @@ package domain
 
 import "time"
 
-// DifferenceKind is in what the gateway and this platform differ.
+// DifferenceKind is the kind of difference between the gateway and this platform.
 type DifferenceKind string
 
-// The kinds of differences; "" is none.
+// The kinds of differences; "" means none.
 const (
 	DifferentEvent   DifferenceKind = "event"   // an event of the gateway that was not received
 	DifferentIntent  DifferenceKind = "intent"  // the state or an amount of an intent
 	DifferentRefund  DifferenceKind = "refund"  // the state of a refund
 	DifferentDispute DifferenceKind = "dispute" // the state of a dispute
-	DifferentLedger  DifferenceKind = "ledger"  // a movement that is not written
-	DifferentUnknown DifferenceKind = "unknown" // the gateway has what no row here is of
+	DifferentLedger  DifferenceKind = "ledger"  // a movement that is not recorded
+	DifferentUnknown DifferenceKind = "unknown" // an object of the gateway without a row here
 )
 
-// DifferenceKinds are all of them.
+// DifferenceKinds contains all of them.
 var DifferenceKinds = []DifferenceKind{
 	DifferentEvent, DifferentIntent, DifferentRefund, DifferentDispute, DifferentLedger, DifferentUnknown,
 }
 
-// Stage is what of an account is compared, one after the other.
+// Stage is a part of the comparison of an account. The stages run one after the other.
 type Stage string
 
-// The stages of a comparison: what has changed by the gateway's events, what was created lately by the gateway's lists, and what is open
-// here, however old it is.
+// The stages of a comparison. They read recent changes from the gateway's events, recently created objects from the gateway's
+// lists, and all objects that are open here, however old.
 const (
 	StageEvents       Stage = "events"
 	StageIntents      Stage = "intents"
@@ -35,18 +35,18 @@ const (
 	StageOpenDisputes Stage = "open_disputes"
 )
 
-// stages are in the order in which they are compared.
+// stages contains the stages in the order of the comparison.
 var stages = []Stage{StageEvents, StageIntents, StageRefunds, StageDisputes, StageOpenIntents, StageOpenRefunds, StageOpenDisputes}
 
 const (
-	compared         = 3 * 24 * time.Hour   // the age of the intents and refunds that are listed
-	comparedDisputes = 120 * 24 * time.Hour // of disputes, which last for months
-	comparedEvents   = 29 * 24 * time.Hour  // of events: Stripe lists those of 30 days
-	eventsOverlap    = 10 * time.Minute     // an event may be listed a while after its creation
-	openInterval     = 24 * time.Hour       // between two comparisons of what is open
+	compared         = 3 * 24 * time.Hour   // maximum age of the intents and refunds that are listed
+	comparedDisputes = 120 * 24 * time.Hour // maximum age of the listed disputes, which last for months
+	comparedEvents   = 29 * 24 * time.Hour  // maximum age of the listed events; Stripe lists those of 30 days
+	eventsOverlap    = 10 * time.Minute     // an event may be listed some time after its creation
+	openInterval     = 24 * time.Hour       // between two comparisons of open objects
 )
 
-// Kind is the stage whose objects a stage compares.
+// Kind returns the stage that lists the kind of objects that this stage compares.
 func (s Stage) Kind() Stage {
 	switch s {
 	case StageOpenIntents:
@@ -67,16 +67,16 @@ func (s Stage) Open() bool { return s.Kind() != s }
 type Listed struct {
 	ID                 string // pi_…, re_…, dp_… or evt_…
 	Intent             GatewayID
-	Tenant             string // of its metadata: whose it is; "" when no tenant's of this platform
+	Tenant             string // the tenant in its metadata; "" if it belongs to no tenant of this platform
 	Row                string // our id of the intent or the allocation, from its metadata
-	Status             string // of an event: its type
+	Status             string // for an event: its type
 	Received, Refunded int64
 	FailedCharge       string
 	Movements          string // txn_…, separated by commas
-	Refund             string // re_…, that an event is about
+	Refund             string // re_…, which an event is about
 }
 
-// Event is a listed event as it would have been received.
+// Event returns a listed event in the form in which it would have been received.
 func (l Listed) Event(account AccountID) Event {
 	return Event{AccountID: account, ID: l.ID, Type: l.Status, Intent: l.Intent, Refund: l.Refund}
 }
@@ -84,25 +84,25 @@ func (l Listed) Event(account AccountID) Event {
 // ListPage is a page of a list.
 type ListPage struct {
 	Items []Listed
-	Last  string // the id behind which the next page begins; "" when the page is empty
+	Last  string // the id after which the next page begins; "" if the page is empty
 	More  bool
 }
 
 // Known is this service's state of a listed object.
 type Known struct {
-	Intent           Intent // by the gateway's id; zero when there is none
-	RowStatus        Status // of the intent by the id of its row; "" when there is none
+	Intent           Intent // by the gateway's id; zero if there is none
+	RowStatus        Status // of the intent by the id of its row; "" if there is none
 	PartStatus       RefundStatus
 	PartGatewayID    string
 	DisputeStatus    DisputeStatus
 	MissingMovements int
-	Due              bool // an event says that the intent is about to be read
-	Elsewhere        bool // the intent is of another connection to the same account, which compares it
+	Due              bool // an event requires that the intent is read soon
+	Elsewhere        bool // the intent belongs to another connection to the same account, which compares it
 	Received         bool // the event was received
 }
 
-// Compare returns how a listed object differs from the known one. It returns "" if they are equal, if the object is not of the
-// tenant, or if a worker will read the object soon.
+// Compare returns how a listed object differs from the known one. It returns "" if they are equal, if the object does not belong to
+// the tenant, or if a worker will read the object soon.
 func (s Stage) Compare(l Listed, k Known, tenant string) DifferenceKind {
 	own, kind := l.Tenant == tenant && l.Row != "", s.Kind()
 	var differs DifferenceKind
@@ -126,8 +126,8 @@ func (s Stage) Compare(l Listed, k Known, tenant string) DifferenceKind {
 	return differs
 }
 
-// compareEvent finds the events about intents of this platform that were not received. The creation of an intent, which alone names a row,
-// is no news unless the gateway was thought to have refused it.
+// compareEvent finds events about intents of this platform that were not received. Only the creation event of an intent names a
+// row. It counts as a difference only if the intent was recorded as refused.
 func compareEvent(l Listed, k Known, own bool) DifferenceKind {
 	switch {
 	case own && k.Intent.ID.IsZero() && k.RowStatus == Refused:
@@ -142,7 +142,7 @@ func compareEvent(l Listed, k Known, own bool) DifferenceKind {
 func compareIntent(l Listed, k Known) DifferenceKind {
 	p := k.Intent
 	switch {
-	case p.ID.IsZero() && k.RowStatus == Creating: // the completer looks for it
+	case p.ID.IsZero() && k.RowStatus == Creating: // the completer searches for it
 		return ""
 	case p.ID.IsZero() && k.RowStatus == Refused:
 		return DifferentIntent
@@ -157,7 +157,7 @@ func compareIntent(l Listed, k Known) DifferenceKind {
 
 func compareRefund(l Listed, k Known) DifferenceKind {
 	switch {
-	case k.PartStatus == RefundCreating: // the completer looks for it
+	case k.PartStatus == RefundCreating: // the completer searches for it
 		return ""
 	case k.PartStatus == "" || k.PartGatewayID != "" && k.PartGatewayID != l.ID:
 		return DifferentUnknown
@@ -168,23 +168,23 @@ func compareRefund(l Listed, k Known) DifferenceKind {
 	}
 }
 
-// Reconciliation is how far the comparison of an account has come.
+// Reconciliation is the progress of the comparison of an account.
 type Reconciliation struct {
 	AccountID    AccountID
 	Tries        int
 	Stage        Stage
 	Cursor       string
 	StartedAt    *time.Time
-	EventsUntil  *time.Time // the gateway's events before it were read; nil: none were
-	EventsSeen   int        // of this run, about intents of this platform, that had been received
-	EventsMissed int        // of this run, that had not
-	OpenedAt     *time.Time // start of the last run that has compared what is open
+	EventsUntil  *time.Time // the gateway's earlier events were read; nil: none were
+	EventsSeen   int        // events in this run about intents of this platform that were received
+	EventsMissed int        // events in this run that were not received
+	OpenedAt     *time.Time // start of the last run that compared open objects
 }
 
-// FirstStage is where a run begins.
+// FirstStage is the stage in which a run begins.
 const FirstStage = StageEvents
 
-// Since is the creation of the oldest object that the stage of a run compares.
+// Since returns the earliest creation time of the objects that the current stage compares.
 func (r Reconciliation) Since() time.Time {
 	switch r.Stage {
 	case StageEvents:
@@ -222,7 +222,7 @@ func (r Reconciliation) Advance() Reconciliation {
 	return r
 }
 
-// Ended is the state between two runs.
+// Ended returns the state between two runs.
 func (r Reconciliation) Ended() Reconciliation {
 	return Reconciliation{AccountID: r.AccountID, Stage: FirstStage, EventsUntil: r.EventsUntil, OpenedAt: r.OpenedAt}
 }
@@ -233,12 +233,12 @@ type EventsState string
 // The states of an account's events.
 const (
 	EventsOK      EventsState = "ok"
-	EventsMissing EventsState = "missing" // the account has no signing secret: no event is taken
+	EventsMissing EventsState = "missing" // the account has no signing secret, so no event is accepted
 	EventsLate    EventsState = "late"    // the gateway has events that were not received
 )
 
-// Events returns the state that a run has found. signed reports that the account has a signing secret. A run without events changes
-// nothing, nor do events that were missed before the account had a secret.
+// Events returns the state of the events after a run. signed reports that the account has a signing secret. A run without events
+// changes nothing, nor do events that were missed before the account had a secret.
 func (r Reconciliation) Events(before EventsState, signed bool) EventsState {
 	switch {
 	case !signed:

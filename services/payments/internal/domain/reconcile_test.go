@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// A run goes through all stages when it is a day since it has compared what is open, and else through the first four.
+// TestStagesOfARun checks that a run goes through all stages if open objects were last compared a day ago, and otherwise through
+// the first four.
 func TestStagesOfARun(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -40,7 +41,8 @@ func TestStagesOfARun(t *testing.T) {
 	}
 }
 
-// Events are listed since those that were read before, with an overlap, but not beyond what the gateway stores.
+// TestSinceOfAStage checks that events are listed from those that were read before, with an overlap, but not beyond what the
+// gateway stores.
 func TestSinceOfAStage(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

@@ -9,13 +9,14 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// RefundStatus is the state of a refund and of its allocations: Stripe's, and two of its own before the gateway knows it.
+// RefundStatus is the state of a refund or an allocation: one of Stripe's states, or one of two states before the gateway knows the
+// refund.
 type RefundStatus string
 
 // The states of a refund. RefundCreating and RefundRefused are never shown.
 const (
-	RefundCreating       RefundStatus = "creating" // the gateway was called, or is to be, and its response is not known
-	RefundRefused        RefundStatus = "refused"  // the gateway has refused to make it
+	RefundCreating       RefundStatus = "creating" // the gateway was or will be called, and its response is unknown
+	RefundRefused        RefundStatus = "refused"  // the gateway refused to create it
 	RefundPending        RefundStatus = "pending"
 	RefundSucceeded      RefundStatus = "succeeded"
 	RefundFailed         RefundStatus = "failed"
@@ -23,10 +24,10 @@ const (
 	RefundCanceled       RefundStatus = "canceled"
 )
 
-// refundOrder contains the states that a gateway reports. A refund has the first of them that one of its allocations has.
+// refundOrder contains the states that a gateway reports. A refund has the first of these states that one of its allocations has.
 var refundOrder = []RefundStatus{RefundRequiresAction, RefundPending, RefundFailed, RefundCanceled, RefundSucceeded}
 
-// Shown is the state as clients see it.
+// Shown returns the state as clients see it.
 func (s RefundStatus) Shown() RefundStatus {
 	switch s {
 	case RefundCreating:
@@ -38,7 +39,7 @@ func (s RefundStatus) Shown() RefundStatus {
 	}
 }
 
-// Holds reports whether an allocation in this state takes its amount from what is left of its intent.
+// Holds reports whether an allocation in this state reduces the refundable amount of its intent.
 func (s RefundStatus) Holds() bool {
 	return s == RefundCreating || s == RefundPending || s == RefundRequiresAction || s == RefundSucceeded
 }
@@ -53,25 +54,25 @@ func KnownRefundStatus(s RefundStatus) bool {
 	return false
 }
 
-// Refund is money that goes back to the card that paid.
+// Refund is money returned to the card that paid.
 type Refund struct {
 	ID          RefundID
 	Status      RefundStatus
-	Shown       bool // the gateway knows a part of it, or has known
+	Shown       bool // the gateway knows or knew a part of it
 	Amount      money.Amount
 	Reason      string
 	BookingID   BookingID
-	Intent      GatewayID // that the request named; "" when it named the booking
+	Intent      GatewayID // the intent in the request; "" if the request named the booking
 	Metadata    json.RawMessage
 	Allocations []Allocation // in the order in which the gateway is called
 	Version     int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	Lease       lease.Lease // of the process that calls the gateway; each allocation numbers its own attempts
-	Owed        OwedID      // the owed refund that it was created for; zero for none
+	Lease       lease.Lease // of the process that calls the gateway; the attempts are numbered per allocation
+	Owed        OwedID      // the owed refund that it was created for; zero: none
 }
 
-// Allocation is the part of a refund that goes back over one intent; it is one refund at the gateway.
+// Allocation is the part of a refund that is returned through one intent. It is one refund at the gateway.
 type Allocation struct {
 	ID          AllocationID
 	IntentID    IntentID
@@ -85,7 +86,7 @@ type Allocation struct {
 	Applied     int64 // number of the last read of the gateway that was applied
 }
 
-// CallKey is the idempotency key of the attempt at the gateway.
+// CallKey returns the idempotency key of the attempt at the gateway.
 func (a Allocation) CallKey() string { return fmt.Sprintf("%s:%d", a.ID, a.Attempt) }
 
 // Forgotten reports whether the gateway may have forgotten the attempt's idempotency key.
@@ -101,7 +102,7 @@ type GatewayRefund struct {
 	Movements []Movement
 }
 
-// Resume gives the calls of the refund to a process for a time.
+// Resume assigns the calls of the refund to a process for a time.
 func (r Refund) Resume(real time.Time) Refund {
 	r.Lease = r.Lease.Renew(real, callLease)
 	return r
@@ -117,7 +118,7 @@ func (r Refund) UnderWay() (list []Allocation) {
 	return list
 }
 
-// Allocation finds an allocation of the refund.
+// Allocation returns an allocation of the refund by its id.
 func (r Refund) Allocation(id AllocationID) (Allocation, bool) {
 	for _, a := range r.Allocations {
 		if a.ID == id {
@@ -142,7 +143,7 @@ func (r Refund) Reported(id AllocationID, got GatewayRefund) Refund {
 	return r.with(id, func(a *Allocation) { a.GatewayID, a.Status, a.Failure = got.ID, got.Status, got.Failure })
 }
 
-// Refused is the refund with an allocation that the gateway has refused to make.
+// Refused returns the refund with an allocation that the gateway refused to create.
 func (r Refund) Refused(id AllocationID, why Failure) Refund {
 	return r.with(id, func(a *Allocation) { a.Status, a.Failure = RefundRefused, &why })
 }
@@ -152,7 +153,7 @@ func (r Refund) Read(id AllocationID, number int64) Refund {
 	return r.with(id, func(a *Allocation) { a.Applied = number })
 }
 
-// with changes an allocation in a copy, and derives the refund's own state. The lease ends when no call is in progress any longer.
+// with changes an allocation in a copy, and derives the refund's own state. The lease ends when no call is in progress.
 func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
 	list := make([]Allocation, len(r.Allocations))
 	copy(list, r.Allocations)

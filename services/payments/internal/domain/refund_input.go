@@ -18,10 +18,10 @@ type RefundInput struct {
 	Metadata json.RawMessage
 }
 
-// MaxAllocations is over how many intents one refund goes; the contract's bound of allocations is the same.
+// MaxAllocations is the largest number of intents of one refund. The contract has the same limit for allocations.
 const MaxAllocations = 20
 
-// Check checks that the request names either an intent or a booking.
+// Check verifies that the request names either an intent or a booking.
 func (in RefundInput) Check() error {
 	switch {
 	case in.Intent == nil && in.Booking == nil:
@@ -32,7 +32,7 @@ func (in RefundInput) Check() error {
 	return nil
 }
 
-// NamedIntent reads the id of the intent, "" when the request names the booking; a malformed one is unknown.
+// NamedIntent reads the id of the intent. It returns "" if the request names the booking. A malformed id counts as unknown.
 func (in RefundInput) NamedIntent() (GatewayID, error) {
 	if in.Intent == nil {
 		return "", nil
@@ -44,7 +44,7 @@ func (in RefundInput) NamedIntent() (GatewayID, error) {
 	return id, nil
 }
 
-// NamedBooking reads the id of the booking; a malformed one is unknown.
+// NamedBooking reads the id of the booking. A malformed id counts as unknown.
 func (in RefundInput) NamedBooking() (BookingID, error) {
 	id, err := ids.Parse[ids.BookingPrefix](*in.Booking)
 	if err != nil {
@@ -53,13 +53,13 @@ func (in RefundInput) NamedBooking() (BookingID, error) {
 	return id, nil
 }
 
-// Refundable is what is left of an intent for refunds.
+// Refundable returns the amount of an intent that can still be refunded.
 func (p Intent) Refundable() int64 {
 	return max(0, p.Received-max(p.Refunded, p.RefundedElsewhere+p.RefundReserved))
 }
 
-// NewRefund returns a refund over intents, in their order, before the gateway is called. intents may contain one more than a refund
-// can cover. real is when the first attempts begin.
+// NewRefund returns a refund over intents, in their order, before the gateway is called. intents can contain one more than a refund
+// can cover. real is the start of the first attempts.
 func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error) {
 	var left int64
 	used := make([]Intent, 0, MaxAllocations)

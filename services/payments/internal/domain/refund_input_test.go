@@ -22,7 +22,7 @@ func TestRefundable(t *testing.T) {
 	}
 }
 
-// A refund goes over the payments in their order, over at most 20 that have something left, and over one currency.
+// TestNewRefund checks that a refund uses the payments in their order, at most 20 that have something left, and only one currency.
 func TestNewRefund(t *testing.T) {
 	t.Parallel()
 	paid := func(minor int64, code string) domain.Intent {
@@ -37,7 +37,7 @@ func TestNewRefund(t *testing.T) {
 	three := []domain.Intent{paid(0, "USD"), paid(10, "USD"), paid(30, "EUR"), paid(20, "USD")}
 	for name, c := range map[string]struct {
 		intents      []domain.Intent
-		amount, want int64 // amount 0: none is given; want 0: it is refused
+		amount, want int64 // amount 0: none given; want 0: refused
 		parts        int
 	}{
 		"all that is left":         {three, 0, 30, 2},

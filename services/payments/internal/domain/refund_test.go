@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// The state of a refund is the first of requires_action, pending, failed, canceled, succeeded that one of its parts has, as the
-// contract says.
+// TestRefundStatus checks that the state of a refund is the first of requires_action, pending, failed, canceled, succeeded that one
+// of its parts has, as the contract specifies.
 func TestRefundStatus(t *testing.T) {
 	t.Parallel()
 	type s = domain.RefundStatus
@@ -49,7 +49,7 @@ func TestRefundStatus(t *testing.T) {
 	}
 }
 
-// The table lists what a part takes from its payment, and which states a gateway may report.
+// TestStatesOfAPart checks which states reserve the amount of a part, and which states a gateway can report.
 func TestStatesOfAPart(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[domain.RefundStatus][2]bool{ // holds, known
@@ -63,7 +63,8 @@ func TestStatesOfAPart(t *testing.T) {
 	}
 }
 
-// A refund finds its parts, holds of each payment what its parts hold, and ends its lease with the last call.
+// TestPartsOfARefund checks that a refund finds its parts, that it holds the sum of its parts of each payment, and that its lease
+// ends with the last call.
 func TestPartsOfARefund(t *testing.T) {
 	t.Parallel()
 	one, two := ids.New[domain.IntentPrefix](), ids.New[domain.IntentPrefix]()
@@ -107,7 +108,8 @@ func TestPartsOfARefund(t *testing.T) {
 	}
 }
 
-// A refund of a late payment names the payment; that of a cancelled booking does not.
+// TestOwedRefundNamesItsPayment checks that a refund of a late payment names the payment, and that a refund of a canceled booking
+// does not.
 func TestOwedRefundNamesItsPayment(t *testing.T) {
 	t.Parallel()
 	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Received: 10}

@@ -9,19 +9,19 @@ import (
 
 // Settlement is the data that bookings returns about a canceled or expired booking.
 type Settlement struct {
-	Lost               bool // it is cancelled or has expired
+	Lost               bool // canceled or expired
 	AutoRefund         bool
 	RefundLatePayments bool
-	Due                *money.Amount // what is to be refunded by the policy; nil: it says nothing
+	Due                *money.Amount // the amount to be refunded by the policy; nil: not specified
 	Counted            map[GatewayID]Counted
 }
 
 // Counted reports how a payment was counted by its booking. A payment that is absent is not counted yet.
 type Counted struct {
-	Late bool // the booking was cancelled or had expired before
+	Late bool // the booking was canceled or expired before the payment was counted
 }
 
-// InTime are the payments that were counted before the booking was lost.
+// InTime returns the payments that were counted before the booking was lost.
 func (s Settlement) InTime() (list []GatewayID) {
 	for id, counted := range s.Counted {
 		if !counted.Late {
@@ -31,7 +31,7 @@ func (s Settlement) InTime() (list []GatewayID) {
 	return list
 }
 
-// Cause is why a refund is created without a request.
+// Cause is the reason for a refund that nobody requested.
 type Cause string
 
 // The causes of automatic refunds.
@@ -43,55 +43,56 @@ const (
 // OwedState is the state of an owed refund.
 type OwedState string
 
-// The states of an owed refund. One that is done is open again when a refund of its payments fails later.
+// The states of an owed refund. A done one is open again when a refund of its payments fails later.
 const (
 	OwedOpen   OwedState = "open"
-	OwedDone   OwedState = "done"   // refunds have returned it
-	OwedClosed OwedState = "closed" // a person has ended it
+	OwedDone   OwedState = "done"   // refunds have returned the amount
+	OwedClosed OwedState = "closed" // a person closed it
 )
 
-// OwedRefund is what a policy owes a payer, once for its cause and subject, until refunds have returned it or a person closes it.
+// OwedRefund is what a policy owes a payer. There is one per cause and subject, until refunds have returned it or a person closes
+// it.
 type OwedRefund struct {
-	ID        OwedID // zero: a version of this service before has written the row, and it is still to be taken over
+	ID        OwedID // zero: the previous version of this service wrote the row, which is still to be completed
 	Cause     Cause
-	Subject   string // the id of the booking, or the gateway's of the payment
+	Subject   string // the id of the booking, or the gateway's id of the payment
 	Booking   BookingID
 	Amount    int64     `db:"wanted"`
 	Code      string    // the currency of Amount
-	Since     time.Time // refunds of its payments created from then on count, no matter who requested them
+	Since     time.Time // refunds of its payments created since then count, no matter who requested them
 	Elsewhere int64     // what others had refunded of its payments before
 	State     OwedState
-	Remaining int64 // what no refund had finally returned when it was last looked at
-	Tries     int   // refunds that were created for it
+	Remaining int64 // amount that no refund had finally returned at the last check
+	Tries     int   // number of refunds created for it
 	RefundID  RefundID
 	DueAt     *time.Time // when a worker checks it again; nil: never automatically
-	RetryAt   *time.Time // until then no payment is tried again whose refund has failed
-	FailedAt  *time.Time // since when it cannot be returned; nil: nothing has failed
-	Failure   *Failure   // the last one
+	RetryAt   *time.Time // when payments with a failed refund can be retried
+	FailedAt  *time.Time // when it could not be returned for the first time; nil: nothing failed
+	Failure   *Failure   // the last failure
 	ClosedAt  *time.Time
 	ClosedBy  string
-	Note      string // of the person who has closed it
+	Note      string // of the person who closed it
 	Version   int64
 	CreatedAt time.Time
 }
 
-// AllRefunds is OwedRefund.Since where all refunds of its payments count.
+// AllRefunds is the value of OwedRefund.Since if all refunds of its payments count.
 var AllRefunds = time.Unix(0, 0)
 
-// OwedPause is the time after which a payment whose refund has failed is retried, and a refund in progress is checked again.
+// OwedPause is the time until a payment with a failed refund is retried, or a refund in progress is checked again.
 const OwedPause = 24 * time.Hour
 
 // nothingLeft is the failure of an owed refund that card payments can no longer return.
 var nothingLeft = Failure{Code: ErrNothingToRefund.Code, Message: "Nothing is left to refund by card."}
 
-// OwedMoney is how the payments of an owed refund stand.
+// OwedMoney is the state of the payments of an owed refund.
 type OwedMoney struct {
-	Returned  int64 // by refunds since OwedRefund.Since, those under way included
+	Returned  int64 // by refunds since OwedRefund.Since, including those in progress
 	UnderWay  int64 // the part of Returned whose outcome is not final
-	Elsewhere int64 // what others have refunded, in all
+	Elsewhere int64 // the total that others have refunded
 }
 
-// Intent returns the payment that is owed back, or "" if the owed refund is a share of the booking's.
+// Intent returns the payment that is owed back, or "" if the owed refund is a share of the booking's payments.
 func (o OwedRefund) Intent() GatewayID {
 	if o.Cause == PaidLate {
 		return GatewayID(o.Subject)
@@ -99,8 +100,8 @@ func (o OwedRefund) Intent() GatewayID {
 	return ""
 }
 
-// Look is the owed refund after a look at its payments, and how much no refund is under way for. What is less than the gateway's unit is
-// not owed. One that is open again retains the failure that its payments still wait for.
+// Look returns the owed refund after a check of its payments, and the amount that no refund covers yet. An amount below the
+// gateway's unit is not owed. An owed refund that is open again retains the failure that its payments still wait for.
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
 	open := o.Amount - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
 	again, before := now.Add(OwedPause), o.State
@@ -114,7 +115,7 @@ func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int6
 	return o, left
 }
 
-// Seen is what a person sees of it.
+// Seen returns a text of what a person sees of the owed refund.
 func (o OwedRefund) Seen() string {
 	if o.Failure == nil {
 		return fmt.Sprint(o.State, o.Remaining)
@@ -122,7 +123,7 @@ func (o OwedRefund) Seen() string {
 	return fmt.Sprint(o.State, o.Remaining, o.Failure.Code)
 }
 
-// NextTry returns when a worker checks the owed refund again and may retry what has failed. It returns nil if that never happens
+// NextTry returns when a worker checks the owed refund again and can retry what failed. It returns nil if this never happens
 // automatically.
 func (o OwedRefund) NextTry() *time.Time {
 	if o.DueAt != nil && o.Waits(*o.DueAt) {
@@ -131,10 +132,11 @@ func (o OwedRefund) NextTry() *time.Time {
 	return o.DueAt
 }
 
-// Waits reports whether payments whose refund has failed are left alone for now.
+// Waits reports whether payments with a failed refund are not retried yet.
 func (o OwedRefund) Waits(now time.Time) bool { return o.RetryAt != nil && now.Before(*o.RetryAt) }
 
-// SelectPayments orders the payments over which the next refund goes: those whose refund has failed come last, and not at all while it waits.
+// SelectPayments orders the payments for the next refund. Those with a failed refund come last, and they are omitted while the owed
+// refund waits.
 func (o OwedRefund) SelectPayments(intents []Intent, failed map[IntentID]bool, now time.Time) []Intent {
 	var first, last []Intent
 	for _, p := range intents {
@@ -149,8 +151,8 @@ func (o OwedRefund) SelectPayments(intents []Intent, failed map[IntentID]bool, n
 	return append(first, last...)
 }
 
-// Stuck is the owed refund when no payment can return what is left: it waits until a payment is tried again, and where none has
-// anything left, for a person.
+// Stuck returns the owed refund if no payment can return the rest. It waits until a payment is retried. If no payment can be
+// retried, it waits for a person.
 func (o OwedRefund) Stuck(failed bool, now time.Time) OwedRefund {
 	if failed && o.Waits(now) {
 		o.DueAt = o.RetryAt
@@ -163,8 +165,8 @@ func (o OwedRefund) Stuck(failed bool, now time.Time) OwedRefund {
 	return o
 }
 
-// Refund is a refund over the intents, of what is left as far as they have it and the gateway takes it; more intents than one refund
-// goes over are for the next one. ErrNothingToRefund when that is nothing.
+// Refund returns a refund of as much of left as the intents contain and the gateway accepts. Intents above the limit of one refund
+// are left to the next one. If the amount is 0, Refund returns ErrNothingToRefund.
 func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund, error) {
 	var have int64
 	used := make([]Intent, 0, MaxAllocations)
@@ -186,7 +188,7 @@ func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund,
 	return r, err
 }
 
-// Close ends an owed refund; closing it again changes nothing.
+// Close closes an owed refund. Closing it again changes nothing.
 func (o OwedRefund) Close(by, note string, now time.Time) (OwedRefund, error) {
 	if o.State == OwedDone {
 		return o, ErrOwedDone
@@ -197,7 +199,7 @@ func (o OwedRefund) Close(by, note string, now time.Time) (OwedRefund, error) {
 	return o, nil
 }
 
-// Retry is the owed refund when a person does not want to wait for the next try.
+// Retry returns the owed refund after a person requested an immediate retry.
 func (o OwedRefund) Retry(now time.Time) (OwedRefund, error) {
 	if o.State != OwedOpen {
 		return o, ErrOwedDone
@@ -206,7 +208,7 @@ func (o OwedRefund) Retry(now time.Time) (OwedRefund, error) {
 	return o, nil
 }
 
-// taken is the largest amount up to minor that the gateway takes; 0 when there is none.
+// taken returns the largest amount up to minor that the gateway accepts, or 0 if there is none.
 func taken(minor int64, code string) int64 {
 	for _, unit := range []int64{1, 10, 100} {
 		if down := minor - minor%unit; down > 0 {

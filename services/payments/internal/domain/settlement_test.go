@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// A look says what no refund is under way for, and ends what refunds have returned in the end.
+// TestLookAtAnOwedRefund checks that Look returns the amount that no refund covers, and that it ends an owed refund whose refunds
+// have succeeded.
 func TestLookAtAnOwedRefund(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -43,7 +44,7 @@ func TestLookAtAnOwedRefund(t *testing.T) {
 	}
 }
 
-// One that is open again forgets its failure, unless its payments still wait.
+// TestOwedRefundIsOpenAgain checks that an owed refund that is open again drops its failure, unless its payments still wait.
 func TestOwedRefundIsOpenAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -78,7 +79,8 @@ func TestNextTryOfAnOwedRefund(t *testing.T) {
 	}
 }
 
-// Where a payment is tried again later, its owed refund waits for that; else it has failed, since the first time.
+// TestStuckOwedRefund checks that an owed refund waits if a payment is retried later. Otherwise it has failed, as of the first
+// time.
 func TestStuckOwedRefund(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)

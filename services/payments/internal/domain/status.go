@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Status is the state of an intent: Stripe's, and two of its own before the gateway knows it.
+// Status is the state of an intent: one of Stripe's states, or one of two states before the gateway knows the intent.
 type Status string
 
 // The states of an intent. Creating and Refused are never shown.
 const (
-	Creating              Status = "creating" // the gateway was called, and its response is not known
-	Refused               Status = "refused"  // the gateway has refused to make it
+	Creating              Status = "creating" // the gateway was called, and its response is unknown
+	Refused               Status = "refused"  // the gateway refused to create it
 	RequiresPaymentMethod Status = "requires_payment_method"
 	RequiresConfirmation  Status = "requires_confirmation"
 	RequiresAction        Status = "requires_action"
@@ -21,16 +21,16 @@ const (
 	Succeeded             Status = "succeeded"
 )
 
-// Action is what a client can do with an intent that the gateway knows.
+// Action is an action of a client on an intent that the gateway knows.
 type Action string
 
-// The actions of clients. All other changes are the payer's and the gateway's.
+// The actions of clients. All other changes are made by the payer or the gateway.
 const (
 	Cancel  Action = "cancel"
 	Capture Action = "capture"
 )
 
-// actions are what Stripe allows in each state.
+// actions maps each state to the actions that Stripe allows.
 var actions = map[Status][]Action{
 	RequiresPaymentMethod: {Cancel},
 	RequiresConfirmation:  {Cancel},
@@ -41,7 +41,7 @@ var actions = map[Status][]Action{
 	Succeeded:             {},
 }
 
-// Check returns the error of an action that the state does not allow.
+// Check returns an error if the state does not allow the action.
 func (s Status) Check(a Action) error {
 	names := make([]string, 0, len(actions[s]))
 	for _, can := range actions[s] {
@@ -60,7 +60,7 @@ func (s Status) Check(a Action) error {
 // Known reports whether the gateway knows the intent.
 func (s Status) Known() bool { return s != Creating && s != Refused }
 
-// Open reports whether the intent can still take money and can be canceled.
+// Open reports whether the intent can still be paid and can be canceled.
 func (s Status) Open() bool { return slices.Contains(actions[s], Cancel) }
 
 // Final reports whether no state follows.

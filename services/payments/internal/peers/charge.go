@@ -12,17 +12,17 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// ofCharge are the parts of an intent's latest charge that a response is to hold.
+// ofCharge contains the parts of an intent's latest charge that a response must include.
 var ofCharge = []string{
 	"latest_charge.balance_transaction", "latest_charge.failure_balance_transaction", "latest_charge.refunds.data.balance_transaction",
 	"latest_charge.refunds.data.failure_balance_transaction",
 }
 
-// ofRefund are the parts of a refund that a response is to hold.
+// ofRefund contains the parts of a refund that a response must include.
 var ofRefund = []string{"balance_transaction", "failure_balance_transaction"}
 
-// Read reads the present state of an intent, and what row does not know yet of its charges, refunds and disputes: of the charges and the
-// refunds one page each.
+// Read reads the current state of an intent. It also reads charges, refunds and disputes that row does not contain yet, at most one
+// page of charges and one of refunds.
 func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) (domain.Snapshot, error) {
 	got, err := do(ctx, s, a, func(ctx context.Context) (*stripe.PaymentIntent, error) {
 		params := &stripe.PaymentIntentParams{}
@@ -40,7 +40,7 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 	if c == nil {
 		return snapshot, nil
 	}
-	// The response has the latest refunds: only those before them may be missing.
+	// The response contains the latest refunds, so only earlier ones can be missing.
 	if c.Refunds != nil && c.Refunds.HasMore && (len(c.Refunds.Data) == 0 || c.Refunds.Data[0].ID != row.Refunds.To) {
 		if err := s.addRefunds(ctx, a, got, row.Refunds, &snapshot); err != nil {
 			return domain.Snapshot{}, err
@@ -78,8 +78,8 @@ func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.Pay
 	return nil
 }
 
-// addCharges adds the failed ones of the next page of charges of an intent, and what the page's charges have moved. It stops before a
-// charge that is still pending.
+// addCharges adds the failed charges on the next page of charges of an intent, and the movements of all charges on the page. It
+// stops before a charge that is still pending.
 func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, snapshot *domain.Snapshot) error {
 	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Charge, *stripe.ListMeta, error) {
 		i := charge.Client{B: s.backend, Key: string(a.SecretKey)}.List(&stripe.ChargeListParams{
@@ -113,7 +113,7 @@ func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.Pay
 	return nil
 }
 
-// collect reads the page that an iterator has.
+// collect reads the current page of an iterator.
 func collect[T any](i *stripe.Iter, current func() T) (list []T, meta *stripe.ListMeta, err error) {
 	for i.Next() {
 		list = append(list, current())
@@ -121,8 +121,8 @@ func collect[T any](i *stripe.Iter, current func() T) (list []T, meta *stripe.Li
 	return list, i.Meta(), i.Err()
 }
 
-// nextPage reads the next page of a walk by one call. It returns its objects, the oldest first, or none on the way back, and
-// whether more follow.
+// nextPage reads the next page of a walk in one call. It returns the objects of the page, oldest first, or none on the way back. It
+// also reports whether more follow.
 func nextPage[T any](
 	ctx context.Context, s *Stripe, a domain.Account, from domain.Walk,
 	list func(page stripe.ListParams) ([]T, *stripe.ListMeta, error), id func(T) string,
@@ -142,7 +142,7 @@ func nextPage[T any](
 	switch {
 	case err != nil || len(items) == 0:
 		return nil, walk, false, err
-	case from.To != "": // the library gives the oldest first
+	case from.To != "": // the library returns the oldest object first
 		walk.To = id(items[len(items)-1])
 		return items, walk, meta.HasMore, nil
 	case meta.HasMore:
@@ -154,7 +154,7 @@ func nextPage[T any](
 	}
 }
 
-// addDisputes adds the disputes of an intent and what they have moved, each page by a call of its own. There are few of them.
+// addDisputes adds the disputes of an intent and their movements, with one call per page. There are few disputes.
 func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, snapshot *domain.Snapshot) error {
 	params := &stripe.DisputeListParams{ListParams: stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}, PaymentIntent: &p.ID}
 	for more := true; more; {
@@ -178,7 +178,7 @@ func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.Pa
 	return nil
 }
 
-// chargeFailure is why a charge has failed.
+// chargeFailure returns why a charge failed.
 func chargeFailure(c *stripe.Charge) domain.Failure {
 	f := domain.Failure{Code: c.FailureCode, Message: c.FailureMessage}
 	if c.Outcome != nil && c.Outcome.Reason != "" && c.Outcome.Reason != c.FailureCode {
@@ -187,7 +187,7 @@ func chargeFailure(c *stripe.Charge) domain.Failure {
 	return f
 }
 
-// readDispute reads a dispute in the gateway's form.
+// readDispute converts a dispute from the gateway's form.
 func readDispute(d *stripe.Dispute) domain.Dispute {
 	code := strings.ToUpper(string(d.Currency))
 	out := domain.Dispute{ID: d.ID, Reason: string(d.Reason), Status: domain.DisputeStatus(d.Status), OpenedAt: time.Unix(d.Created, 0).UTC()}
@@ -202,7 +202,7 @@ func readDispute(d *stripe.Dispute) domain.Dispute {
 	return out
 }
 
-// movement reads a balance transaction; paid is the amount in the currency of the payment, whose sign is the transaction's.
+// movement converts a balance transaction. paid is the amount in the currency of the payment, with the sign of the transaction.
 func movement(kind domain.MovementKind, object string, b *stripe.BalanceTransaction, paid int64, currency stripe.Currency) []domain.Movement {
 	if b == nil || b.Currency == "" { // none, or not expanded
 		return nil
@@ -217,13 +217,13 @@ func movement(kind domain.MovementKind, object string, b *stripe.BalanceTransact
 	}}
 }
 
-// chargeMovements is what a charge has moved. One that is not captured has moved nothing.
+// chargeMovements returns the movements of a charge. A charge that is not captured has none.
 func chargeMovements(c *stripe.Charge) []domain.Movement {
 	return append(movement(domain.MovedCharge, c.ID, c.BalanceTransaction, c.AmountCaptured, c.Currency),
 		movement(domain.MovedChargeFailed, c.ID, c.FailureBalanceTransaction, c.AmountCaptured, c.Currency)...)
 }
 
-// refundMovements is what a refund has moved. The release of an authorized amount has moved nothing.
+// refundMovements returns the movements of a refund. The release of an authorized amount has none.
 func refundMovements(r *stripe.Refund) []domain.Movement {
 	return append(movement(domain.MovedRefund, r.ID, r.BalanceTransaction, r.Amount, r.Currency),
 		movement(domain.MovedRefundFailed, r.ID, r.FailureBalanceTransaction, r.Amount, r.Currency)...)

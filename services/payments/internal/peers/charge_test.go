@@ -16,9 +16,9 @@ func balance(id string, amount, fee int64, currency string) string {
 	return fmt.Sprintf(`{"id":%q,"object":"balance_transaction","amount":%d,"fee":%d,"currency":%q,"created":1700000000}`, id, amount, fee, currency)
 }
 
-// Reads return everything that has moved money: the charge, its refunds and their failures, its disputes, and an earlier charge
-// that a bank has reversed. If Stripe converts currencies, reads return both sides, each in its own unit. Each read covers one page
-// of what the last one has left: first back to the oldest refund, then on from there.
+// TestReadReturnsTheMovements checks that reads return everything that has moved money: the charge, its refunds and their failures,
+// its disputes, and an earlier charge that a bank has reversed. If Stripe converts currencies, reads return both sides, each in its
+// own unit. Each read covers one page: first back to the oldest refund, then on from there.
 func TestReadReturnsTheMovements(t *testing.T) {
 	t.Parallel()
 	refund := func(id, balances string) string {
@@ -84,7 +84,8 @@ func TestReadReturnsTheMovements(t *testing.T) {
 	}
 }
 
-// What is known already costs no further call: the charges up to the latest one were read, and nothing is disputed.
+// TestReadFetchesOnlyWhatIsNew checks that known data costs no further call: the charges up to the latest one were read, and
+// nothing is disputed.
 func TestReadFetchesOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	const response = `200 {"id":"pi_1","object":"payment_intent","status":"requires_payment_method","amount":1000,"currency":"usd",
@@ -101,7 +102,8 @@ func TestReadFetchesOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// An intent is looked for page by page, each with a time-out of its own, until it is found or there is no more.
+// TestFindPages checks that an intent is searched for page by page, each page with its own timeout, until it is found or the list
+// ends.
 func TestFindPages(t *testing.T) {
 	t.Parallel()
 	row := ids.New[domain.IntentPrefix]()

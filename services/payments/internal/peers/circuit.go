@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	failureRate  = 0.5         // of an account's calls, with which its circuit opens
-	failureCalls = 5           // fewer calls say nothing
-	failureSpan  = time.Minute // in which the calls are counted
+	failureRate  = 0.5         // share of failed calls of an account that opens its circuit
+	failureCalls = 5           // minimum number of calls
+	failureSpan  = time.Minute // time span for counting the calls
 	openFor      = 2 * time.Second
-	openJitter   = 0.3 // of openFor, so that the accounts are not probed at the same time
+	openJitter   = 0.3 // share of openFor, so that the accounts are not probed at the same time
 )
 
-// circuit limits the calls of one account. It fails them immediately while the gateway does not serve the account.
+// circuit limits the calls of one account. It fails calls immediately while the gateway does not serve the account.
 type circuit struct {
-	places  chan struct{} // one for each call that is under way
-	workers chan struct{} // one for each of them that no client waits for, so that clients always find a free place
+	places  chan struct{} // one for each call in progress
+	workers chan struct{} // one for each call that no client waits for, so that clients always find a free place
 	breaker circuitbreaker.CircuitBreaker[any]
 }
 
@@ -45,13 +45,13 @@ func newCircuit(id domain.AccountID, inFlight int) *circuit {
 	}
 }
 
-// circuit is the one of an account. All keys that are not connected yet share one.
+// circuit returns the circuit of an account. All keys that are not connected yet share one.
 func (s *Stripe) circuit(ctx context.Context, id domain.AccountID) (*circuit, error) {
 	return s.circuits.Get(ctx, id, otter.LoaderFunc[domain.AccountID, *circuit](
 		func(context.Context, domain.AccountID) (*circuit, error) { return newCircuit(id, s.inFlight), nil }))
 }
 
-// do sends one call for an account when fewer calls than its limit are in progress and its circuit is not open. It waits for that
+// do sends one call for an account if the calls in progress are below the limit and the circuit is not open. It waits for that for
 // up to half of a call's time. If do itself returns a *domain.BusyError, nothing was sent.
 func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx context.Context) (T, error)) (T, error) {
 	var none T
@@ -64,7 +64,7 @@ func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx c
 		return none, err
 	}
 	defer leave()
-	failed, began := true, time.Now() // also when call panics: a probe must end
+	failed, began := true, time.Now() // true also if call panics: a probe must end
 	defer func() { c.record(failed && (ctx.Err() == nil || time.Since(began) >= s.timeout/2), failed) }()
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx c
 	return out, outcome(err)
 }
 
-// enter takes a place and a permit within a time; leave and record return them.
+// enter waits up to within for a place and a permit; leave and record return them.
 func (c *circuit) enter(ctx context.Context, within time.Duration) (leave func(), err error) {
 	if c.breaker.IsOpen() && c.breaker.RemainingDelay() > 0 {
 		return nil, c.busy()
@@ -110,8 +110,8 @@ func (c *circuit) busy() error {
 	return &domain.BusyError{RetryAfter: max(busyPause, c.breaker.RemainingDelay())}
 }
 
-// record reports the end of a call to the breaker. A caller that has gone soon does not count and says nothing about the gateway,
-// but it ends a probe.
+// record reports the end of a call to the breaker. If the caller disconnected early, the call does not count, because it shows
+// nothing about the gateway. It ends a probe, though.
 func (c *circuit) record(counts, failed bool) {
 	switch {
 	case !failed:

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/payments/internal/peers"
 )
 
-// shared is a gateway that serves each account unless broken says otherwise, and counts the requests of each key.
+// shared is a gateway that serves each account, except those in broken, and counts the requests of each key.
 type shared struct {
 	*peers.Stripe
 
@@ -48,7 +48,7 @@ func newShared(t *testing.T, timeout time.Duration, inFlight int) *shared {
 	return s
 }
 
-// breaks makes how handle the calls of an account; nil repairs the account.
+// breaks makes how handle the calls of an account. nil repairs the account.
 func (s *shared) breaks(a domain.Account, how http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,16 +83,16 @@ func respondWith(status int, body string, header ...string) http.HandlerFunc {
 
 const failed = `{"error":{"type":"api_error","message":"Sorry."}}`
 
-// never does not respond until the caller has gone.
+// never does not respond until the caller has disconnected.
 func never(_ http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm() // the end of the body: only then the server sees that the caller has gone
+	_ = r.ParseForm() // reads the body to its end: only then does the server notice that the caller has disconnected
 	<-r.Context().Done()
 }
 
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// An account whose calls keep failing is no longer called, and its calls fail immediately. Calls of another account succeed
-// meanwhile. A probe closes the circuit when the account is served again.
+// TestCircuitOfAnAccount checks that an account whose calls keep failing is no longer called, and that its calls fail immediately.
+// Calls of another account succeed in the meantime. A probe closes the circuit when the account is served again.
 func TestCircuitOfAnAccount(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]http.HandlerFunc{
@@ -127,7 +127,7 @@ func TestCircuitOfAnAccount(t *testing.T) {
 	}
 }
 
-// A probe that fails opens the circuit again: one request, not one of each caller.
+// TestProbesAreFew checks that a probe that fails opens the circuit again, with one request and not one per caller.
 func TestProbesAreFew(t *testing.T) {
 	t.Parallel()
 	s, dead := newShared(t, time.Second, 64), anAccount("sk_test_dead")
@@ -148,7 +148,8 @@ func TestProbesAreFew(t *testing.T) {
 	}
 }
 
-// What says nothing of the gateway's health opens no circuit: refusals, a response that it has stored, and callers that have gone.
+// TestCircuitStaysClosed checks that results that show nothing about the gateway's health open no circuit: refusals, stored
+// responses, and callers that have disconnected.
 func TestCircuitStaysClosed(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]http.HandlerFunc{
@@ -189,7 +190,8 @@ func TestCircuitStaysClosed(t *testing.T) {
 	})
 }
 
-// A caller that goes after a long wait has seen that the gateway does not serve the account: the circuit opens.
+// TestCircuitOpensForImpatientCallers checks that callers that disconnect after a long wait open the circuit, because the gateway
+// does not serve the account.
 func TestCircuitOpensForImpatientCallers(t *testing.T) {
 	t.Parallel()
 	s, dead := newShared(t, 400*time.Millisecond, 4), anAccount("sk_test_dead")
@@ -205,7 +207,7 @@ func TestCircuitOpensForImpatientCallers(t *testing.T) {
 	}
 }
 
-// holds makes the gateway hold its responses to an account until release is called.
+// holds makes the gateway delay its responses to an account until release is called.
 func (s *shared) holds(a domain.Account) (release func()) {
 	released := make(chan struct{})
 	s.breaks(a, func(w http.ResponseWriter, r *http.Request) {
@@ -218,7 +220,8 @@ func (s *shared) holds(a domain.Account) (release func()) {
 	return sync.OnceFunc(func() { close(released) })
 }
 
-// A call that finds no place waits for half of a call's time, and is not sent then; one that gets its place late has all of its time.
+// TestCallsWaitForAPlace checks that a call that finds no place waits for half of a call's time, and is then not sent. A call that
+// gets its place late still has all of its time.
 func TestCallsWaitForAPlace(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
@@ -252,7 +255,7 @@ func TestCallsWaitForAPlace(t *testing.T) {
 	all.Wait()
 }
 
-// The workers of the service leave half of the places to clients.
+// TestWorkersLeavePlaces checks that the workers of the service leave half of the places to clients.
 func TestWorkersLeavePlaces(t *testing.T) {
 	t.Parallel()
 	s, a := newShared(t, 10*time.Second, 8), anAccount("sk_test_1")

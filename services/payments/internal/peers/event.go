@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// ReadEvent checks the signature of a webhook over the bytes that were sent, by any of the account's secrets, and reads what it is
-// about. One that is dated more than five minutes ahead is refused, as one that is older is. It implements app.EventReader.
+// ReadEvent checks the signature of a webhook over the sent bytes with each of the account's secrets, and reads what the webhook is
+// about. It refuses an event that is dated more than five minutes in the past or in the future. It implements app.EventReader.
 func (s *Stripe) ReadEvent(body []byte, signature string, secrets []domain.Secret) (domain.Event, error) {
 	for _, secret := range secrets {
 		e, err := webhook.ConstructEventWithOptions(body, signature, string(secret), webhook.ConstructEventOptions{
@@ -34,8 +34,8 @@ func (s *Stripe) ReadEvent(body []byte, signature string, secrets []domain.Secre
 	return domain.Event{}, domain.ErrEvent
 }
 
-// ahead reports whether the signature or the event itself is dated more than five minutes ahead. The library has checked the signature's
-// form, and that it is not too old.
+// ahead reports whether the signature or the event itself is dated more than five minutes in the future. The library has already
+// checked the form of the signature, and that it is not too old.
 func ahead(signature string, created int64) bool {
 	latest := time.Now().Add(webhook.DefaultTolerance).Unix()
 	for part := range strings.SplitSeq(signature, ",") {
@@ -49,8 +49,8 @@ func ahead(signature string, created int64) bool {
 	return created > latest
 }
 
-// WebhookEvents are the types of events that an operator has the gateway send. Others are dropped, but for those of refunds, which say
-// what these say.
+// WebhookEvents are the types of events that an operator configures the gateway to send. Others are dropped, except those of
+// refunds, which duplicate these.
 var WebhookEvents = []string{
 	string(stripe.EventTypePaymentIntentAmountCapturableUpdated),
 	string(stripe.EventTypePaymentIntentCanceled),
@@ -69,8 +69,8 @@ var WebhookEvents = []string{
 	string(stripe.EventTypeChargeDisputeFundsReinstated),
 }
 
-// silent are the events of intents that say nothing new: the response to the creation does, or the event of the intent that the
-// gateway sends with that of its charge.
+// silent are the types of events without new information. The response to the creation has it, or the event of the intent that the
+// gateway sends together with the event of its charge.
 var silent = map[stripe.EventType]bool{
 	stripe.EventTypePaymentIntentCreated: true,
 	stripe.EventTypeChargeSucceeded:      true,
@@ -80,7 +80,7 @@ var silent = map[stripe.EventType]bool{
 	stripe.EventTypeChargeExpired:        true,
 }
 
-// intentOf is the intent that an event is about, and the refund; "" when it is about something else.
+// intentOf returns the intent and the refund that an event is about, or "" if the event is about something else.
 func intentOf(e stripe.Event) (id domain.GatewayID, refund string, err error) {
 	if e.Data == nil {
 		return "", "", nil

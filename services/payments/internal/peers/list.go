@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// List reads the page that follows the cursor after, of the objects created since a time, the newest first.
+// List reads the page after the cursor, with the objects created since a time, newest first.
 func (s *Stripe) List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error) {
 	params := stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}
 	if after != "" {
@@ -38,7 +38,7 @@ func (s *Stripe) List(ctx context.Context, a domain.Account, stage domain.Stage,
 	})
 }
 
-// Get reads an object of a kind by its id; nil when the gateway does not know it.
+// Get reads an object of a kind by its id. It returns nil if the gateway does not know the object.
 func (s *Stripe) Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error) {
 	found, err := do(ctx, s, a, func(ctx context.Context) (domain.Listed, error) {
 		switch kind {
@@ -76,14 +76,14 @@ func listedOf[T any](object T, err error, as func(T) (domain.Listed, error)) (do
 	return as(object)
 }
 
-// iterator is a page of a list of Stripe's library.
+// iterator is a page of a list in Stripe's library.
 type iterator interface {
 	Next() bool
 	Err() error
 	Meta() *stripe.ListMeta
 }
 
-// pageOf reads a page; item is the object that Next has come to.
+// pageOf reads a page. item returns the object to which Next has advanced.
 func pageOf(list iterator, item func() (domain.Listed, error)) (page domain.ListPage, err error) {
 	for list.Next() {
 		l, err := item()
@@ -96,8 +96,8 @@ func pageOf(list iterator, item func() (domain.Listed, error)) (page domain.List
 	return page, list.Err()
 }
 
-// comparedEvents are the types of events that are compared: those that say something new, and the creation of intents, of which the
-// response may be lost.
+// comparedEvents are the types of events that are compared: those with new information, and the creation of intents, because the
+// response to it may be lost.
 var comparedEvents = append([]string{string(stripe.EventTypePaymentIntentCreated)}, WebhookEvents...)
 
 func (s *Stripe) listEvents(a domain.Account, params *stripe.EventListParams) (domain.ListPage, error) {
@@ -105,7 +105,7 @@ func (s *Stripe) listEvents(a domain.Account, params *stripe.EventListParams) (d
 	return pageOf(list, func() (domain.Listed, error) { return eventListed(list.Event()) })
 }
 
-// eventListed is what an event is about. The creation of an intent is no news, but names its row.
+// eventListed returns what an event is about. The creation of an intent is not new information, but it names the row.
 func eventListed(e *stripe.Event) (domain.Listed, error) {
 	l := domain.Listed{ID: e.ID, Status: string(e.Type)}
 	if e.Data == nil {
@@ -179,7 +179,7 @@ func disputeListed(d *stripe.Dispute) (domain.Listed, error) {
 	return l, nil
 }
 
-// joined are the ids of balance transactions, separated by commas.
+// joined returns the ids of balance transactions, separated by commas.
 func joined(list ...*stripe.BalanceTransaction) string {
 	ids := make([]string, 0, len(list))
 	for _, b := range list {

@@ -20,7 +20,7 @@ import (
 // Bookings calls the bookings service on behalf of the caller in the context. It implements app.BookingService.
 type Bookings struct{ Client *peer.Client }
 
-// Booking returns what is to be paid for a booking.
+// Booking returns the amounts to pay for a booking.
 func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
 	var got struct {
 		api.Booking
@@ -65,7 +65,7 @@ func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 // Customers calls the customers service on behalf of the caller in the context. It implements app.InvoiceService.
 type Customers struct{ Client *peer.Client }
 
-// Invoice returns what is due on an invoice.
+// Invoice returns the amount due on an invoice.
 func (p *Customers) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
 	var got struct {
 		api.Invoice
@@ -85,7 +85,7 @@ func (p *Customers) Invoice(ctx context.Context, id domain.InvoiceID) (domain.In
 	return out, nil
 }
 
-// notFound replaces another service's 404 by the error that this service's use cases compare with.
+// notFound replaces another service's 404 by the error that this service's use cases check for.
 func notFound(err, missing error) error {
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind == apperr.NotFound {

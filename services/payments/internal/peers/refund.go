@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// refundRow is the key of the metadata by which a refund at Stripe is known as one of this platform.
+// refundRow is the metadata key that marks a refund at Stripe as one of this platform.
 const refundRow = "holdfast_refund"
 
 func (s *Stripe) refunds(a domain.Account) refund.Client {
@@ -41,7 +41,7 @@ func (s *Stripe) CreateRefund(ctx context.Context, a domain.Account, r domain.Re
 	})
 }
 
-// ReadRefund reads the present state of a refund.
+// ReadRefund reads the current state of a refund.
 func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error) {
 	return s.refund(ctx, a, func(ctx context.Context) (*stripe.Refund, error) {
 		params := &stripe.RefundParams{Expand: stripe.StringSlice(ofRefund)}
@@ -50,8 +50,8 @@ func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (d
 	})
 }
 
-// FindRefund searches for the refund of an allocation among those of its intent that were created since a time. Each page is its
-// own call with its own timeout.
+// FindRefund searches for the refund of an allocation among those of its intent that were created since a time. It reads each page
+// in a separate call with its own timeout.
 func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation, since time.Time) (found *domain.GatewayRefund, err error) {
 	params := &stripe.RefundListParams{
 		ListParams: stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}, PaymentIntent: stripe.String(string(part.Intent)),
@@ -88,7 +88,7 @@ func (s *Stripe) refund(ctx context.Context, a domain.Account, call func(ctx con
 // errNoRefund reports that the gateway's response cannot be a refund.
 var errNoRefund = errors.New("the payment gateway's response is not a refund")
 
-// readRefund reads a refund in the gateway's form.
+// readRefund converts a refund from the gateway's form.
 func readRefund(r *stripe.Refund) (domain.GatewayRefund, error) {
 	out := domain.GatewayRefund{ID: r.ID, Status: domain.RefundStatus(r.Status), Row: r.Metadata[refundRow], Movements: refundMovements(r)}
 	if r.ID == "" || !domain.KnownRefundStatus(out.Status) {

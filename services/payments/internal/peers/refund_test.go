@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/payments/internal/peers"
 )
 
-// request is a request that the gateway has received.
+// request is a request that the gateway received.
 type request struct {
 	method, path, key string
 	form              url.Values
@@ -67,7 +67,7 @@ func TestCreateRefund(t *testing.T) {
 	}
 }
 
-// Each response of the gateway says whether the refund was created, was refused, or neither.
+// TestRefundOutcomes checks whether each response of the gateway means that the refund was created, was refused, or neither.
 func TestRefundOutcomes(t *testing.T) {
 	t.Parallel()
 	var refused *domain.RefusedError
@@ -114,7 +114,8 @@ func TestReadAndFindRefund(t *testing.T) {
 	}
 }
 
-// An error of the gateway's side says nothing of the effect, regardless of the call and of its body: it is never a refusal.
+// TestServerErrorsAreUnknown checks that a server error of the gateway never counts as a refusal, regardless of the call and its
+// body, because the effect is unknown.
 func TestServerErrorsAreUnknown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

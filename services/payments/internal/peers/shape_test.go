@@ -47,7 +47,8 @@ func startMock(t *testing.T) string {
 	return ""
 }
 
-// Every call has the path and the parameters of Stripe's OpenAPI, and reads responses of its shape.
+// TestCallsMatchStripe checks that every call has the path and the parameters of Stripe's OpenAPI, and reads responses of its
+// shape.
 func TestCallsMatchStripe(t *testing.T) {
 	t.Parallel()
 	s, ctx := peers.NewStripe(startMock(t), 10*time.Second, 4), caller.With(context.Background(), caller.Service("payments", ids.New[ids.TenantPrefix](), caller.Test))

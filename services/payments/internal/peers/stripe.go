@@ -1,4 +1,4 @@
-// Package peers calls the payment gateway, and the other services to get the amounts to pay.
+// Package peers calls the payment gateway, and it calls the other services for the amounts to pay.
 package peers
 
 import (
@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	maxAccounts = 10_000 // whose circuits are in memory at the same time
-	pageSize    = 100    // of the lists that are searched
+	maxAccounts = 10_000 // number of accounts whose circuits are in memory
+	pageSize    = 100    // of lists that are searched
 	clockSkew   = time.Minute
-	busyPause   = time.Second // after a response that does not say how long to wait
+	busyPause   = time.Second // after a response that does not specify how long to wait
 
-	// The keys of the metadata by which an intent at Stripe is known as one of this platform.
+	// The metadata keys that mark an intent at Stripe as one of this platform.
 	intentRow = "holdfast_payment"
 	tenantKey = "holdfast_tenant"
 )
 
-// Stripe calls Stripe's API with the keys of one account at a time. It implements app.Gateway. A call is not repeated: its
-// outcome may be unknown, and the use case decides what follows.
+// Stripe calls Stripe's API with the keys of one account at a time. It implements app.Gateway. It does not repeat a call: the
+// outcome may be unknown, and the use case decides what to do.
 type Stripe struct {
 	backend  stripe.Backend
 	timeout  time.Duration
@@ -39,7 +39,7 @@ type Stripe struct {
 	circuits *otter.Cache[domain.AccountID, *circuit]
 }
 
-// NewStripe returns a Stripe at a base URL without /v1. inFlight limits the parallel calls of one account.
+// NewStripe returns a Stripe with a base URL without /v1. inFlight limits the parallel calls of one account.
 func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	transport.MaxIdleConnsPerHost = 4 * inFlight
@@ -55,7 +55,7 @@ func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 	}
 }
 
-// outcome returns what an error of the library means for the effect of a call.
+// outcome converts an error of the library to one that shows whether the call had an effect.
 func outcome(err error) error {
 	var e *stripe.Error
 	if err == nil || !errors.As(err, &e) {
@@ -67,7 +67,7 @@ func outcome(err error) error {
 	case e.HTTPStatusCode == http.StatusConflict:
 		return err // the attempt is still running there
 	case e.Type == stripe.ErrorTypeIdempotency:
-		return &domain.BrokenError{Status: e.HTTPStatusCode} // another version of the program made it, with other parameters
+		return &domain.BrokenError{Status: e.HTTPStatusCode} // another version of this service made it, with other parameters
 	case e.HTTPStatusCode >= http.StatusInternalServerError, e.HTTPStatusCode == http.StatusRequestTimeout, e.Type == stripe.ErrorTypeAPI:
 		return &domain.BrokenError{Status: e.HTTPStatusCode}
 	case e.HTTPStatusCode == http.StatusUnauthorized, e.HTTPStatusCode == http.StatusForbidden:
@@ -152,7 +152,7 @@ func (s *Stripe) Cancel(ctx context.Context, a domain.Account, p domain.Intent) 
 	})
 }
 
-// Capture takes an authorized amount, once for each attempt.
+// Capture captures an authorized amount, once for each attempt.
 func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent, minor int64) (domain.Snapshot, error) {
 	amount, err := domain.ToStripe(minor, p.Amount.Currency)
 	if err != nil {
@@ -166,7 +166,8 @@ func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent,
 	})
 }
 
-// Find searches for the intent of a row among those created since a time. Each page is its own call with its own timeout.
+// Find searches for the intent of a row among those created since a time. It reads each page in a separate call with its own
+// timeout.
 func (s *Stripe) Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (found *domain.Snapshot, err error) {
 	params := &stripe.PaymentIntentListParams{
 		ListParams:   stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)},
@@ -225,7 +226,7 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 		out.FailedCharge = p.LastPaymentError.ChargeID
 	}
 	if p.LatestCharge != nil {
-		// Stripe counts an authorized amount that was not captured as refunded, but it was never taken.
+		// Stripe counts an authorized amount that was not captured as refunded, but it was never charged.
 		released := p.LatestCharge.AmountRefunded
 		if p.LatestCharge.Captured {
 			released = p.LatestCharge.Amount - p.LatestCharge.AmountCaptured

@@ -18,10 +18,10 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Accounts reads and writes gateway accounts; Box seals their secrets.
+// Accounts reads and writes gateway accounts. Box seals their secrets.
 type Accounts struct{ Box *crypt.Box }
 
-// stamp is what the database gives a row.
+// stamp contains the values that the database assigns to a row.
 type stamp struct {
 	Version              int64
 	CreatedAt, UpdatedAt time.Time
@@ -30,15 +30,15 @@ type stamp struct {
 const accountColumns = `a.id, a.provider, a.account, a.country, a.publishable_key, a.secret_key, a.secret_last4, a.events, a.version,
 	a.created_at, a.updated_at, a.disconnected_at`
 
-// oneAccount needs the tenant and the mode in the transaction's settings.
+// oneAccount requires the tenant and the mode in the transaction's settings.
 const oneAccount = `select ` + accountColumns + ` from gateway_accounts a where a.tenant_id = @tenant and a.livemode = @live and `
 
-// Connected reads the account that is connected, or domain.ErrNotConfigured.
+// Connected reads the connected account, or returns domain.ErrNotConfigured.
 func (s Accounts) Connected(ctx context.Context, q pg.Q) (domain.Account, error) {
 	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null`, pg.Args{})
 }
 
-// Shown reads the account that is connected without its secret key, which no encryption key may open.
+// Shown reads the connected account without its secret key, which possibly no encryption key can open.
 func (s Accounts) Shown(ctx context.Context, q pg.Q) (domain.Account, error) {
 	return pg.One(ctx, q, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null`, pg.Args{})
 }
@@ -48,15 +48,15 @@ func (s Accounts) ConnectedForUpdate(ctx context.Context, tx pg.Tx) (domain.Acco
 	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null for update`, pg.Args{})
 }
 
-// DisconnectedForUpdate reads, without its secret key, the row of an account of the gateway that was disconnected last, or
-// domain.ErrNotConfigured. It is locked until the transaction ends.
+// DisconnectedForUpdate reads the last disconnected row of an account of the gateway, without its secret key, or returns
+// domain.ErrNotConfigured. The row is locked until the transaction ends.
 func (s Accounts) DisconnectedForUpdate(ctx context.Context, tx pg.Tx, account string) (domain.Account, error) {
 	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.account = @account and a.disconnected_at is not null
 		order by a.disconnected_at desc limit 1 for update`, pg.Args{"account": account})
 }
 
-// ForUpdate reads an account by its id without its secret key, and whether it has a secret that signs its webhooks; or
-// domain.ErrNotConfigured. The account is locked until the transaction ends.
+// ForUpdate reads an account by its id, without its secret key, or returns domain.ErrNotConfigured. signed reports whether the
+// account has a secret that signs its webhooks. The account is locked until the transaction ends.
 func (s Accounts) ForUpdate(ctx context.Context, tx pg.Tx, id domain.AccountID) (a domain.Account, signed bool, err error) {
 	args := pg.Args{"id": id}
 	if a, err = pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.id = @id for update`, args); err != nil {
@@ -67,7 +67,7 @@ func (s Accounts) ForUpdate(ctx context.Context, tx pg.Tx, id domain.AccountID) 
 	return a, signed, err
 }
 
-// Account reads an account by its id, a disconnected one too, or domain.ErrNotConfigured.
+// Account reads a connected or disconnected account by its id, or returns domain.ErrNotConfigured.
 func (s Accounts) Account(ctx context.Context, q pg.Q, id domain.AccountID) (domain.Account, error) {
 	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.id = @id`, pg.Args{"id": id})
 }
@@ -92,7 +92,7 @@ func scanSealed(row pgx.CollectableRow) (domain.Account, error) {
 	return a, err
 }
 
-// scanAccount reads an account, and its secret key as it is stored.
+// scanAccount reads an account and its secret key as stored.
 func scanAccount(row pgx.CollectableRow) (a domain.Account, sealed []byte, err error) {
 	err = row.Scan(&a.ID, &a.Provider, &a.Account, &a.Country, &a.PublishableKey, &sealed, &a.SecretLast4, &a.Events, &a.Version,
 		&a.CreatedAt, &a.UpdatedAt, &a.DisconnectedAt)
@@ -123,7 +123,8 @@ func (s Accounts) Insert(ctx context.Context, tx pg.Tx, a domain.Account) (domai
 	return a, nil
 }
 
-// Update writes the keys of an account that the transaction has locked, whether its events arrive, and whether it is connected. An empty secret key stays.
+// Update writes the keys of an account that the transaction has locked, whether its events arrive, and whether it is connected. An
+// empty secret key stays unchanged.
 func (s Accounts) Update(ctx context.Context, tx pg.Tx, a domain.Account) (domain.Account, error) {
 	var sealed []byte
 	if a.SecretKey != "" {
@@ -147,7 +148,7 @@ func (s Accounts) Update(ctx context.Context, tx pg.Tx, a domain.Account) (domai
 	return a, nil
 }
 
-// AddWebhookSecret writes the current secret of an account's webhooks. The ones before end at a time.
+// AddWebhookSecret writes the current secret of an account's webhooks. The previous ones expire at the given time.
 func (s Accounts) AddWebhookSecret(ctx context.Context, tx pg.Tx, id domain.AccountID, secret domain.Secret, end time.Time) error {
 	row := ids.New[domain.SecretPrefix]()
 	sealed, err := s.Box.Seal([]byte(secret), secretAAD(ctx, row))
@@ -168,8 +169,8 @@ func (s Accounts) AddWebhookSecret(ctx context.Context, tx pg.Tx, id domain.Acco
 	return nil
 }
 
-// WebhookSecrets reads the secrets by which an account's webhooks may be signed now. One that no encryption key opens is left out,
-// unless there is no other.
+// WebhookSecrets reads the secrets with which an account's webhooks can be signed now. It omits a secret that no encryption key
+// opens, unless there is no other.
 func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountID, now time.Time) ([]domain.Secret, error) {
 	rows, err := pg.Many(ctx, q, func(row pgx.CollectableRow) (w webhookSecret, err error) {
 		err = row.Scan(&w.id, &w.sealed)
@@ -196,13 +197,13 @@ func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountI
 	return secrets, nil
 }
 
-// webhookSecret is a secret as it is stored.
+// webhookSecret is a secret as stored.
 type webhookSecret struct {
 	id     domain.SecretID
 	sealed []byte
 }
 
-// OwnerOf returns the tenant and mode of an account. ok is false when there is none.
+// OwnerOf returns the tenant and mode of an account. ok is false if there is none.
 func OwnerOf(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
 	got, err := pg.One(ctx, q, pgx.RowToStructByName[operation.Owner], pgx.ErrNoRows,
 		`select tenant_id, livemode from gateway_account_home($1)`, id.UUID())
@@ -227,7 +228,7 @@ func secretAAD(ctx context.Context, id domain.SecretID) []byte {
 	return aad(secretsTable, c.Tenant, c.Mode, id.String())
 }
 
-// aad binds a sealed text to its row.
+// aad returns the additional data that binds a sealed text to its row.
 func aad(table string, tenant ids.Tenant, mode caller.Mode, id string) []byte {
 	return fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", table, tenant, mode, id)
 }

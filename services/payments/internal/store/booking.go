@@ -14,14 +14,14 @@ import (
 
 const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, status, version) `
 
-// Messages and look-ups may come in any order: what is as new as what comes stays.
+// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains.
 const unlessKnown = `
 	on conflict (tenant_id, livemode, id) do update
 	set customer_id = excluded.customer_id, status = excluded.status, version = excluded.version
 	where b.version < excluded.version`
 
-// HoldBooking writes a state of a booking, unless a state at least as new is known, and returns the newest state. Until the
-// transaction ends, no other transaction can write a newer state, but others may hold the booking too.
+// HoldBooking writes a state of a booking, unless a state at least as new is stored, and returns the newest state. Until the
+// transaction ends, no other transaction can write a newer state, but others can hold the booking too.
 func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string, err error) {
 	args := pg.Args{"id": b.ID, "customer": b.CustomerID, "status": b.Status, "version": b.Version}
 	const held = `select b.status from bookings b
@@ -39,15 +39,15 @@ func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string
 	return pg.One(ctx, tx, pgx.RowTo[string], domain.ErrBookingNotFound, held, args)
 }
 
-// HeldStatus returns the known state of a booking, or "" if the booking is unknown. Until the transaction ends, no other
-// transaction can write a newer state. A transaction that writes it afterwards sees what this one has written of the booking's
+// HeldStatus returns the stored state of a booking, or "" if the booking is unknown. Until the transaction ends, no other
+// transaction can write a newer state. A transaction that writes it afterwards sees what this one wrote about the booking's
 // intents.
 func HeldStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, error) {
 	return pg.One(ctx, tx, pgx.RowTo[string], pgx.ErrNoRows, `select coalesce((
 		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share), '')`, pg.Args{"id": id})
 }
 
-// TakenOf is what was received for a booking in a currency, as far as it is known here.
+// TakenOf returns what was received for a booking in a currency, as far as this service knows.
 func TakenOf(ctx context.Context, q pg.Q, booking domain.BookingID, invoice domain.InvoiceID, currency string) (domain.Taken, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Taken], pgx.ErrNoRows, `
 		select coalesce(sum(p.received), 0)::bigint as booking,
@@ -63,8 +63,8 @@ type BookingKey struct {
 	ID       domain.BookingID
 }
 
-// PutBookings is PutBooking for bookings of any tenants in one statement, which locks their rows in the order of their ids. tx has
-// the worker role.
+// PutBookings writes bookings of any tenants in one statement, which locks the rows in the order of their ids. tx has the worker
+// role.
 func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booking) error {
 	n := len(list)
 	tenants, modes, keys := make([][16]byte, 0, n), make([]bool, 0, n), make([][16]byte, 0, n)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// DisputesOfIntent reads the disputes of an intent. A transaction that is to change them has locked the intent.
+// DisputesOfIntent reads the disputes of an intent. A transaction that changes them must have locked the intent.
 func DisputesOfIntent(ctx context.Context, q pg.Q, intent domain.IntentID) (map[string]domain.Dispute, error) {
 	list, err := pg.Many(ctx, q, func(row pgx.CollectableRow) (d domain.Dispute, err error) {
 		err = row.Scan(&d.ID, &d.Charge, &d.Amount.Minor, &d.Amount.Currency, &d.Reason, &d.Status, &d.DueBy, &d.OpenedAt, &d.ClosedAt, &d.Version)
@@ -28,7 +28,7 @@ func DisputesOfIntent(ctx context.Context, q pg.Q, intent domain.IntentID) (map[
 	return byID, nil
 }
 
-// PutDispute writes a dispute of an intent, which the transaction has locked, and returns it with its new version.
+// PutDispute writes a dispute of an intent that the transaction has locked, and returns the dispute with its new version.
 func PutDispute(ctx context.Context, tx pg.Tx, p domain.Intent, d domain.Dispute) (domain.Dispute, error) {
 	version, err := pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
 		insert into disputes as d (tenant_id, livemode, id, account_id, intent_id, charge, amount, currency, reason, status, due_by, opened_at,

@@ -16,7 +16,7 @@ import (
 // Erased is an intent whose personal data was cleared.
 type Erased struct {
 	ID        domain.IntentID
-	GatewayID domain.GatewayID // "" when the gateway does not know it
+	GatewayID domain.GatewayID // "" if the gateway does not know it
 	Version   int64
 }
 
@@ -26,7 +26,7 @@ func (e Erased) Compare(other Erased) int {
 	return bytes.Compare(x[:], y[:])
 }
 
-// EraseIntents clears the personal data of the next intents of a customer after one, up to limit of them in the order of their ids.
+// EraseIntents clears the personal data of up to limit intents of a customer after the given one, in the order of their ids.
 func EraseIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after domain.IntentID, limit int) ([]Erased, error) {
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
 		with next as (
@@ -69,7 +69,7 @@ func EraseRefunds(ctx context.Context, tx pg.Tx, intents []Erased) ([]domain.Ref
 	return found, nil
 }
 
-// EraseOwedNotes clears what persons have noted about owed refunds of the bookings of intents.
+// EraseOwedNotes clears the notes that people made about owed refunds of the bookings of intents.
 func EraseOwedNotes(ctx context.Context, tx pg.Tx, intents []Erased) error {
 	list := make([]domain.IntentID, 0, len(intents))
 	for _, e := range intents {
@@ -85,7 +85,7 @@ func EraseOwedNotes(ctx context.Context, tx pg.Tx, intents []Erased) error {
 	return nil
 }
 
-// Sweep deletes up to limit rows of all tenants and modes that came before a time, and returns how many; tx has the worker role.
+// Sweep deletes up to limit rows of all tenants and modes that are older than before, and returns how many. tx has the worker role.
 type Sweep func(ctx context.Context, tx pg.Tx, before time.Time, limit int) (int64, error)
 
 // The sweeps.
@@ -94,7 +94,7 @@ var (
 	SweepEvents = sweep(`delete from gateway_events where ctid = any(array(
 		select e.ctid from gateway_events e where e.due_at is null and e.received_at < $1 order by e.received_at limit $2))
 		and due_at is null`)
-	// SweepIntents deletes intents that the gateway has refused to make.
+	// SweepIntents deletes intents that the gateway refused to create.
 	SweepIntents = sweep(`with gone as (
 			select p.tenant_id, p.livemode, p.id from payment_intents p
 			where p.status = 'refused' and p.created_at < $1 order by p.created_at limit $2
@@ -102,7 +102,7 @@ var (
 			delete from payment_intent_metadata m using gone g where m.tenant_id = g.tenant_id and m.livemode = g.livemode and m.intent_id = g.id
 		)
 		delete from payment_intents p using gone g where p.tenant_id = g.tenant_id and p.livemode = g.livemode and p.id = g.id`)
-	// SweepRefunds deletes refunds that the gateway has refused to make.
+	// SweepRefunds deletes refunds that the gateway refused to create.
 	SweepRefunds = sweep(`with gone as (
 			select r.tenant_id, r.livemode, r.id from refunds r
 			where r.status = 'refused' and not r.shown and r.created_at < $1 order by r.created_at limit $2

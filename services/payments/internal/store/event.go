@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// PutEvent stores an event that this service has created for itself. It stores it once, however often it is called.
+// PutEvent stores an event that this service created for itself. It stores the event once, however often it is called.
 func PutEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
 	_, err := tx.Exec(ctx, putEvent+`select * from event on conflict do nothing`, eventArgs(e, now))
 	if err != nil {
@@ -23,8 +23,8 @@ func PutEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) erro
 	return nil
 }
 
-// ReceiveEvent stores an event of the gateway once, however often it arrives, or returns domain.ErrEventsWaiting when too many of
-// its account wait. Events that arrive at the same moment may exceed the bound.
+// ReceiveEvent stores an event of the gateway once, however often it arrives. It returns domain.ErrEventsWaiting if the account has
+// too many unprocessed events. Events that arrive at the same moment can exceed the limit.
 func ReceiveEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
 	args := eventArgs(e, now)
 	args["limit"] = domain.EventsWaiting
@@ -51,9 +51,9 @@ func eventArgs(e domain.Event, now time.Time) pg.Args {
 	}
 }
 
-// TrimEvents deletes about 10,000 of the processed events of an account, except the newest ones, whose number is retained. more
-// reports that others may be left. It deletes a range of times, which an index finds regardless of the planner's statistics about
-// the table.
+// TrimEvents deletes about 10,000 of the processed events of an account, except the newest ones. retained is how many of them to
+// keep. more reports that others may be left. It deletes a range of times, which an index finds regardless of the planner's
+// statistics about the table.
 func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, retained int) (more bool, err error) {
 	const batch = 10_000
 	tag, err := tx.Exec(ctx, `
@@ -77,7 +77,7 @@ type EventDue struct {
 	Intent    domain.GatewayID
 }
 
-// EventsDue returns the intents of up to limit events of all tenants and modes but those of except that are due, the oldest first; tx
+// EventsDue returns the intents of up to limit due events of all tenants and modes, oldest first. It skips the owners in except. tx
 // has the worker role.
 func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]EventDue, error) {
 	tenants, modes := operation.Owners(except)
@@ -86,16 +86,16 @@ func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.
 		where e.due_at is not null and e.due_at <= $3`+operation.Outside("e")+` order by e.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// Taken are events about an intent that a process has taken.
+// Taken contains events about an intent that a process has taken.
 type Taken struct {
-	Events []domain.Event // none when other processes have them or they are processed
-	Intent *domain.Intent // nil when it is not known
+	Events []domain.Event // none if other processes hold them or they are processed
+	Intent *domain.Intent // nil if it is unknown
 
 	account *domain.Account
 	closed  error
 }
 
-// Account is that of the intent.
+// Account returns the account of the intent.
 func (t Taken) Account() (domain.Account, error) {
 	if t.closed != nil || t.account == nil {
 		return domain.Account{}, cmp.Or(t.closed, error(domain.ErrNotConfigured))
@@ -103,7 +103,8 @@ func (t Taken) Account() (domain.Account, error) {
 	return *t.account, nil
 }
 
-// TakeEvents takes up to limit due events about an intent, until a time, and begins the read of the intent that they require.
+// TakeEvents takes up to limit due events about an intent until the given time, and begins the read of the intent that they
+// require.
 func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, until time.Time, limit int) (out Taken, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`
@@ -138,7 +139,7 @@ func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, u
 	return out, nil
 }
 
-// SaveEvents writes when events of an account are retried and which ones are processed, and deletes those that are dropped.
+// SaveEvents writes when to retry events of an account and which ones are processed. It deletes dropped events.
 func SaveEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, list []domain.Event) error {
 	known, due, dropped := make([]string, len(list)), make([]*time.Time, len(list)), make([]string, 0, len(list))
 	for i, e := range list {

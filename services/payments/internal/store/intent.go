@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// intentColumns hold the state of the booking too, so that one statement reads both as they are at one instant.
+// intentColumns also contains the state of the booking, so that one statement reads both as of the same instant.
 const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere,
 	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed, p.ever_disputed, coalesce(p.charge, ''), coalesce(p.charge_back, ''),
 	coalesce(p.refund, ''), coalesce(p.refund_back, ''),
@@ -40,7 +40,7 @@ func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
 	return p, nil
 }
 
-// Intent reads an intent by the gateway's id, or domain.ErrIntentNotFound.
+// Intent reads an intent by the gateway's id, or returns domain.ErrIntentNotFound.
 func Intent(ctx context.Context, q pg.Q, id domain.GatewayID) (domain.Intent, error) {
 	return pg.One(ctx, q, scanIntent, domain.ErrIntentNotFound, oneIntent+`p.gateway_id = @id`, pg.Args{"id": id})
 }
@@ -55,7 +55,7 @@ func IntentForUpdate(ctx context.Context, tx pg.Tx, id domain.IntentID) (domain.
 	return pg.One(ctx, tx, scanIntent, domain.ErrIntentNotFound, oneIntent+`p.id = @id for update`, pg.Args{"id": id})
 }
 
-// intentMetadata are the pairs of metadata that lists are filtered by.
+// intentMetadata is the table of the metadata pairs by which lists are filtered.
 var intentMetadata = pg.MetadataTable{Name: "payment_intent_metadata", Owner: "intent_id"}
 
 // InsertIntent writes a new intent before the gateway is called.
@@ -94,7 +94,7 @@ func intentArgs(p domain.Intent) pg.Args {
 	}
 }
 
-// SaveCall writes the call that is under way, and whether the gateway has refused to make the intent.
+// SaveCall writes the call in progress, and whether the gateway refused to create the intent.
 func SaveCall(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	_, err := tx.Exec(ctx, `
 		update payment_intents p set status = @status, attempt = @attempt, attempted_at = @attempted_at, leased_until = @leased_until
@@ -119,8 +119,8 @@ func LeaveCall(ctx context.Context, tx pg.Tx, p domain.Intent, until time.Time) 
 	return nil
 }
 
-// UpdateIntent writes the state that the gateway reports of an intent that the transaction has locked, and ends the call in
-// progress. It increments the version if visible is true. An intent that was not listed before counts as updated now.
+// UpdateIntent writes the gateway's state of an intent that the transaction has locked, and ends the call in progress. It
+// increments the version if visible is true. An intent that was not listed before counts as updated now.
 func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) (domain.Intent, error) {
 	failure, err := failureText(p.Failure)
 	if err != nil {
@@ -147,15 +147,15 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 	return p, nil
 }
 
-// beginRead numbers a read of the gateway's state of an intent before it begins.
+// beginRead assigns a number to a read of the gateway's state of an intent before the read begins.
 const beginRead = `update payment_intents p set reads = p.reads + 1 where p.tenant_id = @tenant and p.livemode = @live and `
 
-// BeginRead numbers a read of the gateway's state before it begins, and returns the intent with the number.
+// BeginRead assigns a number to a read of the gateway's state before it begins, and returns the intent with the number.
 func BeginRead(ctx context.Context, tx pg.Tx, id domain.IntentID) (domain.Intent, error) {
 	return pg.One(ctx, tx, scanIntent, domain.ErrIntentNotFound, beginRead+`p.id = @id returning `+intentColumns, pg.Args{"id": id})
 }
 
-// SaveRead writes which read of the gateway's state is applied.
+// SaveRead writes the number of the last applied read of the gateway's state.
 func SaveRead(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	_, err := tx.Exec(ctx, `update payment_intents p set applied = @applied
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": p.ID, "applied": p.Applied})
@@ -172,8 +172,8 @@ type IntentDue struct {
 	ID domain.IntentID
 }
 
-// IntentsLeft returns up to limit intents of all tenants and modes but those of except, whose call a process has left, oldest first;
-// tx has the worker role.
+// IntentsLeft returns up to limit intents of all tenants and modes whose call a process has abandoned, oldest first. It skips the
+// owners in except. tx has the worker role.
 func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]IntentDue, error) {
 	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[IntentDue], `

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// PutMovements writes the entries of movements of an intent, which the transaction has locked. Those that are written already stay.
+// PutMovements writes the entries of movements of an intent that the transaction has locked. Existing entries stay unchanged.
 func PutMovements(ctx context.Context, tx pg.Tx, p domain.Intent, list []domain.Movement) error {
 	var movements, accounts, currencies, kinds, objects []string
 	var amounts []int64
@@ -54,7 +54,7 @@ type Entry struct {
 	MovedAt  time.Time
 }
 
-// LedgerOfIntent reads up to limit entries of an intent, the oldest movement first.
+// LedgerOfIntent reads up to limit entries of an intent, oldest movement first.
 func LedgerOfIntent(ctx context.Context, q pg.Q, intent domain.IntentID, limit int) ([]Entry, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByPos[Entry], `
 		select l.movement, l.ledger_account, l.currency, l.amount, l.kind, l.object, l.intent_id, l.moved_at from ledger_entries l
@@ -62,7 +62,7 @@ func LedgerOfIntent(ctx context.Context, q pg.Q, intent domain.IntentID, limit i
 		order by l.moved_at, l.movement, l.ledger_account, l.currency limit @limit`, pg.Args{"intent": intent, "limit": limit})
 }
 
-// Balance is what an account of the ledger has in a currency.
+// Balance is the balance of an account of the ledger in a currency.
 type Balance struct {
 	Account  domain.LedgerAccount
 	Currency string

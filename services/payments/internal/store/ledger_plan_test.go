@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/services/payments/migrations"
 )
 
-// fillLedger gives the intents of fillRefunds one movement and one dispute each.
+// fillLedger adds one movement and one dispute to each of the intents of fillRefunds.
 func fillLedger(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -37,7 +37,7 @@ func fillLedger(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	}
 }
 
-// filled is a database with two tenants of 5,000 intents each, and the first of them.
+// filled returns a database with two tenants of 5,000 intents each, and the first of the tenants.
 func filled(t *testing.T, fill ...func(t *testing.T, conn *pgx.Conn, tenant ids.Tenant)) (*pgtest.DB, *pgx.Conn, ids.Tenant) {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
@@ -79,7 +79,7 @@ func TestLedgerUsesItsIndexes(t *testing.T) {
 	}
 }
 
-// A page of the gateway is compared by one statement, which reaches each row by an index.
+// TestAPageIsComparedByIndexes checks that a page of the gateway is compared in one statement, which reads each row by an index.
 func TestAPageIsComparedByIndexes(t *testing.T) {
 	t.Parallel()
 	db, conn, tenant := filled(t, fillRefunds, fillLedger)
@@ -138,7 +138,7 @@ func (c counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 	return c.Q.Query(ctx, sql, args...)
 }
 
-// The sweep of old events finds them by its index.
+// TestSweepUsesItsIndex checks that the sweep of old events finds them by its index.
 func TestSweepUsesItsIndex(t *testing.T) {
 	t.Parallel()
 	db, conn, _ := filled(t, fillRefunds)
@@ -165,7 +165,7 @@ func TestSweepUsesItsIndex(t *testing.T) {
 	}
 }
 
-// explainedTx is a transaction that records the plan of each statement that writes.
+// explainedTx is a transaction that records the plan of each writing statement.
 type explainedTx struct {
 	pg.Tx
 
@@ -192,8 +192,8 @@ func (e explainedTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResul
 	return e.Tx.SendBatch(ctx, b)
 }
 
-// The events about an intent are found by an index of those that are due, however many are due about others, and not more of them are
-// taken than the caller wants.
+// TestTakeEventsUsesItsIndex checks that the events about an intent are found by an index of due events, however many events about
+// others are due, and that no more are taken than the caller requests.
 func TestTakeEventsUsesItsIndex(t *testing.T) {
 	t.Parallel()
 	db, conn, tenant := filled(t, fillRefunds)

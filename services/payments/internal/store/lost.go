@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// openIntents are the states in which an intent can still take money and can be cancelled, or may become one.
+// openIntents are the states in which an intent can be paid and canceled, or can still reach such a state.
 const openIntents = `p.status in ('creating', 'requires_payment_method', 'requires_confirmation', 'requires_action', 'requires_capture')`
 
 // PutLost writes bookings of any tenants that no longer accept payments, if they have an open intent. tx has the worker role.
@@ -35,7 +35,7 @@ func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) er
 	return nil
 }
 
-// PutReopened writes a canceled or expired booking of which an intent has just become open again.
+// PutReopened writes a canceled or expired booking with an intent that has just become open again.
 func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	return noteDue(ctx, tx, "lost_bookings", id, now)
 }
@@ -47,7 +47,7 @@ type LostBooking struct {
 	BookingID domain.BookingID
 }
 
-// LostBookings returns up to limit of them of all tenants and modes but those of except that are due, the oldest first; tx has the
+// LostBookings returns up to limit due bookings of all tenants and modes, oldest first. It skips the owners in except. tx has the
 // worker role.
 func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]LostBooking, error) {
 	tenants, modes := operation.Owners(except)
@@ -56,7 +56,7 @@ func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operati
 		where l.due_at <= $3`+operation.Outside("l")+` order by l.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// TakeLost takes a booking until a time and returns how often it was taken. It returns 0 when another process has the booking or
+// TakeLost takes a booking until a time and returns how often it was taken. It returns 0 if another process holds the booking or
 // has ended it.
 func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
 	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update lost_bookings l set due_at = @until, tries = l.tries + 1
@@ -68,7 +68,7 @@ func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until tim
 	return found[0], nil
 }
 
-// SaveLost writes when to retry a booking; nil ends it.
+// SaveLost writes when to retry a booking. nil ends it.
 func SaveLost(ctx context.Context, tx pg.Tx, id domain.BookingID, due *time.Time) error {
 	sql := `delete from lost_bookings l where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
 	if due != nil {

@@ -52,7 +52,7 @@ func (p previous) run(do func(ctx context.Context, tx pg.Tx) error) {
 	}
 }
 
-// claim is the claim of a key, which takes over one of the same request.
+// claim claims a key, or takes over a claim of the same request.
 func (p previous) claim(ctx context.Context, tx pg.Tx, key string) error {
 	c := caller.FromContext(ctx)
 	_, err := tx.Exec(ctx, `
@@ -76,7 +76,7 @@ func (p previous) begin(table, key string) (id domain.IntentID) {
 	return id
 }
 
-// insert writes a row; this version writes it without a key.
+// insert writes a row. The current version writes it without a key.
 func (p previous) insert(ctx context.Context, tx pg.Tx, table, key string, id domain.IntentID) error {
 	args := pg.Args{"id": id, "account": p.account, "key": key, "credential": "", "fingerprint": nil}
 	if key != "" {
@@ -95,13 +95,13 @@ func (p previous) insert(ctx context.Context, tx pg.Tx, table, key string, id do
 	return err
 }
 
-// write is an update of the row.
+// write updates the row.
 func (p previous) write(ctx context.Context, tx pg.Tx, table, set string, id domain.IntentID) error {
 	_, err := tx.Exec(ctx, `update `+table+` set `+set+` where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 	return err
 }
 
-// finds is the row that has the key, the zero id without one.
+// finds returns the row with the key, or the zero id if there is none.
 func (p previous) finds(table, key string) (id domain.IntentID) {
 	p.Helper()
 	p.run(func(ctx context.Context, tx pg.Tx) (err error) {
@@ -119,7 +119,7 @@ func operation(id domain.IntentID) string {
 	return fmt.Sprintf("%x", id.UUID())
 }
 
-// While two versions run, each finds what the other has begun with a key.
+// TestPreviousVersionConcurrently checks that, while two versions run, each finds what the other has begun with a key.
 func TestPreviousVersionConcurrently(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -185,7 +185,8 @@ func TestPreviousVersionConcurrently(t *testing.T) {
 	}
 }
 
-// The migration notes in the records of keys what the previous version has begun and not completed.
+// TestKeysOfUnansweredPayments checks that the migration stores in the records of keys what the previous version began but did not
+// complete.
 func TestKeysOfUnansweredPayments(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, through(t, 11))
@@ -230,7 +231,7 @@ func TestKeysOfUnansweredPayments(t *testing.T) {
 			return err
 		})
 	}
-	for range 2 { // it may be interrupted and run again
+	for range 2 { // it can be interrupted and run again
 		if err := pg.Migrate(t.Context(), db.OwnerURL, through(t, 12), pgtest.Roles()); err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestKeysOfUnansweredPayments(t *testing.T) {
 	}
 }
 
-// through contains the migrations up to a number.
+// through returns the migrations up to a number.
 func through(t *testing.T, last int) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
@@ -271,7 +272,7 @@ func through(t *testing.T, last int) fstest.MapFS {
 		if err != nil {
 			t.Fatal(err)
 		}
-		up := []byte("-- +goose Up\n") // the owner of a test's database may create nothing
+		up := []byte("-- +goose Up\n") // the owner of a test's database cannot create anything
 		out[name] = &fstest.MapFile{Data: bytes.Replace(text, up, append(up, "grant create on schema public to current_user;\n"...), 1)}
 	}
 	return out

@@ -27,20 +27,20 @@ func RegisterAccounts(ctx context.Context, tx pg.Tx, now time.Time) error {
 	return nil
 }
 
-// ReconciliationDue is an account that is to be compared.
+// ReconciliationDue is an account that must be compared.
 type ReconciliationDue struct {
 	TenantID  ids.Tenant
 	Livemode  bool
 	AccountID domain.AccountID
 }
 
-// ReconciliationsDue returns up to limit accounts of all tenants and modes that are due, the oldest first; tx has the worker role.
+// ReconciliationsDue returns up to limit due accounts of all tenants and modes, oldest first. tx has the worker role.
 func ReconciliationsDue(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]ReconciliationDue, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[ReconciliationDue], `
 		select r.tenant_id, r.livemode, r.account_id from gateway_reconciliations r where r.due_at <= $1 order by r.due_at limit $2`, now, limit)
 }
 
-// TakeReconciliation takes an account until a time, and begins its run or continues one. It returns nil when another process has
+// TakeReconciliation takes an account until a time, and begins its run or continues one. It returns nil if another process holds
 // the account.
 func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID, now, until time.Time) (*domain.Reconciliation, error) {
 	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (r domain.Reconciliation, err error) {
@@ -57,8 +57,8 @@ func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID,
 	return &found[0], nil
 }
 
-// SaveReconciliation writes how far a run has come, and when the account may be taken again. finished is when the run has ended; nil
-// leaves it open.
+// SaveReconciliation writes the progress of a run, and when the account can be taken again. finished is the end of the run, or nil
+// if it has not ended.
 func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, due time.Time, finished *time.Time) error {
 	_, err := tx.Exec(ctx, `update gateway_reconciliations r set due_at = @due, tries = @tries, stage = @stage, cursor = @cursor,
 			started_at = @started, finished_at = coalesce(@finished, r.finished_at), events_until = @events_until, events_seen = @seen,
@@ -73,7 +73,7 @@ func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, 
 	return nil
 }
 
-// KnownOf reads what is known of a page of listed objects of an account, in their order, by one statement.
+// KnownOf reads the stored state of each listed object on a page, in the order of the page, in one statement.
 func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain.Stage, list []domain.Listed) ([]domain.Known, error) {
 	n := len(list)
 	objects, intents, movements := make([]string, n), make([]string, n), make([]string, n)
@@ -114,7 +114,7 @@ func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain
 	})
 }
 
-// openObjects are the statements of the ids of what is open here, by stage.
+// openObjects contains the statements that select the ids of open objects, by stage.
 var openObjects = map[domain.Stage]string{
 	domain.StageOpenIntents: `select p.gateway_id from payment_intents p
 		where p.tenant_id = @tenant and p.livemode = @live and p.account_id = @account and p.gateway_id > @after and p.created_at < @before
@@ -131,8 +131,8 @@ var openObjects = map[domain.Stage]string{
 		order by d.id limit @limit`,
 }
 
-// OpenObjects reads the gateway's ids of what is open of an account and was begun before a time, as the lists have the later ones: up
-// to limit behind an id.
+// OpenObjects reads up to limit of the gateway's ids of an account's open objects, after an id. The objects were begun before a
+// time, because the lists contain the later ones.
 func OpenObjects(
 	ctx context.Context, q pg.Q, account domain.AccountID, stage domain.Stage, before time.Time, after string, limit int,
 ) ([]string, error) {

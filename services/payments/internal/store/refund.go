@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// refundColumns hold the allocations too, so that one statement reads both as they are at one instant.
+// refundColumns also contains the allocations, so that one statement reads both as of the same instant.
 const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.booking_id, coalesce(r.intent, ''), r.metadata, r.version,
 	r.created_at, r.updated_at, r.leased_until, r.owed_id,
 	(select json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
@@ -27,7 +27,7 @@ const oneRefund = `select ` + refundColumns + ` from refunds r where r.tenant_id
 
 // allocationRow is an allocation in the JSON of refundColumns.
 type allocationRow struct {
-	ID          string              `json:"id"` // of a uuid
+	ID          string              `json:"id"` // a uuid
 	IntentID    string              `json:"intent_id"`
 	Intent      domain.GatewayID    `json:"intent"`
 	Amount      int64               `json:"amount"`
@@ -72,13 +72,13 @@ func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
 	return r, nil
 }
 
-// Refund reads a refund that is shown, or domain.ErrRefundNotFound.
+// Refund reads a refund that is shown, or returns domain.ErrRefundNotFound.
 func Refund(ctx context.Context, q pg.Q, id domain.RefundID) (domain.Refund, error) {
 	return pg.One(ctx, q, scanRefund, domain.ErrRefundNotFound, oneRefund+`r.shown and r.id = @id`, pg.Args{"id": id})
 }
 
-// RefundForUpdate locks the row of a refund, shown or not, until the transaction ends. A transaction that locks an intent too locks
-// the intent first.
+// RefundForUpdate locks the row of a refund, shown or not, until the transaction ends. A transaction that also locks an intent
+// locks the intent first.
 func RefundForUpdate(ctx context.Context, tx pg.Tx, id domain.RefundID) (domain.Refund, error) {
 	if err := lockRefund(ctx, tx, id); err != nil {
 		return domain.Refund{}, err
@@ -86,7 +86,7 @@ func RefundForUpdate(ctx context.Context, tx pg.Tx, id domain.RefundID) (domain.
 	return pg.One(ctx, tx, scanRefund, domain.ErrRefundNotFound, oneRefund+`r.id = @id`, pg.Args{"id": id})
 }
 
-// lockRefund locks the row by a statement of its own: the allocations are read as they are when the lock is held.
+// lockRefund locks the row in a separate statement, so that the allocations are read when the lock is held.
 func lockRefund(ctx context.Context, tx pg.Tx, id domain.RefundID) error {
 	_, err := tx.Exec(ctx, `select from refunds r where r.tenant_id = @tenant and r.livemode = @live and r.id = @id for update`, pg.Args{"id": id})
 	if err != nil {
@@ -95,8 +95,8 @@ func lockRefund(ctx context.Context, tx pg.Tx, id domain.RefundID) error {
 	return nil
 }
 
-// IntentsToRefund locks and reads the intents of a booking, or the one that is named, that have something left to refund, the
-// newest first, up to limit.
+// IntentsToRefund locks and reads up to limit intents with a refundable amount, newest first. They are those of a booking, or only
+// the named one.
 func IntentsToRefund(ctx context.Context, tx pg.Tx, intent domain.GatewayID, booking domain.BookingID, limit int) ([]domain.Intent, error) {
 	which := `p.booking_id = @booking`
 	if intent != "" {
@@ -108,13 +108,13 @@ func IntentsToRefund(ctx context.Context, tx pg.Tx, intent domain.GatewayID, boo
 		pg.Args{"gateway": intent, "booking": booking, "limit": limit})
 }
 
-// BookingKnown reports whether a booking is known here.
+// BookingKnown reports whether this service knows a booking.
 func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error) {
 	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows,
 		`select exists (select from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id)`, pg.Args{"id": id})
 }
 
-// refundMetadata are the pairs of metadata that lists are filtered by.
+// refundMetadata is the table of the metadata pairs by which lists are filtered.
 var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id"}
 
 // InsertRefund writes a new refund with its allocations before the gateway is called. The transaction has locked their intents,
@@ -152,7 +152,7 @@ func refundArgs(r domain.Refund) pg.Args {
 	}
 }
 
-// Reserve changes what refunds hold of an intent, which the transaction has locked.
+// Reserve changes the amount that refunds reserve of an intent, which the transaction has locked.
 func Reserve(ctx context.Context, tx pg.Tx, id domain.IntentID, minor int64) error {
 	b := &pgx.Batch{}
 	queueReserve(b, id, minor)
@@ -167,7 +167,7 @@ func queueReserve(b *pgx.Batch, id domain.IntentID, minor int64) {
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id, "minor": minor})
 }
 
-// LeaseRefund writes who has the calls of a refund.
+// LeaseRefund writes the lease of the calls of a refund.
 func LeaseRefund(ctx context.Context, tx pg.Tx, r domain.Refund) error {
 	_, err := tx.Exec(ctx, `update refunds r set leased_until = @leased_until
 		where r.tenant_id = @tenant and r.livemode = @live and r.id = @id`, refundArgs(r))
@@ -177,8 +177,8 @@ func LeaseRefund(ctx context.Context, tx pg.Tx, r domain.Refund) error {
 	return nil
 }
 
-// UpdateRefund writes the state of a refund that the transaction has locked, and that of one of its allocations. It increments the
-// version where a change is visible of a refund that was shown before.
+// UpdateRefund writes the state of a refund that the transaction has locked, and the state of one of its allocations. It increments
+// the version after a visible change of a refund that was already shown.
 func UpdateRefund(ctx context.Context, tx pg.Tx, r domain.Refund, a domain.Allocation, raise, visible bool) (domain.Refund, error) {
 	failure, err := failureText(a.Failure)
 	if err != nil {
@@ -208,7 +208,7 @@ func UpdateRefund(ctx context.Context, tx pg.Tx, r domain.Refund, a domain.Alloc
 	return r, nil
 }
 
-// failureText is a failure as a parameter of a json column; nil is null.
+// failureText returns a failure as a parameter of a json column; nil becomes null.
 func failureText(f *domain.Failure) (*string, error) {
 	if f == nil {
 		return nil, nil
@@ -231,13 +231,13 @@ func BeginAttempt(ctx context.Context, tx pg.Tx, a domain.Allocation) error {
 	return nil
 }
 
-// RefundOfAllocation finds the refund of an allocation of an intent, domain.ErrRefundNotFound when there is none.
+// RefundOfAllocation finds the refund of an allocation of an intent, or returns domain.ErrRefundNotFound.
 func RefundOfAllocation(ctx context.Context, q pg.Q, intent domain.IntentID, id domain.AllocationID) (domain.RefundID, error) {
 	return pg.One(ctx, q, pgx.RowTo[domain.RefundID], domain.ErrRefundNotFound, `select a.refund_id from refund_allocations a
 		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id and a.intent_id = @intent`, pg.Args{"id": id, "intent": intent})
 }
 
-// OpenRefunds reads up to limit allocations of refunds of an intent that the gateway has not ended, in the order of their ids after one.
+// OpenRefunds reads up to limit unfinished allocations of refunds of an intent, in the order of their ids after the given one.
 func OpenRefunds(ctx context.Context, q pg.Q, intent domain.IntentID, after domain.AllocationID, limit int) ([]OpenRefund, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[OpenRefund], `select a.id, a.gateway_id from refund_allocations a
 		where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = @intent and a.status in ('pending', 'requires_action')
@@ -245,7 +245,7 @@ func OpenRefunds(ctx context.Context, q pg.Q, intent domain.IntentID, after doma
 		order by a.id limit @limit`, pg.Args{"intent": intent, "after": after, "limit": limit})
 }
 
-// OpenRefund is an allocation that the gateway has not ended.
+// OpenRefund is an allocation that has not ended at the gateway.
 type OpenRefund struct {
 	ID        domain.AllocationID
 	GatewayID string // re_…
@@ -270,8 +270,8 @@ type RefundDue struct {
 	ID domain.RefundID
 }
 
-// RefundsLeft returns up to limit refunds of all tenants and modes but those of except, whose calls a process has left, oldest
-// first; tx has the worker role.
+// RefundsLeft returns up to limit refunds of all tenants and modes whose calls a process has abandoned, oldest first. It skips the
+// owners in except. tx has the worker role.
 func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]RefundDue, error) {
 	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[RefundDue], `

@@ -15,10 +15,10 @@ type RefundFilter struct {
 	Booking  *domain.BookingID
 	Metadata map[string]string // each pair
 	Intent   domain.GatewayID
-	Customer *domain.CustomerID // of a payment intent that the refund is over
+	Customer *domain.CustomerID // customer of a payment intent that the refund covers
 }
 
-// Refunds reads one page of the refunds that are shown.
+// Refunds reads one page of the refunds that clients can see.
 func Refunds(ctx context.Context, q pg.Q, f RefundFilter, r page.Request) (page.Rows[domain.Refund], error) {
 	return page.Search(ctx, q, r, page.List[domain.Refund]{
 		Alias: "r", Scan: scanRefund, Conditions: page.MetadataConditions(refundMetadata, "r", f.Metadata),

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/payments/migrations"
 )
 
-// fillRefunds gives the tenant 5,000 intents of 1,000 bookings, each with a refund.
+// fillRefunds adds 5,000 intents of 1,000 bookings, each with a refund, to the tenant.
 func fillRefunds(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
@@ -148,7 +148,7 @@ func TestListsUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// What was taken for a booking is added up from the booking's intents alone.
+// TestTakenUsesItsIndex checks that the received amount of a booking is the sum of only the booking's intents, found by an index.
 func TestTakenUsesItsIndex(t *testing.T) {
 	t.Parallel()
 	db, conn, tenant := filled(t, fillRefunds)

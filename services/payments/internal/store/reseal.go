@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// sealed is a secret of a gateway account as it is stored: its key, or one of those that sign its events.
+// sealed is a secret of a gateway account as stored: its key, or one of the secrets that sign its events.
 type sealed struct {
 	Tenant   ids.Tenant `db:"tenant_id"`
 	Livemode bool
@@ -34,8 +34,8 @@ func (s sealed) aad() []byte {
 	return aad(secretsTable, s.Tenant, mode, s.ID.String())
 }
 
-// ResealKeys seals the secret keys of all gateway accounts, also of disconnected ones, and the secrets that sign their events, under
-// the first key of box. db has the worker role.
+// ResealKeys seals the secret keys of all gateway accounts, including disconnected ones, and the secrets that sign their events,
+// with the first key of box. db has the worker role.
 func ResealKeys(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return errors.Join(
 		reseal.Run(ctx, db, box, reseal.Column[sealed]{
@@ -53,7 +53,7 @@ func ResealKeys(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) e
 	)
 }
 
-// nextKeys locks and reads up to limit accounts after one, whose keys are not sealed under the key that head names.
+// nextKeys locks and reads up to limit accounts after the given one whose keys are not sealed with the key that head names.
 func nextKeys(ctx context.Context, tx pg.Tx, head []byte, after *sealed, limit int) ([]sealed, error) {
 	if after == nil {
 		after = &sealed{} // no id is zero
@@ -76,7 +76,7 @@ func putKeys(ctx context.Context, tx pg.Tx, list []sealed, texts [][]byte) error
 	return nil
 }
 
-// nextWebhookSecrets locks and reads up to limit secrets after one, which are not sealed under the key that head names.
+// nextWebhookSecrets locks and reads up to limit secrets after the given one that are not sealed with the key that head names.
 func nextWebhookSecrets(ctx context.Context, tx pg.Tx, head []byte, after *sealed, limit int) ([]sealed, error) {
 	if after == nil {
 		after = &sealed{} // no id is zero

@@ -16,11 +16,10 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// unsettled selects the payments that were taken and of which it is undecided whether they are refunded because the booking is
-// lost.
+// unsettled selects the successful payments for which it is not yet decided whether they are refunded because the booking is lost.
 const unsettled = `p.gateway_id is not null and p.status = 'succeeded' and not p.settled`
 
-// refundedElsewhere selects what others have refunded of the payments of a booking so far, in the form of
+// refundedElsewhere returns the expression for what others have refunded so far of the payments of a booking, in the form of
 // booking_settlements.elsewhere.
 func refundedElsewhere(booking string) string {
 	return `coalesce((select json_object_agg(p.gateway_id, p.refunded_elsewhere) from payment_intents p
@@ -28,8 +27,8 @@ func refundedElsewhere(booking string) string {
 			and p.gateway_id is not null and p.refunded_elsewhere > 0), '{}')`
 }
 
-// PutSettlements writes canceled or expired bookings of any tenants that have a payment that is not settled. tx has the worker
-// role, and has written the state of these bookings before: see HeldStatus.
+// PutSettlements writes canceled or expired bookings of any tenants that have an unsettled payment. tx has the worker role, and has
+// already written the state of these bookings: see HeldStatus.
 func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
 	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
 	for i, b := range lost {
@@ -48,7 +47,7 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 	return nil
 }
 
-// PutSettlement writes a canceled or expired booking of which a payment has just succeeded.
+// PutSettlement writes a canceled or expired booking with a payment that has just succeeded.
 func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	_, err := tx.Exec(ctx, `
 		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
@@ -61,7 +60,7 @@ func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.
 	return nil
 }
 
-// noteDue writes to a table that there is work for a booking.
+// noteDue writes to a table that work is due for a booking.
 func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, now time.Time) error {
 	_, err := tx.Exec(ctx, `insert into `+table+` as n (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
 		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(n.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
@@ -71,7 +70,7 @@ func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, n
 	return nil
 }
 
-// SettlementsDue returns up to limit bookings that must be settled, the oldest first, of all tenants and modes except those in
+// SettlementsDue returns up to limit bookings that must be settled, of all tenants and modes, oldest first. It skips the owners in
 // except. tx has the worker role.
 func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]LostBooking, error) {
 	tenants, modes := operation.Owners(except)
@@ -82,13 +81,13 @@ func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []opera
 
 // Settling is a booking whose payments are being settled.
 type Settling struct {
-	Tries   int       // how often it was taken; 0: another process has it or has settled it
-	NotedAt time.Time // when it became known that it was cancelled or has expired
+	Tries   int       // how often it was taken; 0: another process holds it or has settled it
+	NotedAt time.Time // when this service learned that it was canceled or had expired
 	// Elsewhere is what others had refunded of its payments by then, by the gateway's ids; nil: not known.
 	Elsewhere json.RawMessage
 }
 
-// TakeSettlement takes a booking until a time.
+// TakeSettlement takes a booking until the given time.
 func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (Settling, error) {
 	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[Settling], `update booking_settlements s set due_at = @until, tries = s.tries + 1
 		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries, s.noted_at, s.elsewhere`,
@@ -106,8 +105,8 @@ func PostponeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, due 
 	return err
 }
 
-// EndSettlement ends a booking that has no payment left to settle. It returns false if the booking has one. It locks the row first,
-// so a payment that succeeds in the meantime is either seen, or adds the booking again afterwards.
+// EndSettlement ends a booking without unsettled payments. It returns false if a payment is left. It locks the row first, so a
+// payment that succeeds in the meantime is either seen, or adds the booking again afterwards.
 func EndSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID) (ended bool, err error) {
 	args := pg.Args{"id": id}
 	const row = `s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id`
@@ -122,13 +121,13 @@ func EndSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID) (ended bo
 	return tag.RowsAffected() > 0, nil
 }
 
-// Unsettled reads the payments of a booking that are not settled, the newest first, up to limit.
+// Unsettled reads up to limit payments of a booking that are not settled, newest first.
 func Unsettled(ctx context.Context, q pg.Q, booking domain.BookingID, limit int) ([]domain.Intent, error) {
 	return pg.Many(ctx, q, scanIntent, oneIntent+`p.booking_id = @booking and `+unsettled+` order by p.created_at desc, p.id desc limit @limit`,
 		pg.Args{"booking": booking, "limit": limit})
 }
 
-// Settle marks a payment as settled. It returns false if the payment was settled before.
+// Settle marks a payment as settled. It returns false if the payment was already settled.
 func Settle(ctx context.Context, tx pg.Tx, id domain.IntentID) (bool, error) {
 	tag, err := tx.Exec(ctx, `update payment_intents p set settled = true
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id and not p.settled`, pg.Args{"id": id})
@@ -145,8 +144,8 @@ const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted
 const oneOwed = `select ` + owedColumns + ` from automatic_refunds o where o.tenant_id = @tenant and o.livemode = @live and `
 
 // PutOwed writes what is owed back of some payments, unless it was written before. elsewhere contains what others had refunded of
-// them before the booking was lost. This amount does not count if the owed refund is a share of the booking's. If elsewhere is nil,
-// PutOwed uses what others have refunded by now.
+// them before the booking was lost. This amount does not count if the owed refund is a share of the booking's payments. If
+// elsewhere is nil, PutOwed uses what others have refunded by now.
 func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	_, err := tx.Exec(ctx, `
 		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, since, due_at, elsewhere)
@@ -164,14 +163,14 @@ func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []doma
 	return nil
 }
 
-// AdoptOwed completes an owed refund that the previous version of this service has written, marks the refund created for it, and
-// returns it. Another process may have done so. Refunds by others count, whenever they happened, so that nothing is returned twice.
+// AdoptOwed completes an owed refund that the previous version of this service wrote, marks the refund created for it, and returns
+// it. Another process may have done so. Refunds by others always count, so that nothing is returned twice.
 func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedRefund, error) {
 	o.ID, o.Since = ids.New[domain.OwedPrefix](), o.CreatedAt
 	if o.Cause == domain.PaidLate {
 		o.Since = domain.AllRefunds
 	}
-	if !o.RefundID.IsZero() { // locked before the row, as everywhere
+	if !o.RefundID.IsZero() { // locked before the row, as in all transactions
 		found, err := pg.Many(ctx, tx, pgx.RowTo[domain.OwedID], `update refunds r set owed_id = coalesce(r.owed_id, @id)
 			where r.tenant_id = @tenant and r.livemode = @live and r.id = @refund returning r.owed_id`, pg.Args{"id": o.ID, "refund": o.RefundID})
 		if err != nil {
@@ -204,8 +203,8 @@ type OwedDue struct {
 	Subject string
 }
 
-// OwedRefundsDue returns up to limit owed refunds that a worker must check, the oldest first, of all tenants and modes except those
-// in except. tx has the worker role.
+// OwedRefundsDue returns up to limit owed refunds that a worker must check, of all tenants and modes, oldest first. It skips the
+// owners in except. tx has the worker role.
 func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]OwedDue, error) {
 	tenants, modes := operation.Owners(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[OwedDue], `
@@ -213,7 +212,7 @@ func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []opera
 		where o.due_at <= $3`+operation.Outside("o")+` order by o.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// TakeOwed takes an owed refund that is due until a time; nil when another process has it.
+// TakeOwed takes a due owed refund until the given time. It returns nil if another process holds it.
 func TakeOwed(ctx context.Context, tx pg.Tx, due OwedDue, now, until time.Time) (*domain.OwedRefund, error) {
 	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], `update automatic_refunds o set due_at = @until
 		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject and o.due_at <= @now
@@ -224,12 +223,13 @@ func TakeOwed(ctx context.Context, tx pg.Tx, due OwedDue, now, until time.Time) 
 	return &found[0], nil
 }
 
-// OwedForUpdate locks the row of an owed refund. A transaction that locks intents or refunds too locks them first.
+// OwedForUpdate locks the row of an owed refund. A transaction that also locks intents or refunds locks them first.
 func OwedForUpdate(ctx context.Context, tx pg.Tx, id domain.OwedID) (domain.OwedRefund, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, oneOwed+`o.id = @id for update`, pg.Args{"id": id})
 }
 
-// SaveOwed writes an owed refund that the transaction has locked. raise increments the version, for a change that a person sees.
+// SaveOwed writes an owed refund that the transaction has locked. raise increments the version after a change that a person can
+// see.
 func SaveOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, raise bool) error {
 	failure, err := failureText(o.Failure)
 	if err != nil {
@@ -261,7 +261,7 @@ func WakeOwed(ctx context.Context, tx pg.Tx, booking domain.BookingID, intent do
 	return nil
 }
 
-// FailOwed records that a refund created for an owed refund has failed, or a part of it. The owed refund is retried later.
+// FailOwed records that a refund created for an owed refund, or a part of it, has failed. The owed refund is retried later.
 func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failure, now, again time.Time) error {
 	failure, err := failureText(why)
 	if err != nil {
@@ -277,8 +277,9 @@ func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failu
 	return nil
 }
 
-// OwedMoney locks the given payments in the order in which refunds lock them, and reads how they stand since a time. What others have
-// refunded is rather too much, until the intent is read after a refund of this platform has failed: nothing is returned twice.
+// OwedMoney locks the given payments in the order in which refunds lock them, and reads their state since a time. After a refund of
+// this platform fails, the amount refunded by others is too high rather than too low until the intent is read. Nothing is therefore
+// returned twice.
 func OwedMoney(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since time.Time) (domain.OwedMoney, error) {
 	args := pg.Args{"payments": gatewayIDs(payments), "since": since}
 	const those = `from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)`
@@ -297,8 +298,8 @@ func OwedMoney(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since
 				and r.created_at >= @since) a on true`, args)
 }
 
-// OwedPayments reads those of the given payments that have something left to refund, the newest first, up to limit, and which of them a
-// refund since a time has failed for. The transaction has locked them.
+// OwedPayments reads up to limit of the given payments with a refundable amount, newest first. It also returns for which of them a
+// refund since a time has failed. The transaction has locked the payments.
 func OwedPayments(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since time.Time, limit int) ([]domain.Intent, map[domain.IntentID]bool, error) {
 	args := pg.Args{"payments": gatewayIDs(payments), "since": since, "limit": limit}
 	const those = `p.gateway_id = any(@payments) and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)`
@@ -320,7 +321,7 @@ func OwedPayments(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, si
 	return list, marked, err
 }
 
-// OwedRefunds reads one page of the owed refunds that could not be returned, the newest first.
+// OwedRefunds reads one page of the owed refunds that could not be returned, newest first.
 func OwedRefunds(ctx context.Context, q pg.Q, r page.Request) (page.Rows[domain.OwedRefund], error) {
 	w := &page.Where{}
 	w.Add(`o.tenant_id = @tenant and o.livemode = @live and o.state = 'open' and o.failed_at is not null`)
@@ -328,13 +329,13 @@ func OwedRefunds(ctx context.Context, q pg.Q, r page.Request) (page.Rows[domain.
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.OwedRefund], `select `+owedColumns+` from automatic_refunds o `+tail, args...)
 }
 
-// CountOwedRefunds is how many of them there are.
+// CountOwedRefunds returns the number of owed refunds that could not be returned.
 func CountOwedRefunds(ctx context.Context, q pg.Q) (int, error) {
 	return pg.One(ctx, q, pgx.RowTo[int], pgx.ErrNoRows, `select count(*)::int from automatic_refunds o
 		where o.tenant_id = @tenant and o.livemode = @live and o.state = 'open' and o.failed_at is not null`, pg.Args{})
 }
 
-// OwedRefund reads an owed refund, or domain.ErrOwedNotFound.
+// OwedRefund reads an owed refund, or returns domain.ErrOwedNotFound.
 func OwedRefund(ctx context.Context, q pg.Q, id domain.OwedID) (domain.OwedRefund, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, oneOwed+`o.id = @id`, pg.Args{"id": id})
 }

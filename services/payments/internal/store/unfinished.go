@@ -14,9 +14,9 @@ import (
 
 const unfinished = `select count(*)::int as count, greatest(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
 
-// UnfinishedIntents counts the intents, of all tenants and modes, whose call is under way or unknown. Each is as old as the first
-// call of the request that waits for it: a new attempt does not make it younger, nor an earlier request that was refused older. tx
-// has the worker role.
+// UnfinishedIntents counts the intents, of all tenants and modes, whose call is in progress or has an unknown outcome. The age of
+// each is the time since the first call of the request that waits for it. New attempts, and earlier requests that were refused, do
+// not change it. tx has the worker role.
 func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
@@ -30,36 +30,39 @@ func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (operation.
 			where p.tenant_id = e.tenant_id and p.livemode = e.livemode and p.gateway_id = e.intent)) waiting`, real)
 }
 
-// UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is under way or unknown; tx has the worker role.
+// UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is in progress or has an unknown outcome. tx has
+// the worker role.
 func UnfinishedRefunds(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select r.created_at as since from refunds r where r.leased_until is not null) waiting`, real)
 }
 
-// UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents are to be canceled; tx has the worker role.
+// UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents must be canceled. tx has the worker
+// role.
 func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select l.noted_at as since from lost_bookings l) waiting`, real)
 }
 
-// UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments are to be settled; tx has the worker role.
+// UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments must be settled. tx has the worker role.
 func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
 }
 
-// OwedNew counts what policies owe, of all tenants and modes, and no worker has looked at; tx has the worker role.
+// OwedNew counts the owed refunds, of all tenants and modes, that no worker has checked yet. tx has the worker role.
 func OwedNew(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select o.created_at as since from automatic_refunds o
 		where o.remaining is null) waiting`, real)
 }
 
-// OwedFailed counts what policies owe, of all tenants and modes, whose refund has failed, from the first failure on; tx has the worker
-// role.
+// OwedFailed counts the owed refunds, of all tenants and modes, with a failed refund, and measures the time since the first
+// failure. tx has the worker role.
 func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return owed(ctx, tx, real, `<>`)
 }
 
-// OwedWithoutPayment counts those of which nothing is left to refund by card: a person returns them otherwise.
+// OwedWithoutPayment counts the owed refunds whose payments have nothing left to refund by card. A person has to return them in
+// another way.
 func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return owed(ctx, tx, real, `=`)
 }
@@ -77,7 +80,8 @@ type Silent struct {
 	Count    int
 }
 
-// SilentAccounts counts the connected accounts of all tenants whose events do not arrive, by state and mode; tx has the worker role.
+// SilentAccounts counts the connected accounts of all tenants whose events do not arrive, by state and mode. tx has the worker
+// role.
 func SilentAccounts(ctx context.Context, tx pg.Tx) ([]Silent, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[Silent], `
 		select s.events, m.livemode, count(a.id)::int as count

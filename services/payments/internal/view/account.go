@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Account is a gateway account as the console shows it: none of its secrets.
+// Account returns a gateway account as the console shows it, without its secrets.
 func Account(a domain.Account) internalapi.ConnectedAccount {
 	out := internalapi.ConnectedAccount{
 		ID: a.ID.String(), Provider: a.Provider, Account: a.Account, Country: a.Country, Connected: a.DisconnectedAt == nil,

@@ -44,14 +44,14 @@ func Intent(p domain.Intent, mode api.Mode) api.PaymentIntent {
 	}
 }
 
-// Erased is what is left of an erased resource.
+// Erased is the remainder of an erased resource.
 type Erased struct {
 	ID     string `json:"id"`
 	Object string `json:"object"`
 	Erased bool   `json:"erased"`
 }
 
-// ErasedIntent is the object of the event payment_intent.erased.
+// ErasedIntent returns the object of the event payment_intent.erased.
 func ErasedIntent(id domain.GatewayID) Erased {
 	return Erased{ID: string(id), Object: string(api.PaymentIntentObjectPaymentIntent), Erased: true}
 }

@@ -9,10 +9,10 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// DayStatus sums up the slots of a day.
+// DayStatus summarizes the slots of a day.
 type DayStatus string
 
-// A day is closed without slots, sold out if no slot is free, and limited if at most a quarter of its slots is free.
+// A day is closed if it has no slots, sold out if no slot is free, and limited if at most a quarter of its slots is free.
 const (
 	DayAvailable DayStatus = "available"
 	DayLimited   DayStatus = "limited"
@@ -24,18 +24,18 @@ const (
 type Day struct {
 	Date   civil.Date
 	Status DayStatus
-	Price  *domain.Price // of the cheapest package, with its holiday; nil: there is none
+	Price  *domain.Price // of the cheapest package, with its holiday; nil: no package
 	Units  []UnitDay     // by id
 }
 
-// UnitDay is a unit on a date: the slots of the openings that belong to it, in order.
+// UnitDay is a unit on a date, with the slots of the openings of that date, in order.
 type UnitDay struct {
 	Unit   *domain.Unit
-	Status DayStatus // of these slots; of a unit in maintenance always closed
+	Status DayStatus // of these slots; a unit in maintenance is always closed
 	Slots  []Slot
 }
 
-// Plan is a query that can be answered: the units that it shows and their openings.
+// Plan is a query that is small enough to be answered, with the units that it shows and their openings.
 type Plan struct {
 	query    Query
 	offered  Catalogue
@@ -45,8 +45,8 @@ type Plan struct {
 	slots    int
 }
 
-// NewPlan refuses a range that is too large for one response, on the field to. It does so before it reads a claim or creates a
-// slot.
+// NewPlan refuses a range that is too large for one response, with an error on the field to. It does so before it reads a claim or
+// creates a slot.
 func NewPlan(ctx context.Context, q Query, c Catalogue, op Operator) (Plan, error) {
 	p := Plan{query: q, offered: c, op: op, units: q.units(c)}
 	size := 0
@@ -78,8 +78,8 @@ func (p *Plan) Units() []domain.UnitID {
 	return list
 }
 
-// Days answers the plan. The claims are those of the range's Window, at least those of the plan's units. More than MaxClaims
-// claims are refused on the field to. Days stops when ctx ends.
+// Days returns the days of the plan. claims are those of the range's Window, at least for the plan's units. Days refuses more than
+// MaxClaims claims, with an error on the field to. It stops when ctx ends.
 func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	if len(claims) > MaxClaims {
 		return nil, tooLong("%d bookings", MaxClaims)

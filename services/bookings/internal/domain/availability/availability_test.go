@@ -178,7 +178,7 @@ func TestUnitsShown(t *testing.T) {
 		query availability.Query
 		want  string // unit and number of slots
 	}{
-		"all":                         {availability.Query{}, "both 24 single 12 free 48"}, // of two that last 45 min, the one that was created first: short
+		"all":                         {availability.Query{}, "both 24 single 12 free 48"}, // of two services that last 45 min, the one that was created first: short
 		"service":                     {availability.Query{Service: &long.ID}, "both 12 single 12"},
 		"service without a duration":  {availability.Query{Service: &bare.ID}, "both 1"},
 		"service that links nothing":  {availability.Query{Service: &lone.ID}, "free 48"},
@@ -210,7 +210,7 @@ func TestUnitsShown(t *testing.T) {
 	}
 }
 
-// TestMostSlots checks that a response of 20,000 slots is returned and one of 20,001 is refused.
+// TestMostSlots checks that a response with 20,000 slots is returned, and that one with 20,001 is refused.
 func TestMostSlots(t *testing.T) {
 	t.Parallel()
 	s := tour(new(72)) // 20 slots a day

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// BenchmarkDays measures the largest range of 20 units, each with openings of its own and a booking in most slots.
+// BenchmarkDays measures the largest range with 20 units, each with its own openings and a booking in most slots.
 func BenchmarkDays(b *testing.B) {
 	s := tour(new(60), buffers(0, 15))
 	c := availability.Catalogue{Services: []domain.Service{s}}
@@ -33,8 +33,8 @@ func BenchmarkDays(b *testing.B) {
 	}
 }
 
-// BenchmarkPrices measures the largest catalogue that the caps allow: 500 packages and 200 rules that stack, over 62 days and 300
-// units. Each day has a different set of rules. In "many sets", each package also has rules of its own.
+// BenchmarkPrices measures the largest catalogue that the caps allow: 500 packages and 200 stackable rules, over 62 days and 300
+// units. Each day has a different set of rules. In "many sets", each package also has its own rules.
 func BenchmarkPrices(b *testing.B) {
 	for name, own := range map[string]int{"one set a day": 0, "many sets": 12} {
 		b.Run(name, func(b *testing.B) {
@@ -51,7 +51,7 @@ func BenchmarkPrices(b *testing.B) {
 	}
 }
 
-// largest returns a catalogue at its caps. own is the number of its rules that apply to only some of the packages.
+// largest returns a catalogue at its caps. own is the number of rules that apply to only some of the packages.
 func largest(own int) availability.Catalogue {
 	const packages, rules, units = 500, 200, 300
 	s := tour(nil)

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Claim is a row of the claims table with data of the booking's row. Its span includes the buffers and is compared in the same
-// way as in the table's exclusion constraint: half open.
+// Claim is a row of the claims table with data of the booking's row. Its span includes the buffers and is half open, as in the
+// table's exclusion constraint.
 type Claim struct {
 	domain.Span
 	Unit          domain.UnitID
@@ -16,7 +16,7 @@ type Claim struct {
 	HoldExpiresAt *time.Time
 }
 
-// held reports whether the claim belongs to a pending booking. All other rows hold their unit too.
+// held reports whether the claim belongs to a pending booking. All other claims block their unit too.
 func (c Claim) held() bool { return c.Status == domain.Pending }
 
 // lapsed reports whether the hold has lapsed. The next booking that needs its time expires it.
@@ -24,9 +24,8 @@ func (c Claim) lapsed(now time.Time) bool {
 	return domain.Booking{Status: c.Status, HoldExpiresAt: c.HoldExpiresAt}.Lapsed(now)
 }
 
-// line is a list of spans in the order of their starts, in microseconds, which is the precision of the table. ends[i] is the
-// latest end of the first i+1 spans, so one lookup shows whether a time overlaps any of them, even if the spans overlap one
-// another.
+// line is a list of spans in the order of their starts, in microseconds, the precision of the table. ends[i] is the latest end of
+// the first i+1 spans. One lookup therefore shows whether a time overlaps any of them, even if the spans overlap one another.
 type line struct{ starts, ends []int64 }
 
 func (l *line) add(s domain.Span) {
@@ -46,7 +45,7 @@ func (l *line) meets(s domain.Span) bool {
 // taken holds the times at which one unit is not available.
 type taken struct{ booked, held line }
 
-// takenBy sorts the claims that count at now by their units.
+// takenBy groups the claims that count at now by their units.
 func takenBy(claims []Claim, now time.Time) map[domain.UnitID]*taken {
 	inOrder := func(a, b Claim) int { return a.From.Compare(b.From) }
 	if !slices.IsSortedFunc(claims, inOrder) {
@@ -55,7 +54,7 @@ func takenBy(claims []Claim, now time.Time) map[domain.UnitID]*taken {
 	}
 	units := make(map[domain.UnitID]*taken)
 	for _, c := range claims {
-		if c.lapsed(now) || !c.From.Before(c.To) { // the constraint ignores an empty range too
+		if c.lapsed(now) || !c.From.Before(c.To) { // the constraint also ignores an empty range
 			continue
 		}
 		t := units[c.Unit]

@@ -12,11 +12,10 @@ import (
 // Start is the instant that a client requests.
 type Start struct {
 	At      time.Time
-	Skipped bool // written as a local time that the operator's clock leaves out
+	Skipped bool // given as a local time that the operator's clock skips
 }
 
-// ParseStart reads an RFC 3339 datetime, or a bare date as the first instant of that day in loc. The errors
-// are domain's.
+// ParseStart reads an RFC 3339 datetime, or a bare date as the first instant of that day in loc. It returns the errors of domain.
 func ParseStart(text string, loc *time.Location) (Start, error) {
 	at, err := civil.ParseInstant(text, loc)
 	if err != nil {
@@ -31,9 +30,9 @@ func (s Start) Window(loc *time.Location) domain.Span {
 	return Range{From: d.AddDays(-1), To: d.AddDays(1)}.Window(loc)
 }
 
-// Explain returns why the unit's slot that starts then cannot be booked. It returns Free exactly when availability shows the slot
-// as available. It applies the terms of the unit's usual service. If no slot starts at that instant, it evaluates the time from
-// there, for the length of a slot.
+// Explain returns why the unit's slot that starts at start cannot be booked. It returns Free exactly when availability shows the
+// slot as available. It applies the terms of the unit's usual service. If no slot starts at that instant, it evaluates the time
+// from there for the length of a slot.
 func Explain(u domain.Unit, services []domain.Service, start Start, claims []Claim, op Operator) Reason {
 	g := gridOf(usually(services)(u), nil)
 	e := op.evaluator(u, g, takenBy(claims, op.Now)[u.ID])
@@ -51,7 +50,7 @@ func Explain(u domain.Unit, services []domain.Service, start Start, claims []Cla
 	return cmp.Or(e.unit, e.claims(s), closed, e.policy(s), skipped, NotASlot)
 }
 
-// longestLook limits the time to evaluate for a duration that fits no opening anyway, so that it stays within the window.
+// longestLook limits the evaluated time for a duration that fits no opening, so that it stays within the window.
 const longestLook = 24 * time.Hour
 
 // slotAt returns the slot that starts at the instant. The slot may belong to the day before, if its opening continues past

@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 	lapsed.HoldExpiresAt = new(instant(now))
 	notice, advance := domain.Policy{MinNoticeMinutes: new(1 << 20)}, domain.Policy{MaxAdvanceDays: new(7)}
 	for name, tc := range map[string]struct {
-		at     string // New York is at UTC-4 from 8 March on
+		at     string // New York is at UTC-4 from March 8 on
 		status domain.UnitStatus
 		claims []availability.Claim
 		policy domain.Policy

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// fataler is a test, or a draw of one.
+// fataler is a test, or a draw in a test.
 type fataler interface{ Fatal(args ...any) }
 
 func id[P ids.Prefix]() ids.ID[P] { return ids.New[P]() }
@@ -73,7 +73,7 @@ func buffers(before, after int) func(*domain.Service) {
 
 func step(n int) func(*domain.Service) { return func(s *domain.Service) { s.SlotStepMinutes = &n } }
 
-// boat is an active unit with links to the services.
+// boat returns an active unit with links to the services.
 func boat(hours domain.OpeningHours, services ...domain.Service) domain.Unit {
 	u := domain.Unit{ID: id[domain.UnitPrefix](), Name: "Boat", Status: domain.UnitActive, OpeningHours: hours}
 	for _, s := range services {
@@ -103,7 +103,7 @@ func rule(from, to string, bps int64, change ...func(*domain.HolidayRule)) domai
 	return r
 }
 
-// allDays plans the query and answers it.
+// allDays plans the query and returns its days.
 func allDays(q availability.Query, c availability.Catalogue, claims []availability.Claim, op availability.Operator) ([]availability.Day, error) {
 	p, err := availability.NewPlan(context.Background(), q, c, op)
 	if err != nil {
@@ -122,7 +122,7 @@ func mustDays(t testing.TB, q availability.Query, c availability.Catalogue, clai
 	return got
 }
 
-// starts are the slots' starts, by the clock of UTC, with a letter for each status but available.
+// starts returns the start times of the slots in UTC, with a letter for each status except available.
 func starts(slots []availability.Slot) string {
 	var out []string
 	for _, s := range slots {

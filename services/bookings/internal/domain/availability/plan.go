@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Catalogue is an operator's catalogue in any order. It may be limited to the rows that a query can need.
+// Catalogue is an operator's catalogue in any order. It can be limited to the rows that a query may need.
 type Catalogue struct {
 	Services []domain.Service
 	Units    []domain.Unit
@@ -16,8 +16,8 @@ type Catalogue struct {
 	Rules    []domain.HolidayRule
 }
 
-// Query requests the days of a range. An id filters both units and prices. An id that the catalogue does not have, including the
-// zero id, selects nothing. Nil does not filter.
+// Query requests the days of a range. An id filters both units and prices. An id that is not in the catalogue, including the zero
+// id, selects nothing. Nil does not filter.
 type Query struct {
 	Range
 	Service *domain.ServiceID
@@ -39,7 +39,7 @@ const (
 
 // bytes returns the size of the unit in the response on each day, without its slots.
 func (s shown) bytes() int {
-	name, _ := json.Marshal(s.unit.Name) // a string can be written
+	name, _ := json.Marshal(s.unit.Name) // a string can always be encoded
 	return unitBytes + len(name)
 }
 
@@ -96,8 +96,9 @@ func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package, usual func
 	return s, u.Serves(*s)
 }
 
-// usually returns the service of a unit if the query names none. Of the unit's active services, it is the one with the shortest
-// duration, then the lowest id; a service without a duration comes last. Nil means that there is none.
+// usually returns the function that selects the service of a unit if the query names none. It selects the unit's active service
+// with the shortest duration, and among equals the one with the lowest id. A service without a duration comes last. Nil means that
+// there is none.
 func usually(services []domain.Service) func(u domain.Unit) *domain.Service {
 	var ranked []*domain.Service
 	for i := range services {
@@ -145,8 +146,8 @@ func shorter(a, b domain.Service) int {
 	return cmp.Or(order, domain.CompareIDs(a.ID, b.ID))
 }
 
-// packages returns the packages that determine the price of the query's days: visible and active packages of an active service
-// that match the query. A package that is sold out, or whose units are closed, still has its price.
+// packages returns the packages that determine the prices of the query: visible and active packages of an active service that match
+// the query. A package that is sold out, or whose units are closed, still has its price.
 func (q Query) packages(c Catalogue) []domain.Package {
 	services := make(map[domain.ServiceID]*domain.Service, len(c.Services))
 	for i := range c.Services {
@@ -174,7 +175,7 @@ func (q Query) packages(c Catalogue) []domain.Package {
 	return list
 }
 
-// at is the element of an index, nil for a negative one.
+// at returns an element of a list, or nil for a negative index.
 func at[T any](list []T, i int) *T {
 	if i < 0 {
 		return nil

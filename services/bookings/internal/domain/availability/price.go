@@ -11,7 +11,7 @@ import (
 type prices struct {
 	tariff   *domain.Tariff
 	packages []domain.Package
-	rules    []domain.Concerning // of each package those that concern it
+	rules    []domain.Concerning // for each package, the rules that concern it
 	found    map[string]*domain.Price
 }
 
@@ -26,8 +26,8 @@ func newPrices(packages []domain.Package, rules []domain.HolidayRule) prices {
 	return p
 }
 
-// on returns the price of the cheapest package on the day, which is the price of a booking of it for that day. Of two packages at
-// one price, it uses the one with the lowest id. Nil means that there is no package, or none with a valid price.
+// on returns the price of a booking of the cheapest package on the day. If two packages have the same price, it uses the one with
+// the lower id. Nil means that there is no package, or none with a valid price.
 func (p *prices) on(d civil.Date) *domain.Price {
 	holding := p.tariff.On(d)
 	if known, ok := p.found[string(holding)]; ok {
@@ -42,7 +42,7 @@ func (p *prices) cheapest(holding domain.RuleSet) *domain.Price {
 	var best *domain.Price
 	for i, k := range p.packages {
 		price, err := p.tariff.Quote(k, holding, p.rules[i])
-		if err != nil { // beyond the largest amount: a booking of it is refused as well
+		if err != nil { // above the largest amount, so its booking would be refused too
 			continue
 		}
 		if best == nil || price.Total.Minor < best.Total.Minor ||

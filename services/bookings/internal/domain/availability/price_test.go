@@ -45,7 +45,7 @@ func TestPriceFrom(t *testing.T) {
 		holiday int64 // bps, 0: none
 	}{
 		"cheapest, though its unit is closed": {availability.Query{}, "2026-05-10", half.ID, 900, 0},
-		"a rule reverses the order":           {availability.Query{}, "2026-05-11", sunset.ID, 1000, 0}, // of two at 1000, the one that was created first
+		"a rule reverses the order":           {availability.Query{}, "2026-05-11", sunset.ID, 1000, 0}, // of two packages at 1000, the one that was created first
 		"stacked, with the combined factor":   {availability.Query{}, "2026-05-12", half.ID, 1620, 18000},
 		"one rule":                            {availability.Query{}, "2026-05-13", half.ID, 1080, 12000},
 		"narrowed by service":                 {availability.Query{Service: &cruise.ID}, "2026-05-10", sunset.ID, 1000, 0},
@@ -144,7 +144,7 @@ func drawRule(t *rapid.T, c availability.Catalogue, s domain.Service) domain.Hol
 	return r
 }
 
-// bookDay books the package for a day, as a client does that has read the price.
+// bookDay books the package for a day, as a client does after reading the price.
 func bookDay(p domain.Package, c availability.Catalogue, d civil.Date) (domain.Booking, error) {
 	in := domain.BookingInput{EventDate: patch.Value(d.String()), PackageID: given(p.ID.String())}
 	when, err := in.When(time.UTC)

@@ -22,7 +22,7 @@ type world struct {
 	claims []availability.Claim
 }
 
-// changes holds ranges that contain each kind of clock change.
+// changes contains ranges with each kind of clock change.
 var changes = []struct{ zone, from, to, now string }{
 	{"America/New_York", "2026-03-07", "2026-03-09", "2026-03-08T06:30:00Z"},
 	{"America/New_York", "2026-10-31", "2026-11-02", "2026-11-01T05:45:00Z"},
@@ -148,7 +148,7 @@ func TestOfferedIsBookable(t *testing.T) {
 	}
 	all := []availability.SlotStatus{availability.SlotAvailable, availability.SlotBlocked, availability.SlotBooked, availability.SlotHeld}
 	unseen := func(s availability.SlotStatus) bool { return seen[s] == 0 }
-	for range 30 { // some hundred worlds show every status, one hundred nearly always
+	for range 30 { // a few hundred worlds show every status; one hundred do so nearly always
 		if rapid.Check(t, check); t.Failed() || !slices.ContainsFunc(all, unseen) {
 			return
 		}
@@ -229,7 +229,7 @@ func TestSweepIsNaive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.Reverse(w.claims) // their order does not count
+		slices.Reverse(w.claims) // their order does not matter
 		again, err := allDays(w.Query, w.Catalogue, w.claims, w.Operator)
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func (w world) naive(u domain.Unit, s domain.Span) availability.SlotStatus {
 }
 
 // TestSlotsFillOpenings checks that slots begin within an opening of their day, one step apart, and end within it, or on the next
-// day if the unit is always open. As many slots as fit are offered.
+// day if the unit is always open. As many slots are offered as fit.
 func TestSlotsFillOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -305,7 +305,7 @@ func TestSlotsFillOpenings(t *testing.T) {
 	})
 }
 
-// within cuts an opening minute by minute, into what has ended by until.
+// within divides an opening, minute by minute, into the spans that end before until.
 func within(o domain.Span, until time.Time, s *domain.Service) []domain.Span {
 	if s == nil || s.DurationMinutes == nil {
 		return []domain.Span{o}
@@ -346,7 +346,7 @@ func TestExplainIsAvailability(t *testing.T) {
 					}
 				}
 			}
-			first, last := w.From.AddDays(1).End(w.Loc), w.To.End(w.Loc) // a day late: earlier slots may be of the day before the range
+			first, last := w.From.AddDays(1).End(w.Loc), w.To.End(w.Loc) // one day later: earlier slots may belong to the day before the range
 			for range 20 {
 				shown[first.Add(time.Duration(rapid.Int64Range(0, int64(last.Sub(first)/time.Minute)-1).Draw(t, "at"))*time.Minute)] += ""
 			}

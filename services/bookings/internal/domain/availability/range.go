@@ -1,6 +1,6 @@
-// Package availability determines what an operator offers and when: the slots of units, whether each is free, the lowest price of
-// a day, and why a time cannot be booked. It is a part of domain and also pure: the caller provides the catalogue, the claims,
-// and the time.
+// Package availability determines what an operator offers and when: the slots of units, whether each is free, the lowest price of a
+// day, and why a time cannot be booked. It is part of domain and also pure: the caller provides the catalogue, the claims, and the
+// time.
 package availability
 
 import (
@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// MaxDays is the longest range of a response with slots, including both ends.
+// MaxDays is the longest range, including both ends, of a response with slots.
 const MaxDays = 62
 
 // Limits of one response.
@@ -22,17 +22,17 @@ const (
 	MaxBytes    = 8 << 20
 )
 
-// MaxClaims is the largest number of claims that one response depends on.
+// MaxClaims is the largest number of claims that one response can depend on.
 const MaxClaims = 100_000
 
-// longestBuffer is the longest time that the contract lets a service block its unit before or after a booking.
+// longestBuffer is the longest time for which, by the contract, a service can block its unit before or after a booking.
 const longestBuffer = 1440 * time.Minute
 
-// Range is the days from From to To, both included.
+// Range contains the days from From to To, both included.
 type Range struct{ From, To civil.Date }
 
-// ParseRange reads the days of a range, YYYY-MM-DD, which must exist in loc. The range has at most the given number of days. The
-// errors are on from and to.
+// ParseRange reads the days of a range, YYYY-MM-DD, which must exist in loc. The range must not exceed the given number of days.
+// The errors are on from and to.
 func ParseRange(from, to string, most int, loc *time.Location) (Range, error) {
 	var failed []apperr.FieldError
 	parse := func(name, text string) civil.Date {
@@ -59,11 +59,11 @@ func ParseRange(from, to string, most int, loc *time.Location) (Range, error) {
 	return r, nil
 }
 
-// Days counts the dates of the range.
+// Days returns the number of days in the range.
 func (r Range) Days() int { return r.From.DaysUntil(r.To) + 1 }
 
-// Window returns the time whose claims determine the result for the range: its days, the openings that continue into the next
-// day, and the longest buffers around them. It does not depend on the catalogue, so claims and catalogue can be read in parallel.
+// Window returns the time whose claims determine the result for the range: its days, the openings that continue into the next day,
+// and the longest buffers around them. It does not depend on the catalogue, so claims and catalogue can be read in parallel.
 func (r Range) Window(loc *time.Location) domain.Span {
 	return domain.Span{
 		From: r.From.AddDays(-1).End(loc).Add(-longestBuffer),

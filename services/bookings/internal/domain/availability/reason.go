@@ -9,22 +9,22 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Reason is why a unit is not available at a time; "" means that it is available.
+// Reason is the reason why a unit is not available at a time; "" means that it is available.
 type Reason string
 
 // The reasons, in order of precedence. States of the unit that do not depend on the time come first, then other bookings, then
 // the calendar. The grid of slots is the reason only when no other reason applies.
 const (
 	Free        Reason = ""
-	Retired     Reason = "retired"     // the unit no longer takes bookings
-	Maintenance Reason = "maintenance" // the unit takes no bookings for now
-	Booked      Reason = "booked"      // a confirmed booking, or its buffers, has the time or the slot's own buffers
-	Held        Reason = "held"        // a pending booking has it
-	Closed      Reason = "closed"      // outside of opening hours, or too long for what is left of them
-	Notice      Reason = "notice"      // sooner than the booking policy takes
-	Advance     Reason = "advance"     // later than the booking policy takes
-	DSTGap      Reason = "dst_gap"     // a local time that the operator's clock leaves out
-	NotASlot    Reason = "not_a_slot"  // open and free, and no slot starts then
+	Retired     Reason = "retired"     // the unit no longer accepts bookings
+	Maintenance Reason = "maintenance" // the unit temporarily accepts no bookings
+	Booked      Reason = "booked"      // a confirmed booking, or its buffers, overlaps the time or the slot's own buffers
+	Held        Reason = "held"        // a pending booking overlaps it
+	Closed      Reason = "closed"      // outside of opening hours, or too long for the rest of them
+	Notice      Reason = "notice"      // sooner than the booking policy allows
+	Advance     Reason = "advance"     // later than the booking policy allows
+	DSTGap      Reason = "dst_gap"     // a local time that the operator's clock skips
+	NotASlot    Reason = "not_a_slot"  // open and free, but no slot starts then
 )
 
 // status returns the status of a slot with this reason in availability.
@@ -41,7 +41,7 @@ func (r Reason) status() SlotStatus {
 	}
 }
 
-// Operator identifies the operator's rules and time: the policy, the present time, and the local calendar that apply to bookings.
+// Operator contains the operator's rules and time: the policy, the current time, and the local calendar that apply to bookings.
 type Operator struct {
 	Loc    *time.Location
 	Policy domain.Policy
@@ -52,11 +52,11 @@ type Operator struct {
 type evaluator struct {
 	unit     Reason
 	grid     grid
-	taken    *taken // nil: nothing is
+	taken    *taken // nil: nothing is taken
 	loc      *time.Location
-	earliest time.Time // zero: any
+	earliest time.Time // zero: no limit
 	last     civil.Date
-	horizon  time.Time // the end of last; zero: any
+	horizon  time.Time // the end of last; zero: no limit
 }
 
 func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
@@ -100,7 +100,7 @@ func (e *evaluator) policy(s domain.Span) Reason {
 		return Notice
 	case e.horizon.IsZero() || s.From.Before(e.horizon):
 		return Free
-	case e.last.Before(civil.DateOf(s.From.In(e.loc))): // the date counts: it may come back after its end
+	case e.last.Before(civil.DateOf(s.From.In(e.loc))): // compares dates: a date may recur after its end
 		return Advance
 	}
 	return Free

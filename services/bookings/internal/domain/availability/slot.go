@@ -8,10 +8,10 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// SlotStatus says whether a slot can be booked.
+// SlotStatus specifies whether a slot can be booked.
 type SlotStatus string
 
-// A slot is free, taken by a pending booking, taken by a confirmed booking, or its unit or time cannot be booked.
+// A slot is free, taken by a pending booking, or taken by a confirmed booking, or its unit or time cannot be booked.
 const (
 	SlotAvailable SlotStatus = "available"
 	SlotHeld      SlotStatus = "held"
@@ -19,7 +19,7 @@ const (
 	SlotBlocked   SlotStatus = "blocked"
 )
 
-// Slot is a time that a unit is offered for, without the buffers around it.
+// Slot is a time at which a unit is offered, without the buffers around it.
 type Slot struct {
 	domain.Span
 	Status SlotStatus
@@ -32,8 +32,8 @@ type grid struct {
 	before, after time.Duration // the buffers
 }
 
-// gridOf takes the duration from the package, else from the service; nil means that there is none. The default step is the
-// duration plus both buffers, so that every slot of an empty day can be booked.
+// gridOf takes the duration from the package, or else from the service. Either can be nil. The default step is the duration plus
+// both buffers, so that every slot of an empty day can be booked.
 func gridOf(s *domain.Service, p *domain.Package) grid {
 	var g grid
 	if s != nil {
@@ -60,7 +60,7 @@ type opening struct {
 }
 
 // openings returns the openings of a date. Slots end before an opening closes. A unit that is always open does not close at
-// midnight, so a slot that begins on a date may end on the next one.
+// midnight, so a slot that begins on a date can end on the next one.
 func openings(h domain.OpeningHours, d civil.Date, loc *time.Location) []opening {
 	spans := h.On(d, loc)
 	list := make([]opening, len(spans))
@@ -73,7 +73,7 @@ func openings(h domain.OpeningHours, d civil.Date, loc *time.Location) []opening
 	return list
 }
 
-// count is the number of slots of an opening.
+// count returns the number of slots of an opening.
 func (g grid) count(o opening) int {
 	if g.duration == 0 {
 		return 1
@@ -85,7 +85,7 @@ func (g grid) count(o opening) int {
 	return int(room/g.step) + 1
 }
 
-// slot is the i-th slot of an opening.
+// slot returns the i-th slot of an opening.
 func (g grid) slot(o opening, i int) domain.Span {
 	if g.duration == 0 {
 		return o.Span
@@ -94,7 +94,7 @@ func (g grid) slot(o opening, i int) domain.Span {
 	return domain.Span{From: from, To: from.Add(g.duration)}
 }
 
-// find is the slot of an opening that starts at the instant.
+// find returns the slot of an opening that starts at the instant.
 func (g grid) find(o opening, at time.Time) (domain.Span, bool) {
 	passed := at.Sub(o.From)
 	if passed < 0 || passed%g.step != 0 {
@@ -107,7 +107,7 @@ func (g grid) find(o opening, at time.Time) (domain.Span, bool) {
 	return g.slot(o, i), true
 }
 
-// claim is the time that a booking of the slot would claim.
+// claim returns the time that a booking of the slot would claim.
 func (g grid) claim(s domain.Span) domain.Span {
 	return domain.Span{From: s.From.Add(-g.before), To: s.To.Add(g.after)}
 }

@@ -1,9 +1,9 @@
-// Package limit holds the caps of a tenant's catalogue. It is part of domain and pure.
+// Package limit contains the caps of a tenant's catalogue. It is part of domain and pure.
 package limit
 
 import "holdfast.dev/libs/quota"
 
-// Caps are the caps of one kind of the catalogue: one for active rows, one for inactive rows.
+// Caps contains the caps of one kind of row in the catalogue: one for active rows, one for inactive rows.
 type Caps struct{ Active, Inactive quota.Cap }
 
 // The caps of a tenant's catalogue in one mode.
@@ -14,7 +14,7 @@ var (
 	Holidays = caps(200, "holiday rules", "active", "inactive", "Deactivate one of them first (active: false).")
 )
 
-// inactiveFactor is how many rows may be inactive for each that may be active.
+// inactiveFactor is how many inactive rows are allowed per allowed active row.
 const inactiveFactor = 10
 
 func caps(most int, kind, active, inactive, remedy string) Caps {
@@ -30,7 +30,7 @@ func caps(most int, kind, active, inactive, remedy string) Caps {
 // Count is how many rows of one kind a tenant has in one mode.
 type Count struct{ Active, Inactive int }
 
-// Room returns the 422 when one more row, active or inactive, would exceed its cap.
+// Room returns the 422 if one more active or inactive row would exceed its cap.
 func (c Caps) Room(there Count, active bool) error {
 	if active {
 		return c.Active.Room(there.Active)

@@ -1,5 +1,5 @@
-// Package report holds the operator's views of many bookings: the calendar of a range of days, and the totals of its
-// days. It is part of domain and pure.
+// Package report contains the operator's views of many bookings: the calendar of a range of days, and the totals of its days. It is
+// part of domain and pure.
 package report
 
 import (
@@ -19,30 +19,30 @@ const (
 // Bounds of the bookings that need attention, as in proto/internal/bookings.yaml.
 const (
 	MaxDue      = 10
-	SoonOver    = 24 * time.Hour // a hold that ends within it is due
-	MaxSearched = 10_000         // bookings among which unpaid deposits are looked for
+	SoonOver    = 24 * time.Hour // a hold that ends within this time is due
+	MaxSearched = 10_000         // bookings that are searched for unpaid deposits
 )
 
-// Booking is a booking as the console shows many of them; the fields of domain.Booking that it does not show are empty.
+// Booking is a booking in one of the console's lists. Fields of domain.Booking that these lists do not show are empty.
 type Booking struct {
 	domain.Booking
-	CustomerName *string // nil: not known, or erased
+	CustomerName *string // nil: unknown or erased
 }
 
-// At is the booking as every reader sees it.
+// At returns the booking as every reader sees it.
 func (b Booking) At(now time.Time) Booking {
 	b.Booking = b.Booking.At(now)
 	return b
 }
 
-// Days are the days of a report, with the time that they span.
+// Days contains the days of a report and the time that they span.
 type Days struct {
 	availability.Range
 	Time domain.Span
 	Loc  *time.Location // the operator's
 }
 
-// NewDays returns the days of a range, whose dates were parsed in loc.
+// NewDays returns the days of a range whose dates were parsed in loc.
 func NewDays(r availability.Range, loc *time.Location) Days {
 	from, _ := r.From.Start(loc) // a parsed date exists
 	return Days{Range: r, Time: domain.Span{From: from, To: r.To.End(loc)}, Loc: loc}

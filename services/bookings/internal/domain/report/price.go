@@ -9,13 +9,13 @@ import (
 // MaxPriceDays is the longest range of prices, as in proto/internal/bookings.yaml.
 const MaxPriceDays = 366
 
-// DayPrice is what a package costs on a day.
+// DayPrice is the price of a package on a day.
 type DayPrice struct {
 	Date  civil.Date
-	Price *domain.Price // nil: a booking of that day is refused, because of its price or because there is no such day
+	Price *domain.Price // nil: a booking on that day is refused, because of its price or because the day does not exist
 }
 
-// Prices returns the prices of a package on each of the days, as for bookings on these days.
+// Prices returns the price of a package on each of the days, as for bookings on these days.
 func Prices(d Days, p domain.Package, rules []domain.HolidayRule) []DayPrice {
 	tariff := domain.NewTariff(rules)
 	concerning := tariff.For(p)

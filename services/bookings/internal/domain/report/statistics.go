@@ -18,7 +18,7 @@ const (
 	MaxBooked         = 100_000
 )
 
-// Booked holds the data that statistics need of a booking that is neither cancelled nor expired.
+// Booked contains the data of a booking for statistics. The booking is neither canceled nor expired.
 type Booked struct {
 	Day                   civil.Date
 	Status                domain.Status
@@ -29,7 +29,7 @@ type Booked struct {
 	During                domain.Span   // of a booking with a unit, without buffers
 }
 
-// Day holds the totals of a day.
+// Day contains the totals of a day.
 type Day struct {
 	Date          civil.Date
 	Bookings      int
@@ -65,14 +65,14 @@ func Statistics(ctx context.Context, d Days, currency string, units []domain.Uni
 	return s.days, nil
 }
 
-// summary adds up days. Its lists by day begin one day before the days of the report, whose openings continue into the first day,
-// and end one day after them.
+// summary sums up days. Its lists by day begin one day before the days of the report, because openings can continue into the first
+// day, and end one day after them.
 type summary struct {
 	days  []Day
 	first civil.Date  // the day before the report
-	begin []time.Time // of each day, and the end of the last; a day that does not exist has no length
+	begin []time.Time // start of each day, and the end of the last one; a day that does not exist has no length
 	loc   *time.Location
-	known map[string][][]domain.Span // openings by hours: most units have the same
+	known map[string][][]domain.Span // openings by hours, because most units have the same hours
 }
 
 func newSummary(d Days) *summary {
@@ -86,7 +86,7 @@ func newSummary(d Days) *summary {
 	return s
 }
 
-// openings are those of each day.
+// openings returns the openings of each day.
 func (s *summary) openings(h domain.OpeningHours) ([][]domain.Span, error) {
 	key, err := json.Marshal(h)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *summary) count(b Booked, currency string) {
 	}
 }
 
-// book adds the time of a booking of a unit. The time within an opening counts for the day of that opening, the rest for the
+// book adds the time of a booking of a unit. The time within an opening counts for the day of that opening. The rest counts for the
 // calendar days.
 func (s *summary) book(b Booked, open [][]domain.Span) {
 	if !b.Timed {
@@ -156,7 +156,7 @@ func (s *summary) add(n int, booked time.Duration) {
 	}
 }
 
-// dayOf is the index of the day of an instant that lies in one.
+// dayOf returns the index of the day that contains an instant.
 func (s *summary) dayOf(t time.Time) int {
 	n, exact := slices.BinarySearchFunc(s.begin, t, time.Time.Compare)
 	if !exact {

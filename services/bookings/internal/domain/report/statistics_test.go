@@ -45,7 +45,7 @@ func unit(status domain.UnitStatus, hours domain.OpeningHours) domain.Unit {
 	return domain.Unit{ID: ids.New[domain.UnitPrefix](), Status: status, OpeningHours: hours}
 }
 
-// week opens at these times each day.
+// week returns opening hours with these openings on each day.
 func week(openings ...domain.Opening) domain.OpeningHours {
 	h := domain.OpeningHours{}
 	for d := range 7 {
@@ -54,7 +54,7 @@ func week(openings ...domain.Opening) domain.OpeningHours {
 	return h
 }
 
-// The minutes of a unit, each day as booked of open.
+// TestMinutes checks the booked and open minutes of a unit on each day.
 func TestMinutes(t *testing.T) {
 	t.Parallel()
 	const ny = "America/New_York"
@@ -113,7 +113,7 @@ func TestMinutes(t *testing.T) {
 	}
 }
 
-// Money counts once a booking is confirmed, on its own day and in one currency.
+// TestMoney checks that money counts once a booking is confirmed, on the day of the booking and in one currency.
 func TestMoney(t *testing.T) {
 	t.Parallel()
 	d := days(t, "America/New_York", "2026-05-01", "2026-05-02")

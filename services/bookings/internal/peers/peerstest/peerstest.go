@@ -1,4 +1,4 @@
-// Package peerstest holds fakes of the other services for tests. They store state and can be set to fail.
+// Package peerstest contains fakes of the other services for tests. They store state and can be set to fail.
 package peerstest
 
 import (
@@ -48,7 +48,7 @@ func (f *Customers) Add(c caller.Caller, name string) ids.Customer {
 	return id
 }
 
-// SetMetadata gives a customer metadata.
+// SetMetadata sets the metadata of a customer.
 func (f *Customers) SetMetadata(id ids.Customer, metadata string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *Customers) SetMetadata(id ids.Customer, metadata string) {
 	f.known[id] = e
 }
 
-// Erase forgets a customer.
+// Erase removes a customer.
 func (f *Customers) Erase(id ids.Customer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +141,7 @@ func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) 
 	return e, ok && e.tenant == c.Tenant && e.mode == c.Mode
 }
 
-// Tenants replaces identity; the zero value gives every tenant the default policy.
+// Tenants replaces identity. The zero value returns the default policy for every tenant.
 type Tenants struct {
 	mu     sync.Mutex
 	policy domain.Policy
@@ -149,7 +149,7 @@ type Tenants struct {
 	clocks map[ids.Tenant]testclock.Clock
 }
 
-// Set makes p the policy of every tenant.
+// Set sets the policy of every tenant.
 func (f *Tenants) Set(p domain.Policy) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +170,7 @@ func (f *Tenants) Policy(context.Context) (domain.Policy, error) {
 	return f.policy, f.fail
 }
 
-// Credentials replaces identity's responses about credentials; the zero value reports that all of them work.
+// Credentials replaces identity's responses about credentials. The zero value reports that all of them are valid.
 type Credentials struct {
 	mu    sync.Mutex
 	ended map[domain.FeedHolder]string

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Archive stands for the bookings, payments and webhooks services in exports.
+// Archive replaces the bookings, payments and webhooks services in exports.
 type Archive struct {
 	// Before runs before each call. call is "events", a kind such as "bookings", or "ids of bookings". page is the requested page,
 	// from 0. The caller sees the error that Before returns.
@@ -68,7 +68,7 @@ func (f *Archive) AddEvent(ctx context.Context, object string, body json.RawMess
 	f.events[o] = append(f.events[o], body)
 }
 
-// Of is the service that has a kind of resource.
+// Of returns the service that owns a kind of resource.
 func (f *Archive) Of(kind string) *ArchiveOf { return &ArchiveOf{f, kind} }
 
 // ArchiveOf is one kind of resource of an Archive. It implements app.CustomerResources.
@@ -97,7 +97,8 @@ func (f *ArchiveOf) IDsOf(ctx context.Context, customer domain.CustomerID, curso
 	return names, next, err
 }
 
-// page reads behind the resource that the cursor names; the number of the page stands before it.
+// page reads the page after the resource that the cursor names. The cursor is the number of the page, a space and the id of the
+// resource.
 func (f *ArchiveOf) page(ctx context.Context, call string, customer domain.CustomerID, cursor string) ([]resource, string, error) {
 	n, after := cut(cursor)
 	a := f.archive

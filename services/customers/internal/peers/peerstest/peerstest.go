@@ -17,13 +17,13 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Bookings stands for the bookings service.
+// Bookings replaces the bookings service.
 type Bookings struct {
-	// Before runs before a call has an effect, After when it has had it; each may return the error that the caller sees.
+	// Before runs before a call takes effect, and After runs afterwards. Each can return the error that the caller sees.
 	Before, After func(ctx context.Context, call string) error
 
 	mu        sync.Mutex
-	created   map[string]domain.Booking // by the id of quote or lead
+	created   map[string]domain.Booking // by the id of the quote or lead
 	requests  []domain.LinkedBooking
 	catalogue map[string]int64
 	prices    map[domain.PackageID]domain.PackagePrice
@@ -159,21 +159,21 @@ func (f *Bookings) put(b domain.Booking) {
 	f.bookings[b.ID] = b
 }
 
-// Created returns the bookings that Create has created.
+// Created returns the bookings that Create created.
 func (f *Bookings) Created() []domain.Booking {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Collect(maps.Values(f.created))
 }
 
-// Requests returns what Create was called with.
+// Requests returns the arguments of the calls of Create.
 func (f *Bookings) Requests() []domain.LinkedBooking {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.requests)
 }
 
-// Tenants stands for identity.
+// Tenants replaces identity.
 type Tenants struct {
 	Info   domain.Invoicing
 	Fail   error

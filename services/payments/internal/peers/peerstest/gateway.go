@@ -11,13 +11,13 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Gateway is a fake of Stripe. It creates an intent once for each key, and stores its responses.
+// Gateway is a fake of Stripe. It creates one intent per key and stores its responses.
 type Gateway struct {
-	// Before runs before a call has an effect, After when it has had it; each may return the error that the caller sees.
+	// Before runs before a call takes effect, and After runs afterwards. Each can return the error that the caller sees.
 	Before, After func(ctx context.Context, call string) error
 	// RefundStatus is the state of new refunds; "": succeeded.
 	RefundStatus domain.RefundStatus
-	// Disputed are the intents for which no refund is created.
+	// Disputed contains the intents for which no refund is created.
 	Disputed map[string]bool
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (g *Gateway) call(ctx context.Context, name string, effect func() (domain.S
 	return out, err
 }
 
-// Account implements app.Gateway: a key is of the account that it names.
+// Account implements app.Gateway. A key belongs to the account that it names.
 func (g *Gateway) Account(_ context.Context, key domain.Secret) (id, country string, err error) {
 	if key == "sk_test_wrong" {
 		return "", "", refused("api_key_invalid", "Invalid API key.")
@@ -133,7 +133,7 @@ func (g *Gateway) Change(id string, change func(s *domain.Snapshot)) {
 	change(g.intents[domain.GatewayID(id)])
 }
 
-// Created is how many intents exist.
+// Created returns how many intents exist.
 func (g *Gateway) Created() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

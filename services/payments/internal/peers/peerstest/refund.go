@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Refund is a refund that the gateway has created.
+// Refund is a refund that the gateway created.
 type Refund struct {
 	domain.GatewayRefund
 
@@ -17,7 +17,7 @@ type Refund struct {
 	Reason string
 }
 
-// CreateRefund implements app.Gateway. It creates a refund once for each key, and never for more than is left.
+// CreateRefund implements app.Gateway. It creates one refund per key, and never for more than is left.
 func (g *Gateway) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
 	var created domain.GatewayRefund
 	_, err := g.call(ctx, "refund", func() (domain.Snapshot, error) {
@@ -80,7 +80,7 @@ func (g *Gateway) FindRefund(ctx context.Context, _ domain.Account, part domain.
 	return found, err
 }
 
-// EndRefund ends a refund as the bank or the operator would: a failed or canceled one gives its amount back.
+// EndRefund ends a refund as the bank or the operator would. A failed or canceled refund releases its amount.
 func (g *Gateway) EndRefund(id string, status domain.RefundStatus) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// Bookings stands for the bookings service, and Invoices for the customers service. Each tenant and mode has its own.
+// Bookings replaces the bookings service. Each tenant and mode has its own bookings.
 type Bookings struct {
 	// Fail returns the error that the caller sees; nil: none.
 	Fail func() error
@@ -22,7 +22,7 @@ type Bookings struct {
 	requests int
 }
 
-// Invoices stands for the customers service.
+// Invoices replaces the customers service.
 type Invoices struct {
 	// Fail returns the error that the caller sees; nil: none.
 	Fail func() error
@@ -62,7 +62,7 @@ func (f *Bookings) Add(ctx context.Context, status string, total, due int64, cur
 	return b
 }
 
-// Set sets what is due of a booking, and what payments by card have brought, as it counts it.
+// Set sets the amount due of a booking, and the amount of card payments that this takes into account.
 func (f *Bookings) Set(id domain.BookingID, due, counted int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +87,7 @@ func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 	return b.value, nil
 }
 
-// SetSettlement sets what decides about the payments of a booking of the caller.
+// SetSettlement sets the settlement of a booking of the caller.
 func (f *Bookings) SetSettlement(ctx context.Context, id domain.BookingID, s domain.Settlement) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +133,7 @@ func (f *Invoices) Add(ctx context.Context, booking domain.BookingID, status str
 	return v
 }
 
-// Set sets what is due on an invoice, and what payments by card for its booking have brought, as it counts it.
+// Set sets the amount due on an invoice, and the amount of card payments for its booking that this takes into account.
 func (f *Invoices) Set(id domain.InvoiceID, due, counted int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
