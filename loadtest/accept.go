@@ -40,7 +40,7 @@ func bareID(prefix string) string {
 	return `('` + prefix + `' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
 }
 
-// acceptance holds what the comparison of an accept needs.
+// acceptance holds the data for the comparison of accepts.
 type acceptance struct {
 	*chain
 	operator *operator

@@ -87,7 +87,7 @@ func (w wiring) databaseURL(d parts.Database, role string) string {
 	return u
 }
 
-// settings returns the variables with the addresses of everything on this machine.
+// settings returns the variables with the addresses of all processes on this machine.
 func (w wiring) settings(s proto.Service) []string {
 	vars := w.secrets(s)
 	vars["HTTP_ADDR"] = w.address(s.Name)

@@ -39,8 +39,8 @@ const (
 	dynamicFile = "dynamic.yaml"
 )
 
-// traefikConfig returns the two files that Traefik reads, in JSON, which is valid YAML: one entry point on loopback without log
-// lines, and one route with a limit for each Authorization header, which no run reaches.
+// traefikConfig returns the two files that Traefik reads, in JSON, which is valid YAML. They define one entry point on loopback
+// without log lines, and one route with a limit for each Authorization header. No run reaches the limit.
 func traefikConfig(dir, addr, upstream, redisURL string) (static, dynamic []byte, err error) {
 	type object = map[string]any
 	at, err := redis.ParseURL(redisURL)

@@ -13,8 +13,8 @@ import (
 const watchEvery = time.Second
 
 // members ensures that the session of every member can time out. kfake starts a member's session with the first response that
-// reaches the member, so a member killed while it waited to join would hold its partitions indefinitely. Therefore, members sends
-// one heartbeat for each member and generation, which also starts the session.
+// reaches the member. Without a session, a member killed while it waits to join would hold its partitions indefinitely. Therefore,
+// members sends one heartbeat for each member and generation, which also starts the session.
 type members struct {
 	cluster *kfake.Cluster
 	client  *kgo.Client

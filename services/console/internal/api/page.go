@@ -148,7 +148,7 @@ func (p *page) otherMode() string {
 	return p.nav
 }
 
-// needsStyle reports whether the browser does not have the style of the pages yet, and records that it now has it: the browser
+// needsStyle reports whether the browser does not have the style of the pages yet, and records that it now has it. The browser
 // loads the file after this page and caches it for the next one. A form always uses the file, because it can be nearly as large as
 // the maximum size of a page.
 func (p *page) needsStyle() bool {

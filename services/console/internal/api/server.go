@@ -67,7 +67,7 @@ const workspaces = "/admin/:tenant/:mode"
 // handler handles the request of a page.
 type handler func(p *page) error
 
-// Mount registers the pages. Only the gateway may request them.
+// Mount registers the pages. Only the gateway can request them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	handle := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, "gateway")) }
 	handle(http.MethodGet, "/admin", s.withSession(openFirstTenant))

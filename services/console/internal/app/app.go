@@ -20,7 +20,7 @@ type App struct {
 	Services *peers.Services
 	Names    *Names
 	Now      func() time.Time
-	Pauses   []time.Duration // before a write whose outcome is unknown is sent again; nil: submitPauses
+	Pauses   []time.Duration // pauses before a write with an unknown outcome is sent again; nil: submitPauses
 }
 
 // Get returns a resource. If no call returns a single resource of this kind, it searches the list, which is complete.

@@ -146,8 +146,8 @@ func TestCalendarRowsPlaceBookings(t *testing.T) {
 	}
 }
 
-// TestCalendarRowsOfUnits checks that bookings without a unit have a row at the front, that bookings of a hidden unit have none,
-// and that the bookings of a day are in the order of their start.
+// TestCalendarRowsOfUnits checks that bookings without a unit are in a separate first row, that bookings of a hidden unit have
+// none, and that the bookings of a day are sorted by start.
 func TestCalendarRowsOfUnits(t *testing.T) {
 	t.Parallel()
 	one, hidden := "un_1", "un_9"

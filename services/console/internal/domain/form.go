@@ -24,7 +24,7 @@ type Draft struct {
 	Values url.Values
 }
 
-// Keepable returns the values of a form that may be stored: no secrets, and not the form's token.
+// Keepable returns the values of a form that can be stored: all except secrets and the form's token.
 func Keepable(form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {

@@ -32,7 +32,7 @@ type Operator struct {
 	SecondFactor    bool
 }
 
-// Tenant is a tenant as an operator who is a member of it sees it.
+// Tenant is a tenant from the view of an operator who is a member of it.
 type Tenant struct {
 	ID            ids.Tenant
 	Slug, Name    string

@@ -51,7 +51,7 @@ func (s *Services) Open(ctx context.Context, r domain.Request, accept string) (b
 	return res.Body, res.Header.Get("Content-Type"), nil
 }
 
-// prepare finds the operation, checks that the operator may call it, and builds its address.
+// prepare finds the operation, checks that the operator is allowed to call it, and builds its address.
 func (s *Services) prepare(ctx context.Context, r domain.Request) (*domain.Operation, string, error) {
 	op := s.Operations[r.Operation]
 	if op == nil || len(r.Params) != len(op.PathParams) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Testable returns an error of one line that describes what the cluster lacks for `make kind-test`: a second node, to which the
-// pods of a drained node move, and the metrics for scaling pods.
+// Testable returns an error on one line if the cluster lacks a requirement of `make kind-test`: a second node, to which the pods
+// of a drained node move, and the metrics for scaling pods.
 func (c *Cluster) Testable(ctx context.Context) error {
 	nodes, err := c.usableNodes(ctx)
 	if err != nil {

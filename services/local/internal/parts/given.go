@@ -16,7 +16,7 @@ import (
 // givenLimit is the time limit for the first response of a given part.
 const givenLimit = 10 * time.Second
 
-// CheckPostgres returns an error of one line that describes what is wrong with a given DATABASE_URL.
+// CheckPostgres returns an error on one line if a given DATABASE_URL is not usable.
 func CheckPostgres(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
@@ -44,7 +44,7 @@ func CheckPostgres(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckRedis returns an error of one line that describes what is wrong with a given REDIS_URL.
+// CheckRedis returns an error on one line if a given REDIS_URL is not usable.
 func CheckRedis(ctx context.Context, address string) error {
 	opt, err := redis.ParseURL(address)
 	if err != nil {
@@ -62,8 +62,7 @@ func CheckRedis(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckKafka returns an error of one line that describes what is wrong with given KAFKA_BROKERS. One broker that responds is
-// enough.
+// CheckKafka returns an error on one line if the given KAFKA_BROKERS are not usable. One broker that responds is enough.
 func CheckKafka(ctx context.Context, brokers string) error {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()

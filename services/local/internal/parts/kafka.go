@@ -46,8 +46,8 @@ func (h *Host) StartKafka(ctx context.Context, k Kafka) error {
 	return h.await(ctx, k.Name, k.ready)
 }
 
-// embeddedSpec runs our own broker as the current user, because its executable may be in a folder that the servers' user
-// cannot read.
+// embeddedSpec runs our own broker as the current user, because its executable can be in a folder that the servers' user cannot
+// read.
 func (h *Host) embeddedSpec(k Kafka) (supervise.Spec, error) {
 	dir := filepath.Join(h.Dir, k.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

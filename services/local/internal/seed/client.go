@@ -23,7 +23,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("%d: %s", r.status, r.message) }
 
-// valid reports whether the platform knows the key.
+// valid reports whether the platform accepts the key.
 func (c *client) valid(ctx context.Context) (bool, error) {
 	err := c.call(ctx, http.MethodGet, "/me", nil, nil)
 	var r *refusal

@@ -1,5 +1,5 @@
-// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that crashes, stops
-// them in reverse order, and makes sure that they end when the supervisor itself is killed.
+// Package supervise runs the stack's processes. It starts each in its own process group, restarts one that crashes, and stops them
+// in reverse order. It ensures that they end if the supervisor itself is killed.
 package supervise
 
 import (
@@ -18,7 +18,7 @@ type Spec struct {
 	Name string   // also the name of the pid file
 	Path string   // the executable
 	Args []string // without the executable's name
-	Env  []string // the whole environment, KEY=value
+	Env  []string // the complete environment, KEY=value
 	Dir  string   // working folder
 	User *syscall.Credential
 	Log  io.Writer // both output streams

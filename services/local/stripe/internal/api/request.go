@@ -156,7 +156,7 @@ func (q *request) write(w http.ResponseWriter, a response) {
 		h.Set("Stripe-Should-Retry", q.fault.ShouldRetry)
 	}
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // the client may be gone
+	_, _ = w.Write(a.Body) // the client might have disconnected
 }
 
 // travel simulates the latency of a request on its way: it arrives even if the client disconnects.
@@ -228,7 +228,7 @@ func (s *Server) spoilAfter(w http.ResponseWriter, q *request) bool {
 		return true
 	case faults.Malformed:
 		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write([]byte(`{"id": "pi_`)) // the client may be gone
+		_, _ = w.Write([]byte(`{"id": "pi_`)) // the client might have disconnected
 		return true
 	default:
 		return false
@@ -249,7 +249,7 @@ func hold(r *http.Request, limit time.Duration) {
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
-		_, _ = conn.Write([]byte("HTTP/1.1 ")) // the client may be gone
+		_, _ = conn.Write([]byte("HTTP/1.1 ")) // the client might have disconnected
 		_ = conn.Close()                       // the connection must break
 	}
 }

@@ -86,7 +86,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*http
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client might have disconnected
 }
 
 // duration is a Go duration in JSON, such as "300ms".
