@@ -1,10 +1,10 @@
-# Holdfast. `make help` lists what there is.
+# Holdfast. `make help` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
 MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app
-# Each module is built by its own go.mod, whatever go.work lists.
+# Each module is built with its own go.mod, regardless of go.work.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
@@ -41,7 +41,7 @@ bin/%: SOURCE = services/$*
 bin/%: FORCE | $(REDOC) $(STYLE)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
 
-# The services of the chain with the steps at which the end-to-end suite crashes them.
+# The services with failpoints: the steps at which the end-to-end suite crashes them.
 FAILPOINTS := bin/failpoints/identity bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
 failpoints: $(FAILPOINTS)
 bin/failpoints/%: FORCE
@@ -61,13 +61,13 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## run all tests with real PostgreSQL, Redis and Kafka
-	@bin/local with --kafka both -- .ci/gotest services/local $(filter-out services/local,$(MODULES)) # the longest first
+test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## run all tests with real PostgreSQL, Redis, and Kafka
+	@bin/local with --kafka both -- .ci/gotest services/local $(filter-out services/local,$(MODULES)) # the slowest module first
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts and the commit messages
+lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)
 
 $(GOLANGCI):
@@ -109,7 +109,7 @@ $(CHROMIUM):
 images: $(REDOC) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
-images-data: build ## build an image of PostgreSQL, Redis and Kafka for machines without a registry
+images-data: build ## build an image of PostgreSQL, Redis, and Kafka for machines without a registry
 	@.ci/image-data dev
 
 kind-up: $(KIND) ## use the development cluster of KUBECONFIG and KIND_CLUSTER, or create one
@@ -124,13 +124,13 @@ kind-test: build bin/oauth-app $(KIND) $(HELM) $(CHROMIUM) ## test the platform 
 kind-load: $(KIND) $(K6) ## run a k6 load test as a Job in the cluster, such as make kind-load SCENARIO=steady
 	@.ci/kind-load "$(SCENARIO)"
 
-kind-uninstall: build $(HELM) ## uninstall the platform from the cluster; keep volumes and keys
+kind-uninstall: build $(HELM) ## uninstall the platform from the cluster, except volumes and keys
 	@bin/local kind uninstall
 
 kind-down: $(KIND) ## delete the cluster, or the namespace if the cluster existed before
 	@.ci/kind down
 
-gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages and the settings
+gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages, and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done

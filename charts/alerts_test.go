@@ -51,8 +51,8 @@ func TestAlerts(t *testing.T) {
 
 var heading = regexp.MustCompile(`(?m)^#+ (\w+)$`)
 
-// TestRunbooks checks that the address of each alert's runbook is a heading of docs/operations.md, wherever the page is
-// published.
+// TestRunbooks checks that the address of each alert's runbook refers to a heading of docs/operations.md, regardless of where the
+// page is published.
 func TestRunbooks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/operations.md")
@@ -85,8 +85,8 @@ func TestRunbooks(t *testing.T) {
 
 var aService = regexp.MustCompile(`=~?\\?"[a-z|]*\b(?:identity|customers|bookings|payments|webhooks)\b`)
 
-// TestAlertsAndDashboardsNameNoService checks that alerts and dashboards name no service except the gateway, so that a new
-// service is monitored without a change to them.
+// TestAlertsAndDashboardsNameNoService checks that alerts and dashboards mention no service except the gateway, so that a new
+// service is monitored without changes to them.
 func TestAlertsAndDashboardsNameNoService(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"alerts.yaml", "dashboards/holdfast.json"} {

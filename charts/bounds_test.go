@@ -31,7 +31,7 @@ func TestBoundsAreTheSettings(t *testing.T) {
 	found := 0
 	for line := range strings.SplitSeq(table, "\n") {
 		cells := strings.Split(line, "|")
-		if len(cells) != 6 { // what, setting, default, over it
+		if len(cells) != 6 { // bound, setting, default, behavior above it
 			continue
 		}
 		names, values := quoted.FindAllStringSubmatch(cells[2], -1), strings.Split(strings.TrimSpace(cells[3]), ", ")
@@ -51,7 +51,7 @@ func TestBoundsAreTheSettings(t *testing.T) {
 	}
 }
 
-// plain converts a number or a time, as in the code or as in the documentation, to one form.
+// plain converts a number or a time, in the notation of the code or of the documentation, to one format.
 func plain(value string) string {
 	value = strings.ReplaceAll(value, ",", "")
 	if d, err := time.ParseDuration(strings.ReplaceAll(value, " ", "")); err == nil {

@@ -1,2 +1,2 @@
-// Package charts holds the tests of the chart. It exports nothing.
+// Package charts contains the tests of the chart. It exports nothing.
 package charts

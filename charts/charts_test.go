@@ -34,7 +34,7 @@ func tool(t *testing.T, variable string) string {
 	return path
 }
 
-// render renders the chart with values. An error is helm's own error.
+// render renders the chart with values. It returns helm's own errors.
 func render(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return renderChart(t, "platform", args...)
@@ -94,7 +94,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestBadValues checks that values that cannot work are refused with an error that names them.
+// TestBadValues checks that invalid values are refused with an error that contains their names.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]string{
@@ -117,7 +117,7 @@ func TestBadValues(t *testing.T) {
 		"services.bookings.database=false":                         "database",
 		"defaults.replica=3":                                       "replica",
 		"paymentz.replicas=2":                                      "paymentz",
-		"bookings.replicas=3":                                      "bookings", // the form of the values before services existed
+		"bookings.replicas=3":                                      "bookings", // the format of the values before services existed
 		"global.image.tag=1":                                       "global",
 		"edges[0].from=ingress,edges[0].to={gatweay}":              `edges: "gatweay" is neither a service nor one of networks`,
 		"edges[0].from=outside,edges[0].to={gateway}":              `edges: "outside" is neither a service nor one of networks`,
@@ -139,8 +139,8 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// TestAWayInNeedsHops checks that an ingress or an HTTPRoute requires the number of proxies. Without it, every client would have
-// the proxy's address.
+// TestAWayInNeedsHops checks that an ingress or an HTTPRoute requires the number of proxies. Without it, every client would appear
+// with the proxy's address.
 func TestAWayInNeedsHops(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"ingress", "httpRoute"} {
@@ -250,7 +250,7 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 		}
 	}
 	want := 0
-	for _, s := range proto.Services() { // serves, migrates in two steps, and runs its jobs
+	for _, s := range proto.Services() { // a service serves, migrates in two steps, and runs its jobs
 		want += 1 + len(s.Jobs)
 		if s.Database {
 			want += 2
@@ -270,7 +270,7 @@ func podOf(o object) any {
 }
 
 // TestUpkeepRunsAsTheOwner checks that the upkeep job runs the service's jobs with the owner's secret, which no serving pod has,
-// and that it has the same network policies as the migration.
+// and under the same network policies as the migration.
 func TestUpkeepRunsAsTheOwner(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -332,8 +332,8 @@ func TestEveryServiceHasItsParts(t *testing.T) {
 	}
 }
 
-// TestLongTagsMakeLabels checks tags that are longer than a label may be, or whose truncation ends with a character that a label
-// must not end with. The label is then the beginning of the tag.
+// TestLongTagsMakeLabels checks tags that are too long for a label, or that end with an invalid character after truncation. The
+// label is then the beginning of the tag.
 func TestLongTagsMakeLabels(t *testing.T) {
 	t.Parallel()
 	for tag, label := range map[string]string{
@@ -367,7 +367,8 @@ func count(such func(proto.Service) bool) int {
 	return n
 }
 
-// TestMigrationsNeedOnlyTheirSecret checks that the hook Jobs need nothing that is missing in a failed or first installation.
+// TestMigrationsNeedOnlyTheirSecret checks that the hook Jobs do not need objects that are missing in a first or failed
+// installation.
 func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -412,7 +413,7 @@ func settings(t *testing.T, service string) map[string][]string {
 	return known
 }
 
-// upstreamOf matches the setting with the address of one service, which the services that call it know.
+// upstreamOf matches the setting with the address of one service. The services that call it have this setting.
 var upstreamOf = regexp.MustCompile(`^UPSTREAM_([A-Z0-9]+)_URL$`)
 
 func calls(service, upstream string) bool {

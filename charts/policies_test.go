@@ -32,7 +32,7 @@ func edges() []string {
 	return slices.Compact(all)
 }
 
-// allowed returns the connections that the policies allow: by the policies of the receiving pods, and by those of the
+// allowed returns the connections that the policies allow: in by the policies of the receiving pods, and out by those of the
 // sending pods.
 func allowed(t *testing.T, rendered string) (in, out []string) {
 	t.Helper()
@@ -74,7 +74,7 @@ func TestPoliciesAllowOnlyTheEdges(t *testing.T) {
 	}
 }
 
-// TestEdgesAdd checks that edges in the values are added to those of the list. An edge that exists changes nothing.
+// TestEdgesAdd checks that edges in the values are added to those of the list. An existing edge changes nothing.
 func TestEdgesAdd(t *testing.T) {
 	t.Parallel()
 	added := "edges[0].from=webhooks,edges[0].to={customers,postgres},edges[1].from=bookings,edges[1].to={otlp}"
@@ -117,8 +117,8 @@ func outside(policy object) (rules [][]int) {
 	return rules
 }
 
-// TestPublicServicesAndReaches checks that clients reach only the public services, and that only a service that reaches a network
-// has access to it.
+// TestPublicServicesAndReaches checks that clients can reach only the public services, and that only a service that declares a
+// network under reaches has access to it.
 func TestPublicServicesAndReaches(t *testing.T) {
 	t.Parallel()
 	ports := map[string][]int{"receivers": {80, 443, 8080, 8443}, "gateways": {443}}
@@ -129,7 +129,7 @@ func TestPublicServicesAndReaches(t *testing.T) {
 				continue
 			}
 			policies++
-			service, _ := proto.ServiceNamed(strings.TrimPrefix(o.Metadata.Name, "holdfast-")) // none of the migrations
+			service, _ := proto.ServiceNamed(strings.TrimPrefix(o.Metadata.Name, "holdfast-")) // none for migrations
 			public := false
 			for _, rule := range list(o.Spec["ingress"]) {
 				public = public || at(rule, "from", 1, "ipBlock", "cidr") == "0.0.0.0/0"
@@ -151,8 +151,8 @@ func TestPublicServicesAndReaches(t *testing.T) {
 	}
 }
 
-// TestOnlyPaymentsReachesGateways checks that only the pods of payments reach payment gateways. These have public addresses: no
-// private address is allowed for them, or for receivers.
+// TestOnlyPaymentsReachesGateways checks that only the pods of payments reach payment gateways. No private address is allowed for
+// gateways or for receivers of webhooks.
 func TestOnlyPaymentsReachesGateways(t *testing.T) {
 	t.Parallel()
 	for _, s := range proto.Services() {

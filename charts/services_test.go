@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestAnEntryIsAService checks that an entry of the list is a service: an entry without fields has everything that every service
-// has.
+// TestAnEntryIsAService checks that an entry of the list is sufficient for a service: an entry without fields gets all objects
+// that every service has.
 func TestAnEntryIsAService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,8 +102,8 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// TestServicesOverrideDefaults checks that the block of a service overrides the defaults, also with false and empty values, and
-// preserves the other keys of a map.
+// TestServicesOverrideDefaults checks that the block of a service overrides the defaults, including with false and empty values,
+// and preserves the other keys of a map.
 func TestServicesOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	out := must(t, "--set", "defaults.replicas=5,defaults.pdb.maxUnavailable=2,defaults.nodeSelector.pool=api,"+
@@ -131,7 +131,7 @@ func TestServicesOverrideDefaults(t *testing.T) {
 
 const digest = "sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
-// clusterValues are values that a platform team may set for its own cluster.
+// clusterValues are values that a platform team can set for its own cluster.
 var clusterValues = []string{"--set", strings.Join([]string{
 	"defaults.image.registry=registry.example.com", "defaults.image.tag=1.2.3", "services.bookings.image.digest=" + digest,
 	`services.bookings.serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:bookings`,
@@ -190,7 +190,7 @@ func TestSchedulingReachesAllPods(t *testing.T) {
 }
 
 // TestKedaFollowsTheService checks that KEDA gets the same broker, group, topics, TLS, and SASL as the service. Only its login is
-// its own.
+// separate.
 func TestKedaFollowsTheService(t *testing.T) {
 	t.Parallel()
 	out := must(t, append(variants["production"], "--set", "services.bookings.autoscaling.keda.enabled=true,"+

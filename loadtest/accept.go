@@ -27,7 +27,7 @@ func acceptUnit(number string) string {
 	return fmt.Sprintf(`('%s' || lpad(to_hex(%s), 12, '0'))::uuid`, acceptUnits, number)
 }
 
-// pgbench writes ids with these prefixes, followed by its number.
+// pgbench writes ids with these prefixes, followed by a number.
 const (
 	bareInvoice = "ffffffff-0003-7000-8000-"
 	bareEvent   = "ffffffff-0004-7000-8000-" // and 0002, of the quote
@@ -35,12 +35,12 @@ const (
 	bareQuote   = "ffffffff-0006-7000-8000-"
 )
 
-// bareID is the SQL of the id of :n.
+// bareID returns the SQL of the id of :n.
 func bareID(prefix string) string {
 	return `('` + prefix + `' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
 }
 
-// acceptance holds what the comparison of an accept needs.
+// acceptance holds the data for the comparison of accepts.
 type acceptance struct {
 	*chain
 	operator *operator
@@ -144,7 +144,7 @@ func (a *acceptance) newQuote(ctx context.Context, day time.Time) (string, error
 	return id, a.call(ctx, send, http.StatusOK, &struct{}{})
 }
 
-// sentQuotes creates the quotes that the service accepts, each with its own slot, and as many for pgbench.
+// sentQuotes creates the quotes that the service accepts, each with its own slot, and the same number for pgbench.
 func (b *bench) sentQuotes(ctx context.Context, a *acceptance) error {
 	template, err := a.newQuote(ctx, recordedDay.AddDate(-1, 0, 0))
 	if err != nil {
@@ -176,7 +176,7 @@ func (b *bench) acceptScripts(ctx context.Context, a *acceptance) (unsent, sent 
 	return unsent, sent, err
 }
 
-// errNumbers says that the recorded request reserved numbers for the next ones, as one in sixteen does.
+// errNumbers reports that the recorded request reserved numbers for the next ones, as one in sixteen does.
 var errNumbers = errors.New("the recorded request has reserved booking numbers")
 
 func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (unsent, sent sides, err error) {
@@ -227,11 +227,11 @@ func (a *acceptance) free(db *pgx.Conn, table, prefix string) func(ctx context.C
 	}
 }
 
-// variations says what differs between two accepts.
+// variations describes the differences between two accepts.
 type variations struct{ quotes, bookings sqlbench.Vary }
 
-// vary returns what differs in the recorded statements: ids, numbers, key, slot, and the time until which the accept reserves its
-// quote. A completer must never find that this time has passed. pgbench's quotes follow after the first `spare`.
+// vary returns the differences between recorded statements: ids, numbers, key, slot, and the time until which the accept reserves
+// its quote. A completer must never find this time expired. pgbench's quotes follow after the first `spare`.
 func (a *acceptance) vary(ctx context.Context, quote, key string, body []byte, spare int, hash string) (v variations, err error) {
 	var accepted struct {
 		Booking  ids.ID[bookingPrefix]       `json:"booking_id"`
@@ -281,7 +281,7 @@ func (a *acceptance) vary(ctx context.Context, quote, key string, body []byte, s
 // acceptUnitUUID is the first unit's id.
 var acceptUnitUUID = [16]byte{0: 0xfd, 6: 0x70, 8: 0x80}
 
-// event gives each event an id of its own, and the outbox partition.
+// event assigns each event its own id and the outbox partition.
 func event(st sqlbench.Statement, i int, hash string) string {
 	if !strings.HasPrefix(st.SQL, "insert into outbox") {
 		return ""

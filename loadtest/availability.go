@@ -26,8 +26,8 @@ const (
 // storedBookings are the table sizes for which the response time is compared.
 var storedBookings = []int{shownBookings, 50_000, 500_000}
 
-// calendarRow returns what differs in the n-th booking of the calendar: the first bookings are on the requested days,
-// all others before them. None overlaps another.
+// calendarRow returns the columns that differ in the n-th booking of the calendar. The first bookings are on the requested days,
+// all others before them. No bookings overlap.
 var calendarRow = func() map[string]string {
 	at := fmt.Sprintf(`(timestamp '2040-01-01 09:00'
 		+ case when n <= %[1]d then (n - 1) / %[2]d else -1 - (n - %[1]d - 1) / %[2]d / 8 end * interval '1 day'
@@ -39,7 +39,7 @@ var calendarRow = func() map[string]string {
 	}
 }()
 
-// availability compares the service's time for the same 62 days while more and more bookings are stored.
+// availability compares the service's time for the same 62 days with a growing number of stored bookings.
 func (b *bench) availability(ctx context.Context, s *shop) error {
 	service, template, err := s.calendar(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *shop) fill(ctx context.Context, template [16]byte, from, to int) error 
 	return err
 }
 
-// medianOf returns the median of the durations that the service has logged for a route.
+// medianOf returns the median of the durations that the service logged for a route.
 func medianOf(log, route string) (time.Duration, error) {
 	var all []float64
 	for line := range strings.Lines(log) {
@@ -163,7 +163,7 @@ func medianOf(log, route string) (time.Duration, error) {
 
 const racers = 40
 
-// race lets clients compete for one unit's whole day, day after day: one of them books it.
+// race makes clients compete for one unit's whole day, day after day. One of them books it.
 func (b *bench) race(ctx context.Context, s *shop) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: racers}}
 	defer client.CloseIdleConnections()
@@ -191,7 +191,7 @@ func (b *bench) race(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// attempt returns the status of one create, 0 without a response.
+// attempt returns the status of one create; 0 without a response.
 func (s *shop) attempt(ctx context.Context, client *http.Client, body string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/api/v1/bookings", strings.NewReader(body))
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *shop) attempt(ctx context.Context, client *http.Client, body string) in
 // The largest catalogue of one response: every price on every day.
 const (
 	pricedPackages = 500
-	pricedRules    = 200 // all of them apply together
+	pricedRules    = 200 // all of them apply at the same time
 	ownRules       = 12  // rules for some packages only, so that most packages have a different set of rules
 	pricedUnits    = 300
 	pricedDays     = "from=2040-02-01&to=2040-04-02" // 62 days, with other rules on each

@@ -23,7 +23,7 @@ var (
 	recordedDay = time.Date(2199, 3, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// units are booked in turn, so that parallel requests never compete for the same one. raceUnit is one more.
+// units are booked in turn, so that parallel requests never compete for the same one. raceUnit is an additional unit.
 const (
 	units    = 64
 	raceUnit = units

@@ -147,7 +147,7 @@ func invoice(customer string, lines int) string {
 // rowOf returns the id of the n-th copy of a kind.
 func rowOf[P ids.Prefix](n int) string { return ids.FromUUID[P](rowUUID(n)).String() }
 
-// copied returns what differs in the n-th copy of a resource.
+// copied returns the columns that differ in the n-th copy of a resource.
 func copied(more map[string]string) map[string]string {
 	own := map[string]string{"id": listed["id"]}
 	for column, sql := range more {
@@ -264,7 +264,7 @@ func (b *bench) pdf(ctx context.Context, c *chain) error {
 	return nil
 }
 
-// openInvoice creates an open invoice with that many lines, which may be more than the contract allows.
+// openInvoice creates an open invoice with that many lines, which can be more than the contract allows.
 func (c *chain) openInvoice(ctx context.Context, lines int) (string, error) {
 	id, err := c.create(ctx, c.key, "/invoices", invoice(c.customer, 1))
 	if err != nil {

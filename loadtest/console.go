@@ -35,7 +35,7 @@ const (
 	pagesPath       = "/admin/demo/test/"
 )
 
-// desk is the operators' area of the seeded tenant, with the cookies of the browsers that have signed in.
+// desk is the operators' area of the seeded tenant, with the cookies of the signed-in browsers.
 type desk struct {
 	*shop
 
@@ -70,8 +70,8 @@ func (b *bench) console(ctx context.Context) error {
 	return nil
 }
 
-// operator invites the n-th operator of the seeded tenant, who sets a password, signs in as a browser does, and opens a first
-// page. It returns the cookies that the browser sends with the next one.
+// operator invites the n-th operator of the seeded tenant, who sets a password, signs in like a browser, and opens a first page.
+// It returns the cookies that the browser sends with the next request.
 func (b *bench) operator(ctx context.Context, d *desk, n int) (string, error) {
 	var invited struct {
 		Email, Link string
@@ -112,7 +112,7 @@ func (b *bench) operator(ctx context.Context, d *desk, n int) (string, error) {
 	return strings.Join(cookies, "; "), nil
 }
 
-// send sends a browser's request through the gateway, and returns the page in the response.
+// send sends a browser's request through the gateway and returns the page in the response.
 func (d *desk) send(ctx context.Context, client *http.Client, method, path string, form url.Values, status int) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+d.addr+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *desk) plain(path string) []byte {
 	return load.Request(http.MethodGet, pagesPath+path, []string{"Cookie: " + d.sessions[0]}, "")
 }
 
-// clicks makes all browsers open pages at their pace, whether or not the previous pages have loaded.
+// clicks makes all browsers open pages at a constant rate, whether or not the previous pages have loaded.
 func (b *bench) clicks(ctx context.Context, d *desk) error {
 	id, err := d.book(ctx, "console", recordedDay.AddDate(-2, 0, 0))
 	if err != nil {
@@ -220,10 +220,10 @@ func (b *bench) month(ctx context.Context, d *desk) error {
 	return nil
 }
 
-// leftOut matches the number of bookings that a calendar has no room for.
+// leftOut matches the number of bookings for which a calendar has no room.
 var leftOut = regexp.MustCompile(`data-more="(\d+)"`)
 
-// monthRow returns what differs in the n-th booking: the first fill the month, all others the days before it.
+// monthRow returns the columns that differ in the n-th booking. The first bookings fill the month, all others the days before it.
 var monthRow = func() map[string]string {
 	day := fmt.Sprintf(`(date '2038-03-01' + case when n <= %[1]d then (n - 1) / %[2]d / %[3]d else -1 - (n - %[1]d - 1) / %[2]d / %[3]d end)`,
 		monthUnits*monthDays*monthPerDay, monthUnits, monthPerDay)
@@ -291,8 +291,8 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 	return nil
 }
 
-// held returns how many bytes a process uses in its heap and its stacks after a garbage collection, by its own metrics. The rest
-// of its memory is reserved for later use.
+// held returns how many bytes a process uses in its heap and its stacks after a garbage collection, according to its own metrics.
+// The rest of its memory is reserved for later use.
 func held(ctx context.Context, addr string) (int64, error) {
 	if _, err := get(ctx, "http://"+addr+"/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err

@@ -92,7 +92,7 @@ func rateRow(figure string, ours, bare, least float64) report.Row {
 	return r
 }
 
-// create compares POST /bookings with the same transaction in pgbench. Each books another unit or day, with price, deposit,
+// create compares POST /bookings with the same transaction in pgbench. Each books a different unit or day, with price, deposit,
 // customer, claim, idempotency record, stored response, and event.
 func (b *bench) create(ctx context.Context, s *shop) error {
 	pgbench, err := sqlbench.Find()
@@ -194,8 +194,8 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 	}
 }
 
-// recordedOn returns the day of an attempt. Later attempts book later days, so that none is on a day of pgbench, which
-// books from the day after the last one.
+// recordedOn returns the day of an attempt. Later attempts book later days. pgbench books from the day after the last one, so no
+// day conflicts.
 func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
 
 func reservesNumbers(r *record.Recording) bool {
@@ -207,7 +207,7 @@ func reservesNumbers(r *record.Recording) bool {
 	return false
 }
 
-// varyCreate returns what differs between two bookings in the recorded POST: ids, number, key, unit and day. hash is the
+// varyCreate returns the differences between two bookings in the recorded POST: ids, number, key, unit, and day. hash is the
 // outbox partition.
 func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string) sqlbench.Vary, error) {
 	booking, err := ids.Parse[bookingPrefix](id)
@@ -275,8 +275,8 @@ func (b *bench) script(name string, r *record.Recording, v sqlbench.Vary, begins
 	return path, nil
 }
 
-// beginsTrip reports whether the service waits before it sends the statement: PostgreSQL's log does not show which
-// statements were sent together. The number of round trips is compared with the service's own count.
+// beginsTrip reports whether the service waits before it sends the statement: PostgreSQL's log does not show which statements were
+// sent in one batch. The number of round trips is compared with the service's own count.
 func beginsTrip(_, s sqlbench.Statement) bool {
 	sql := strings.TrimSpace(s.SQL)
 	switch {

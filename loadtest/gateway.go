@@ -26,8 +26,8 @@ type route struct {
 	profiles string // address of its pprof; empty: none
 }
 
-// routes lead to the same upstream: directly, through nginx, through a gateway with real identity and Redis, with its
-// log lines and without, and through Traefik, when given, with its limiter on the same Redis.
+// routes lead to the same upstream: directly, through nginx, through a gateway with real identity and Redis, with and without its
+// log lines, and through Traefik, if given, with its limiter on the same Redis.
 type routes struct {
 	direct, nginx, gateway, quiet route
 	traefik                       *route
@@ -87,7 +87,7 @@ func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 	return d, nil
 }
 
-// traefik returns the route through Traefik. Without a binary in TRAEFIK there is none, and a note reports this.
+// traefik returns the route through Traefik. Without a binary in TRAEFIK, there is no such route, and a note reports this.
 func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*route, error) {
 	if b.Traefik == "" {
 		b.table.Note("Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary")
@@ -113,7 +113,7 @@ func (b *bench) startUpstream(ctx context.Context) (string, error) {
 	return addr, err
 }
 
-// processorTime measures the time that each route's process uses for one request, compared with nginx's.
+// processorTime measures the processor time that each route's process uses for one request, compared with nginx.
 func (b *bench) processorTime(ctx context.Context, d routes) error {
 	measured := []route{d.nginx, d.gateway, d.quiet}
 	if d.traefik != nil {
@@ -190,7 +190,7 @@ func (b *bench) charge(ctx context.Context, one route, round int, sum *cost) err
 
 const warmUp = time.Second
 
-// latency measures what nginx, the gateway and Traefik add to the time of the direct call, at each rate.
+// latency measures how much time nginx, the gateway, and Traefik add to the direct call, at each rate.
 func (b *bench) latency(ctx context.Context, d routes) error {
 	measured := []route{d.direct, d.nginx, d.gateway}
 	if d.traefik != nil {
@@ -228,8 +228,8 @@ func (b *bench) wait(ctx context.Context, one route, at load.Schedule) (load.Sam
 	return s, nil
 }
 
-// addLatency compares one percentile of direct, nginx and gateway. The aim is for the highest rate. The ratio is of the
-// whole times, because nginx adds almost nothing, which cannot be a divisor.
+// addLatency compares one percentile of the direct call, nginx, and the gateway. The aim is for the highest rate. The ratio uses
+// the total times, because the time that nginx adds is too small for a divisor.
 func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samples []load.Sample) {
 	direct, nginx, ours := samples[0].Percentile(percentile), samples[1].Percentile(percentile), samples[2].Percentile(percentile)
 	r := report.Row{

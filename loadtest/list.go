@@ -25,8 +25,8 @@ import (
 // smallList is the number of rows of the small list, with which the large one is compared.
 const smallList = 10_000
 
-// list holds the measurements of the small list. The cursor of the deep page was created when the list had half of its rows.
-// Every later row is newer, so the same page becomes deeper.
+// list holds the measurements of the small list. The cursor of the deep page was created when the list had half of its rows. Every
+// later row is newer, so this page gets deeper.
 type list struct {
 	template            bulk.Template // the booking that its rows copy
 	deep                string
@@ -85,7 +85,7 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 
 const firstPage = "/api/v1/bookings?limit=25"
 
-// listed is what differs in the n-th row of the list: each row is newer than the one before.
+// listed contains the columns that differ in the n-th row of the list: each row is newer than the previous one.
 var listed = map[string]string{
 	"livemode": "true", "id": "('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'L-' || n",
 	"created_at": "timestamptz '2020-01-01' + n * interval '100 ms'", "updated_at": "timestamptz '2020-01-01' + n * interval '100 ms'",
@@ -105,7 +105,7 @@ func (b *bench) pages(ctx context.Context, s *shop, l *list) (first, deep timing
 // measured minutes apart, and the machine's speed changes in between.
 type timing struct{ page, plain time.Duration }
 
-// plainRead is a list that no measurement adds rows to.
+// plainRead is a list to which no measurement adds rows.
 const plainRead = "/api/v1/services?limit=1"
 
 // median returns the median times of a GET in live mode and of the plain read, one request at a time.
@@ -142,7 +142,7 @@ func (b *bench) largeList(ctx context.Context, s *shop, l *list) error {
 	if b.Rows < csvRows {
 		return nil
 	}
-	const oldest = "bookings?created_before=2020-01-01T02:46:40.050Z" // of rows that are 100 ms apart
+	const oldest = "bookings?created_before=2020-01-01T02:46:40.050Z" // the rows are 100 ms apart
 	return b.csv(ctx, s, asCSV{service: "bookings", list: oldest, show: "list"})
 }
 
@@ -150,7 +150,7 @@ func (b *bench) addPage(what string, large, small timing) {
 	b.addRatio(fmt.Sprintf("`GET /bookings?limit=25`, %s of %d rows, p50", what, b.Rows), "list", large, small)
 }
 
-// addRatio adds the time of a page of the large list compared with that of the small one, both relative to the plain read
+// addRatio adds the time of a page of the large list compared with the small one, both relative to the plain read that was
 // measured with them.
 func (b *bench) addRatio(figure, show string, large, small timing) {
 	times := func(t timing) string {
@@ -167,7 +167,7 @@ func (b *bench) addRatio(figure, show string, large, small timing) {
 // csvRows is the maximum number of rows of a list as CSV.
 const csvRows = 100_000
 
-// resources are the further lists, with the body that creates a row and what else differs in the copies.
+// resources are the other lists, with the body that creates a row and the other columns that differ in the copies.
 var resources = map[string]struct {
 	body func(customer string) string
 	own  map[string]string
@@ -247,7 +247,7 @@ func (b *bench) each(ctx context.Context, c *chain, name string, pages map[strin
 	return times, nil
 }
 
-// asCSV is a list of csvRows rows: the service that has it, its path with a filter, and the name of its figure.
+// asCSV is a list of csvRows rows: its service, its path with a filter, and the name of its figure.
 type asCSV struct{ service, list, show string }
 
 // csv reads a list as CSV, one request at a time, and measures the memory that the first request uses.
@@ -293,7 +293,7 @@ func (b *bench) csv(ctx context.Context, s *shop, l asCSV) error {
 	return nil
 }
 
-// readCSV reads a list as CSV to its end, and counts its rows.
+// readCSV reads a whole list as CSV and checks its number of rows.
 func (s *shop) readCSV(ctx context.Context, path string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, nil)
 	if err != nil {

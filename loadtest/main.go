@@ -1,6 +1,6 @@
-// Command loadtest measures Holdfast and known programs on this machine: the gateway and nginx, the services and pgbench
-// with the services' own SQL, a page of a large list and the same page of a small one. It starts a whole platform with
-// data of its own and removes it completely.
+// Command loadtest compares Holdfast with known programs on this machine: the gateway with nginx, the services with pgbench
+// running their own SQL, and a page of a large list with the same page of a small one. It starts a complete platform with its own
+// data and removes it afterwards.
 package main
 
 import (
@@ -32,8 +32,8 @@ import (
 type settings struct {
 	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // for each figure
 	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
-	Only    []string `env:"BENCH_ONLY"`                      // names of figures; all when empty
-	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; none when empty
+	Only    []string `env:"BENCH_ONLY"`                      // names of figures; empty: all
+	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; empty: none
 	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
 }
 
@@ -45,8 +45,8 @@ var figures = []string{
 	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
 }
 
-// maxSeconds limits the bookings that are created through the API to days before the template's day: at 64 a day there are slots
-// for 17,000 a second.
+// maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day, there are
+// slots for 17,000 per second.
 const maxSeconds = 300
 
 var (
@@ -175,7 +175,7 @@ func (b *bench) result(out io.Writer) error {
 	return nil
 }
 
-// try measures one figure, or several that depend on each other. The table names a failed figure with its error, and the others
+// try measures one figure, or several that depend on each other. The table contains a failed figure with its error, and the others
 // are still measured. show is its BENCH_ONLY.
 func (b *bench) try(ctx context.Context, show, figure string, measure func() error) {
 	if ctx.Err() != nil {

@@ -68,7 +68,7 @@ func TestSidesAlternate(t *testing.T) {
 	}
 }
 
-// TestAFigureThatFailsIsNamed checks that a figure that fails is named with its error, that the others are measured and printed,
+// TestAFigureThatFailsIsNamed checks that a failed figure is reported with its error, that the others are measured and printed,
 // and that the run ends with an error.
 func TestAFigureThatFailsIsNamed(t *testing.T) {
 	t.Parallel()

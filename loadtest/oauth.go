@@ -26,7 +26,7 @@ import (
 // refreshAim is the target for the number of refreshes per second on two cores.
 const refreshAim = 1000
 
-// The grants to refresh: those of the service have ids of the first prefix, those of pgbench of the second.
+// The grants to refresh. The service's have ids with the first prefix, and pgbench's have ids with the second.
 const (
 	servedGrant = "fe000000-0000-7000-8000-"
 	bareGrant   = "ffffffff-0007-7000-8000-"
@@ -47,7 +47,7 @@ type apps struct {
 	transport *http.Transport
 }
 
-// oauth measures refreshes compared with the same SQL in pgbench, and requests with an access token compared with those with an
+// oauth measures refreshes compared with the same SQL in pgbench, and requests with an access token compared with requests with an
 // API key.
 func (b *bench) oauth(ctx context.Context) error {
 	a, err := b.openApps(ctx)
@@ -114,7 +114,7 @@ func refreshToken(n int) string {
 	return apikey.Sum("svc_rt_" + digits + digits)
 }
 
-// grants creates as many grants as there are refreshes, for the service and for pgbench, and one more, whose refresh is recorded.
+// grants creates one grant for each refresh of the service and of pgbench, and another one whose refresh is recorded.
 func (a *apps) grants(ctx context.Context, n int) error {
 	_, err := a.db.Exec(ctx, `create temp table made (n integer, family bytea, refresh bytea)`)
 	if err != nil {

@@ -25,19 +25,19 @@ import (
 
 const (
 	gatewayLatency = "300ms" // of each response of the simulated Stripe
-	cardTenants    = 50      // compared with one
+	cardTenants    = 50      // compared with one tenant
 	oneInFlight    = 64      // parallel calls of one account at the simulated Stripe, which is the limit in payments
-	manyInFlight   = 128     // of all accounts
-	oneClients     = 96      // parallel requests of one tenant at the platform: some are before their call, and some after it
-	manyClients    = 192     // of all tenants
-	paidTenants    = 20      // whose payments are measured at one rate
+	manyInFlight   = 128     // parallel calls of all accounts
+	oneClients     = 96      // parallel requests of one tenant to the platform: some are before their call, and some after it
+	manyClients    = 192     // parallel requests of all tenants
+	paidTenants    = 20      // number of tenants whose payments are measured at one rate
 )
 
 // paidPerSecond are the rates of card payments at which the time from payment to booking is measured: one that two cores sustain,
 // and the target rate.
 var paidPerSecond = []int{25, 100}
 
-// errGateway says that the simulated Stripe did not do what was requested.
+// errGateway reports that the simulated Stripe did not do what was requested.
 var errGateway = errors.New("the stand-in for Stripe")
 
 // standIn is the platform's simulation of Stripe.
@@ -47,7 +47,7 @@ type standIn struct {
 	env   []string
 }
 
-// cardTenant is a tenant with a booking, and an account of its own at the simulated Stripe.
+// cardTenant is a tenant with a booking, and its own account at the simulated Stripe.
 type cardTenant struct {
 	shop
 	booking string
@@ -207,11 +207,11 @@ func (b *bench) paid(ctx context.Context, s *standIn, tenants []*cardTenant, per
 	return nil
 }
 
-// reconcilerRate is what the benchmark of the reconciler prints.
+// reconcilerRate matches the result in the output of the reconciler's benchmark.
 var reconcilerRate = regexp.MustCompile(`([0-9.]+) intents/s`)
 
-// reconciler runs payments' own benchmark: an account of 100,000 intents, all of which are the same on both sides, and a gateway
-// that lists them as fast as it can.
+// reconciler runs payments' own benchmark: an account of 100,000 intents that are identical on both sides, and a gateway that
+// lists them as fast as possible.
 func (b *bench) reconciler(ctx context.Context) error {
 	checkout, err := os.Getwd()
 	if err != nil {
@@ -243,7 +243,7 @@ func (b *bench) reconciler(ctx context.Context) error {
 type unpaid struct {
 	intents, secrets, keys []string // by number
 	numbers                map[string]int
-	sent                   []atomic.Int64 // by number: when it was confirmed, in nanoseconds
+	sent                   []atomic.Int64 // by number: time of the confirmation, in nanoseconds
 }
 
 // unpaid creates n bookings of the tenants in turn, each with an intent.
@@ -329,7 +329,8 @@ func (b *bench) cardTenant(ctx context.Context, s *standIn, n int) (*cardTenant,
 	return t, err
 }
 
-// connect creates an account at the simulated Stripe, connects it to the tenant, and makes it send its events to the platform.
+// connect creates an account at the simulated Stripe, connects it to the tenant, and configures it to send its events to the
+// platform.
 func (b *bench) connect(ctx context.Context, s *standIn, t *cardTenant, of ...string) error {
 	var account struct {
 		Keys struct {

@@ -33,8 +33,8 @@ type served struct {
 // replayed counts the transactions of pgbench so far.
 type replayed struct {
 	script       string
-	start        func(ctx context.Context) (int, error) // where :i starts; nil when nothing is written
-	unsent       *pgx.Conn                              // of the database in which events of pgbench stay; nil when none do
+	start        func(ctx context.Context) (int, error) // where :i starts; nil if nothing is written
+	unsent       *pgx.Conn                              // connection to the database in which events of pgbench stay; nil if there is none
 	transactions float64
 	elapsed      time.Duration
 	used         usage
@@ -43,7 +43,7 @@ type replayed struct {
 // Rate returns the transactions per second.
 func (r *replayed) Rate() float64 { return report.Ratio(r.transactions, r.elapsed.Seconds()) }
 
-// serve returns one round of the platform. Requests never repeat: each round continues where the last one ended.
+// serve returns one round of the platform. Requests never repeat: each round continues where the previous one ended.
 func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
 	return b.serveWith(ctx, s, connections)
 }
@@ -95,8 +95,7 @@ func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) fu
 	}
 }
 
-// dropUnsent deletes the events that pgbench has left in the outbox. Otherwise the relay of the next slice would have to skip
-// them.
+// dropUnsent deletes the events that pgbench left in the outbox. Otherwise the relay of the next slice would have to skip them.
 func dropUnsent(ctx context.Context, db *pgx.Conn) error {
 	if db == nil {
 		return nil
@@ -115,7 +114,7 @@ func (b *bench) noteCosts(s *served, r *replayed) {
 	b.table.Note("the same SQL in pgbench, CPU µs per transaction: %s", r.used.per(r.transactions))
 }
 
-// profileServices profiles the services that take part in the figures.
+// profileServices profiles the services that the figures measure.
 func (b *bench) profileServices(ctx context.Context, name string) (done func(), err error) {
 	file := strings.NewReplacer("/", "", " ", "-", "{", "", "}", "").Replace(name)
 	var waits []func()
@@ -188,7 +187,7 @@ func (b *bench) processors() usage {
 	return all
 }
 
-// redisCalls returns how many scripts Redis has run.
+// redisCalls returns how many scripts Redis ran.
 func redisCalls(ctx context.Context, url string) (int, error) {
 	opt, err := redis.ParseURL(url)
 	if err != nil {
@@ -220,7 +219,7 @@ func scanMetric(text io.Reader, name string) (sum, count float64, err error) {
 }
 
 // profile records a CPU profile of a process while a figure is measured, if BENCH_PROFILE is set. The returned function waits for
-// it. An error is printed and stops nothing. The profile costs a few percent.
+// it. Errors are printed but do not stop the run. The profile costs a few percent.
 func (b *bench) profile(ctx context.Context, name, addr string) (done func()) {
 	if b.Profile == "" || addr == "" {
 		return func() {}
@@ -247,7 +246,7 @@ func fetch(ctx context.Context, url, file string) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// get returns the response of an address.
+// get returns the response from an address.
 func get(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -263,10 +262,11 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// perSecond is how many rows are prepared for each second in which they are used up, far more than two cores can use.
+// perSecond is how many rows are prepared for each second of a measurement, far more than two cores can use.
 const perSecond = 3000
 
-// spare returns how many rows are prepared for a figure of b.Seconds, its warm-up, and the ends of its rounds.
+// spare returns how many rows are prepared for a figure of b.Seconds, its warm-up, and requests that are still running when its
+// rounds end.
 func (b *bench) spare() int { return perSecond * (rounds*int(b.slice().Seconds()) + 2) }
 
 // enough fails if more rows were used than were prepared, because the requests without a row do no work.

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// searches are the searches among BENCH_ROWS customers: a letter with which a word of half of them begins, a domain that all
-// have, two common words, a rare word, a word of only the oldest tenth, and a word that no customer has.
+// searches are the searches among BENCH_ROWS customers: the first letter of a word in half of them, a domain that all have, two
+// common words, a rare word, a word of only the oldest tenth, and a word that no customer has.
 var searches = []struct {
 	what, q string
 	aim     time.Duration // 0: no aim
@@ -30,7 +30,7 @@ var searches = []struct {
 	{"a word of the oldest tenth", "legacy", 0},
 }
 
-// searchAim is the longest time that a search may take.
+// searchAim is the maximum time of a search.
 const searchAim = 50 * time.Millisecond
 
 // search fills the live mode of the tenant with customers and searches among them.
@@ -81,7 +81,7 @@ func (b *bench) search(ctx context.Context) error {
 	if err := b.underDeepSearches(ctx, s); err != nil || b.Rows < csvRows {
 		return err
 	}
-	const oldest = "customers?created_before=2020-03-10T10:40:30Z" // of rows that are a minute apart
+	const oldest = "customers?created_before=2020-03-10T10:40:30Z" // the rows are a minute apart
 	return b.csv(ctx, s, asCSV{service: "customers", list: oldest, show: "search"})
 }
 
@@ -127,7 +127,7 @@ func (s *shop) searchOn(ctx context.Context, path string) error {
 		req.Header.Set("Authorization", "Bearer "+s.live)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
-			continue // ctx has ended
+			continue // ctx is done
 		}
 		_ = res.Body.Close()
 		wait, _ := strconv.Atoi(res.Header.Get("Retry-After"))

@@ -27,12 +27,12 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// The operators that sign in and consent: those of the service have ids of the first prefix, those of pgbench of the second.
+// The operators who sign in and consent. The service's have ids with the first prefix, and pgbench's have ids with the second.
 const (
 	servedOperator = "fe000000-0008-7000-8000-"
 	bareOperator   = "ffffffff-0008-7000-8000-"
 
-	perConnection = 8 // operators of each connection, which alternate: an operator's 51st grant for an app would end its first
+	perConnection = 8 // alternating operators of each connection: an operator's 51st grant for an app would end the first one
 	operators     = perConnection * connections
 )
 
@@ -47,10 +47,10 @@ type person struct {
 
 	client  *http.Client
 	email   string
-	network string // address that it comes from
+	network string // source address
 }
 
-// operator creates the browser of the n-th operator, which is unused.
+// operator creates a new browser for the n-th operator.
 func (a *apps) operator(n int) *person {
 	jar, _ := cookiejar.New(nil) // it never returns an error
 	return &person{
@@ -98,7 +98,7 @@ func fill(page string, form url.Values) url.Values {
 	return form
 }
 
-// signIn opens the form and sends address and password.
+// signIn opens the form and submits the address and the password.
 func (p *person) signIn(ctx context.Context) error {
 	_, page, err := p.send(ctx, http.MethodGet, "/oauth/sign-in", "", nil, http.StatusOK)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *person) openConsent(ctx context.Context) (page string, err error) {
 	return page, err
 }
 
-// allow sends the consent page's form and returns the code that the app gets.
+// allow submits the consent page's form and returns the code that the app gets.
 func (p *person) allow(ctx context.Context, page string) (code string, err error) {
 	form := fill(page, url.Values{"mode": {"test"}, "decision": {"allow"}})
 	to, _, err := p.send(ctx, http.MethodPost, "/oauth/authorize", p.flowQuery(), form, http.StatusSeeOther)
@@ -162,7 +162,7 @@ func (p *person) flow(ctx context.Context) error {
 	return err
 }
 
-// operators creates operators, members of demo, for the service and for pgbench. The latter have sessions too.
+// operators creates operators, members of demo, for the service and for pgbench. The latter also have sessions.
 func (a *apps) operators(ctx context.Context) error {
 	var sql []string
 	for prefix, name := range map[string]string{servedOperator: "bench", bareOperator: "bare"} {
@@ -269,7 +269,7 @@ func (b *bench) flowScript(ctx context.Context, a *apps, p *person) (*replayed, 
 // flowGrant is the prefix of the ids of the grants that pgbench's flows create.
 const flowGrant = "ffffffff-0009-7000-8000-"
 
-// varyFlow returns what differs between two flows: the operator with their session, the grant, its code and tokens, and the
+// varyFlow returns the differences between two flows: the operator with their session, the grant, its code and tokens, and the
 // number of its record in the audit log.
 func (a *apps) varyFlow(ctx context.Context, code, response string) (v sqlbench.Vary, err error) {
 	var tokens struct {
@@ -319,7 +319,7 @@ func beginsFlowTrip(before, s sqlbench.Statement) bool {
 	}
 }
 
-// signIns measures sign-ins with a password compared with argon2id alone, and the memory that the service uses for them.
+// signIns measures sign-ins with a password compared with only argon2id, and the memory that the service uses for them.
 func (b *bench) signIns(ctx context.Context, a *apps) error {
 	pid, err := b.platform.PID("identity")
 	if err != nil {

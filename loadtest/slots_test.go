@@ -18,13 +18,13 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// slotTable is the part of the bookings table that decides whether a slot is free.
+// slotTable is the part of the bookings table that determines whether a slot is free.
 const slotTable = `create extension btree_gist;
 	create table bookings (tenant_id uuid, livemode bool, id uuid primary key, number text unique, unit_id uuid, day date, during tstzrange,
 		exclude using gist (unit_id with =, during with &&))`
 
 // TestPgbenchNeverRunsOutOfSlots checks that pgbench never books a taken slot, regardless of earlier bookings. The recorded
-// booking may take several attempts, each of which leaves a booking. Then pgbench runs both scripts alternately.
+// booking can take several attempts, each of which leaves a booking. Then pgbench runs both scripts alternately.
 func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	t.Parallel()
 	pgbench, err := sqlbench.Find()

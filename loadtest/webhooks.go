@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// endpointSet is a set of webhook endpoints with one sink: fan per tenant.
+// endpointSet is a set of webhook endpoints with one sink: fan endpoints per tenant.
 type endpointSet struct {
 	name    string
 	tenants []ids.Tenant
@@ -35,7 +35,7 @@ type endpointSet struct {
 const (
 	steadyRate  = 200    // deliveries per second
 	highRate    = 1000   // the budget
-	backlog     = 20_000 // deliveries that wait at the same time
+	backlog     = 20_000 // deliveries waiting at the same time
 	maxEndpoint = 50     // per tenant
 )
 
@@ -155,7 +155,7 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 	return "", fmt.Errorf("%w: no key was created", errResult)
 }
 
-// identity runs the command line of identity, and reads the JSON in its output.
+// identity runs identity's command-line tool and decodes the JSON in its output.
 func (b *bench) identity(ctx context.Context, out any, args ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "identity"), args...) //nolint:gosec // our own program
 	cmd.Dir = b.platform.Dir
@@ -169,8 +169,8 @@ func (b *bench) identity(ctx context.Context, out any, args ...string) error {
 	return nil
 }
 
-// publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka and
-// the webhooks service do the rest.
+// publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka, and the
+// webhooks service process them.
 func (h *endpointSet) publish(ctx context.Context, first, n int) error {
 	rows := make([][]any, n)
 	for i := range rows {
@@ -215,7 +215,7 @@ func (b *bench) steady(ctx context.Context, h *endpointSet, rate int) (load.Samp
 	return h.sink.Await(ctx, start, total*each*h.fan, time.Minute)
 }
 
-// finishedPerRow is how many finished deliveries are stored for each row of the large list: ten million in all.
+// finishedPerRow is how many finished deliveries are stored for each row of the large list: ten million in total.
 const finishedPerRow = 10
 
 // claims compares the time of a claim with an empty log and with millions of finished deliveries.

@@ -1,4 +1,4 @@
-// Command generate writes what is derived from proto/services.yaml for the chart: the chart's copy of the list, and
+// Command generate writes the files of the chart that are derived from proto/services.yaml: the chart's copy of the list, and
 // skaffold.yaml. `make gen` runs it in the folder charts.
 package main
 

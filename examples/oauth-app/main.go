@@ -1,5 +1,6 @@
-// Command oauth-app is a small app that acts for an operator: it requests consent in the operator's browser, stores the tokens in a file,
-// and lists bookings of the operator's business. It is a native app as in RFC 8252 and listens on a loopback address for the response.
+// Command oauth-app is a small app that acts for an operator: it requests consent in the operator's browser, stores the tokens in
+// a file, and lists bookings of the operator's business. It is a native app (RFC 8252) and listens on a loopback address for the
+// response.
 package main
 
 import (
@@ -75,7 +76,7 @@ func run(ctx context.Context, tokens string) error {
 // errUnauthorized means that the API rejects the access token.
 var errUnauthorized = errors.New("the access token was rejected")
 
-// ended reports whether the operator has revoked the grant, or the grant was not used for 30 days.
+// ended reports whether the operator revoked the grant, or the grant was not used for 30 days.
 func ended(err error) bool {
 	var refused *oauth2.RetrieveError
 	return errors.Is(err, errUnauthorized) || errors.As(err, &refused) && refused.ErrorCode == "invalid_grant"
@@ -119,7 +120,7 @@ func (a *app) authorize(ctx context.Context) (*oauth2.Token, error) {
 		fmt.Fprintln(w, "You can close this window and return to the app.")
 		select {
 		case responses <- got:
-		default: // the response came twice
+		default: // the response arrived twice
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
@@ -208,7 +209,7 @@ func get(ctx context.Context, client *http.Client, address string, into any) err
 	return json.Unmarshal(body, into)
 }
 
-// stored reads the tokens of an earlier run.
+// stored returns the tokens of an earlier run.
 func (a *app) stored() (*oauth2.Token, error) {
 	text, err := os.ReadFile(a.tokens)
 	if err != nil {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Formats the folder at the first start, then runs Kafka, broker and controller in one process (KRaft). Works in the
+# Formats the folder at the first start and then runs Kafka, with broker and controller in one process (KRaft). Works in the
 # public apache/kafka and in any image with Java 17 and Kafka's jars in /opt/kafka/libs.
-set -euf # no globbing: java itself reads the star of its class path
+set -euf # no globbing: java itself expands the star in its class path
 java="java -Xmx512m -XX:+UseSerialGC -Djava.awt.headless=true -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp /opt/kafka/libs/*"
 cat > /tmp/server.properties <<'SETTINGS'
 process.roles=broker,controller

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes the cluster at the first start, then runs PostgreSQL. Works in the public postgres:15 and in any Debian image.
+# Creates the database cluster at the first start and then runs PostgreSQL. Works in the public postgres:15 and in any Debian image.
 set -eu
 export PATH="/usr/lib/postgresql/15/bin:$PATH" PGDATA=/data/postgres
-# One server on the volume at a time, also when a pod was deleted by force: between containers, where each is process 1,
-# postmaster.pid does not show that.
+# Only one server uses the volume at a time, even after the forced deletion of a pod. postmaster.pid does not ensure this between
+# containers, because the server is process 1 in each.
 exec 9> /data/postgres.lock
 flock 9
 if [ ! -f "$PGDATA/PG_VERSION" ]; then
-	rm -rf "$PGDATA.new" # half-made by a start that was interrupted
+	rm -rf "$PGDATA.new" # left incomplete by an interrupted start
 	initdb -D "$PGDATA.new" -U postgres --pwfile=/secrets/postgres-password --auth=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8
 	echo 'host all all all scram-sha-256' >> "$PGDATA.new/pg_hba.conf"
 	mv "$PGDATA.new" "$PGDATA"

@@ -1,4 +1,4 @@
-// Many clients request 31 days of a service while bookings are created on them.
+// Many clients request the availability of 31 days of a service while bookings are created on these days.
 
 import exec from 'k6/execution';
 import { Counter } from 'k6/metrics';
@@ -15,9 +15,9 @@ const duration = `${seconds('DURATION', '30s')}s`;
 const asked = new Counter('asked');
 const made = new Counter('bookings_made');
 const wrongPrice = new Counter('wrong_price');
-const wrongSlots = new Counter('wrong_slots'); // a day or a slot that is not as the units are open
-const freed = new Counter('slots_freed'); // taken in one response, fewer in a later one
-const difference = new Counter('taken_but_not_booked'); // or the other way round, at the end
+const wrongSlots = new Counter('wrong_slots'); // days or slots that do not match the hours of the units
+const freed = new Counter('slots_freed'); // slots that are free again in a later response
+const difference = new Counter('taken_but_not_booked'); // or vice versa, at the end
 
 export const options = {
   scenarios: {
@@ -42,7 +42,7 @@ interface Season {
   rules: string[];
 }
 
-// Two rules of highest priority: regardless of other rules of the tenant, the prices are known.
+// Two rules of the highest priority, so that the prices are known regardless of the tenant's other rules.
 export function setup(): Season {
   const catalogue = makeCatalogue(units);
   const rule = (from: number, to: number, multiplier_bps: number, priority: number) =>
@@ -88,7 +88,7 @@ function sane(day: Day, date: string): boolean {
   return day.date === date && day.units.length === units && hours && states && full === (day.status === 'sold_out');
 }
 
-let before = 0; // slots that this client has seen taken
+let before = 0; // taken slots in the previous response to this client
 
 export function ask({ catalogue: c }: Season): void {
   const answer = offered(c);
@@ -104,7 +104,7 @@ export function ask({ catalogue: c }: Season): void {
   before = now;
 }
 
-// book takes slots spread over all days; 37 is prime to their number, so none comes twice before all have come.
+// book books slots spread over all days. 37 is coprime to their number, so no slot repeats before all are used.
 export function book({ catalogue: c }: Season): void {
   const wish = slot(c, (exec.scenario.iterationInTest * 37) % (units * hoursOpen * days), days);
   const a = call({ method: 'POST', path: '/bookings', body: { ...wish, status: 'confirmed' } });

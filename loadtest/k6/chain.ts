@@ -1,4 +1,5 @@
-// From a lead to a paid deposit, many at once: each quote is accepted twice with a key, and has one booking and one invoice.
+// From a lead to a paid deposit, many in parallel: each quote is accepted twice with the same key, and has one booking and one
+// invoice.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -11,13 +12,13 @@ import type { Booking, Invoice, Quote, Row } from './lib/types.ts';
 const rate = whole('RATE', 5);
 const duration = seconds('DURATION', '30s');
 const days = 200;
-const patience = 50; // looks, 0.2 s apart, until the payment has confirmed the booking
+const patience = 50; // polls, 0.2 s apart, until the payment confirms the booking
 
 const completed = new Counter('completed');
-const bookings = new Counter('not_one_booking'); // chains whose lead, quote and invoice do not name one booking
+const bookings = new Counter('not_one_booking'); // chains whose lead, quote, and invoice do not refer to the same booking
 const invoices = new Counter('not_one_invoice'); // bookings without exactly one open or paid invoice
 const unconfirmed = new Counter('left_unconfirmed');
-const repeated = new Counter('repeat_differs'); // accepts sent again with another response
+const repeated = new Counter('repeat_differs'); // repeated accepts with a different response
 const accepting = new Trend('accept_duration', true);
 
 export const options = {
@@ -40,7 +41,7 @@ export function setup(): Catalogue {
   return makeCatalogue(20);
 }
 
-// post sends a body to a resource or an action, whose name in the figures has no id.
+// post sends a body to a resource or an action. The name in the metrics contains no id.
 function post(path: string, name: string, idempotencyKey: string, body?: object): Call {
   return { method: 'POST', path, name: `POST ${name}`, body, idempotencyKey };
 }
@@ -111,7 +112,7 @@ function judge(lead: string, quote: string, id: string, invoice: string): void {
   completed.add(1);
 }
 
-// Nothing was booked that no quote names.
+// Checks that every booking belongs to a quote.
 export function teardown(c: Catalogue): void {
   const made = all<Booking>(`/bookings?service_id=${c.service}`);
   const quotes = all<Quote>(`/quotes?metadata[run]=${c.run}&status=accepted`);

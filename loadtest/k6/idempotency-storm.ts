@@ -1,4 +1,4 @@
-// Many users send the same request with the same Idempotency-Key at once, for many keys. Each is done once.
+// Many users send the same request with the same Idempotency-Key at the same time, for many keys. Each request takes effect once.
 
 import http from 'k6/http';
 import exec from 'k6/execution';
@@ -11,12 +11,12 @@ import type { Row } from './lib/types.ts';
 const vus = whole('VUS', 60);
 const operations = whole('OPERATIONS', 40); // each with an Idempotency-Key
 
-const done = new Counter('done'); // responses that are no replay
+const done = new Counter('done'); // responses that are not replays
 const replayed = new Counter('replayed');
-const waited = new Counter('waited'); // 409 idempotency_in_progress, 429 and 503, sent again
+const waited = new Counter('waited'); // retries after 409 idempotency_in_progress, 429, and 503
 const other = new Counter('other');
-const sameId = new Counter('same_id'); // responses with the id of the one resource that the list shows
-const resources = new Counter('resources'); // there are afterwards
+const sameId = new Counter('same_id'); // responses with the id of the only resource in the list
+const resources = new Counter('resources'); // resources that exist afterwards
 
 http.setResponseCallback(http.expectedStatuses(200, 201, 409));
 
@@ -35,7 +35,7 @@ export function setup(): Catalogue {
   return makeCatalogue(1);
 }
 
-// Customers and bookings without a unit alternate: only the key prevents duplicates.
+// path alternates between customers and bookings without a unit, because only the key prevents duplicates of them.
 function path(n: number): string {
   return n % 2 ? '/customers' : '/bookings';
 }

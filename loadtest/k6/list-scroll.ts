@@ -1,4 +1,5 @@
-// A list of thousands of rows is walked by cursor, in both orders, while rows are inserted. No row twice, none left out.
+// Clients read a list of thousands of rows by cursor, in both orders, while rows are inserted. No row is returned twice or left
+// out.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -8,9 +9,9 @@ import { makeCatalogue, retire, type Catalogue } from './lib/catalogue.ts';
 import { whole } from './lib/env.ts';
 import type { Booking, Page } from './lib/types.ts';
 
-const rows = whole('ROWS', 3000); // there before the walks begin
+const rows = whole('ROWS', 3000); // existing rows before the walks begin
 const walkers = whole('VUS', 4);
-const walks = 3; // of each walker
+const walks = 3; // per client
 
 const walked = new Counter('walks');
 const twice = new Counter('rows_twice');
@@ -31,7 +32,7 @@ export const options = {
     rows_twice: ['count==0'],
     rows_missing: ['count==0'],
     rows_inserted: ['count>0'],
-    // Who walks upwards meets some, or nothing was inserted during the walks.
+    // Clients in ascending order must find some, or nothing was inserted during the walks.
     rows_met_of_those_inserted_during_the_walk: ['count>0'],
   },
 };
@@ -68,7 +69,7 @@ export function insert(l: List): void {
 }
 
 export function walk(l: List): void {
-  const sort = exec.vu.iterationInInstance % 2 ? 'updated_at' : 'created_at'; // upwards, or newest first
+  const sort = exec.vu.iterationInInstance % 2 ? 'updated_at' : 'created_at'; // ascending, or newest first
   const newest = must<Page<Booking>>({ method: 'GET', path: '/bookings?limit=1' }).data[0]?.created_at ?? '';
   const seen = new Set<string>();
   let young = 0;

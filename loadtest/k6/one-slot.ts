@@ -1,4 +1,4 @@
-// Hundreds race for one slot, each with an Idempotency-Key of its own. Exactly one wins.
+// Hundreds of users compete for one slot, each with their own Idempotency-Key. Exactly one gets it.
 
 import http from 'k6/http';
 import { Counter } from 'k6/metrics';
@@ -11,9 +11,9 @@ const vus = whole('VUS', 300);
 
 const won = new Counter('won');
 const lost = new Counter('lost'); // 409 slot_unavailable
-const waited = new Counter('waited'); // 429 and 503, sent again
+const waited = new Counter('waited'); // retries after 429 and 503
 const other = new Counter('other');
-const booked = new Counter('booked'); // bookings of the unit, as the list shows them afterwards
+const booked = new Counter('booked'); // bookings of the unit in the list afterwards
 
 http.setResponseCallback(http.expectedStatuses(200, 201, 409));
 

@@ -1,5 +1,5 @@
-// Deposits by card, many at once: each intent is requested twice with one key, is paid once, confirms its booking, and is
-// refunded in part.
+// Deposits by card, many in parallel: each intent is requested twice with one key, is paid once, confirms its booking, and is
+// partially refunded.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -13,15 +13,15 @@ import type { Booking, Intent, Refund, Row } from './lib/types.ts';
 const rate = whole('RATE', 5);
 const duration = seconds('DURATION', '30s');
 const days = 200;
-const patience = 50; // looks, 0.2 s apart, until a payment or a refund has reached its booking
-const part = 500; // of each deposit, refunded
+const patience = 50; // polls, 0.2 s apart, until a payment or a refund reaches its booking
+const part = 500; // refunded amount of each deposit
 
 const completed = new Counter('completed');
 const twice = new Counter('not_one_intent'); // requests with one key that returned different intents
 const unpaid = new Counter('left_unpaid'); // bookings that do not show their deposit as paid and are not confirmed
 const unrefunded = new Counter('left_unrefunded');
-const differs = new Counter('amount_differs'); // bookings whose payments are not what their intents have received
-const paying = new Trend('paid_duration', true); // from the confirmation with the card to the confirmed booking
+const differs = new Counter('amount_differs'); // bookings whose payments do not match their intents
+const paying = new Trend('paid_duration', true); // from the confirmation of the card payment to the confirmed booking
 
 export const options = {
   scenarios: {
@@ -45,7 +45,7 @@ export function setup(): Catalogue {
   return makeCatalogue(20);
 }
 
-// post is a request of the n-th iteration, which uses one API key: an Idempotency-Key belongs to it.
+// post returns a request of the n-th iteration. An iteration uses one API key, because an Idempotency-Key belongs to an API key.
 function post(n: number, path: string, idempotencyKey: string, body: object): Call {
   return { method: 'POST', path, name: `POST ${path}`, body, idempotencyKey, key: n };
 }
@@ -54,7 +54,7 @@ function look(id: string): Booking {
   return must<Booking>({ method: 'GET', path: `/bookings/${id}`, name: 'GET /bookings/{id}' });
 }
 
-// settle looks at a booking until it is as it should be.
+// settle polls a booking until it has the expected state.
 function settle(id: string, done: (b: Booking) => boolean): boolean {
   let booking = look(id);
   for (let left = patience; left > 0 && !done(booking); left--) {
@@ -101,7 +101,7 @@ export default function (c: Catalogue): void {
   completed.add(1);
 }
 
-// What bookings show is what their intents have received and returned.
+// Checks that bookings show the amounts that their intents received and refunded.
 export function teardown(c: Catalogue): void {
   const intents = new Map<string, Intent[]>();
   for (const intent of all<Intent>(`/payment-intents?created_after=${new Date(Date.now() - 2 * 3_600_000).toISOString()}`)) {

@@ -1,4 +1,4 @@
-// One user, once, through everything there is: fit to run after each deployment.
+// One user makes one pass through all features. Suitable to run after each deployment.
 
 import { check, sleep } from 'k6';
 import { Counter } from 'k6/metrics';
@@ -6,7 +6,7 @@ import { all, call, must, ok, read, refusal, type Answer } from './lib/api.ts';
 import { makeCatalogue, retire, slot, type Catalogue } from './lib/catalogue.ts';
 import type { Booking, Customer, Day, Event, Explanation, Page } from './lib/types.ts';
 
-const finished = new Counter('finished'); // an iteration that breaks off leaves it at 0
+const finished = new Counter('finished'); // stays 0 if an iteration is interrupted
 
 export const options = {
   vus: 1,
@@ -27,7 +27,7 @@ export default function (c: Catalogue): void {
   finished.add(1);
 }
 
-// events come by Kafka, a moment later.
+// events waits for events, which arrive through Kafka with a delay.
 function events(booking: string): void {
   const seen = () => all<Event>(`/events?object_id=${booking}`).reverse().map((e) => e.type).join(' ');
   let types = seen();

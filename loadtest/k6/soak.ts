@@ -1,4 +1,5 @@
-// The everyday mix for hours. One more user makes the same few requests all the time and compares its end with its beginning.
+// The everyday mix for hours. An additional user repeats the same few requests and compares the times at the end with those at the
+// beginning.
 
 import exec from 'k6/execution';
 import { sleep } from 'k6';
@@ -15,7 +16,7 @@ const pause = 0.2;
 
 const first = new Trend('probe_first_minutes', true);
 const last = new Trend('probe_last_minutes', true);
-const slowdown = new Gauge('slowdown'); // median of the last minutes over that of the first
+const slowdown = new Gauge('slowdown'); // median of the last minutes divided by that of the first
 
 export const options = {
   scenarios: {
@@ -27,7 +28,7 @@ export const options = {
     'http_req_duration{scenario:soak}': ['p(95)<500'],
     'iterations{scenario:soak}': [`count>=${Math.floor(0.99 * rate * duration)}`],
     dropped_iterations: ['count==0'],
-    slowdown: ['value>0', 'value<2'], // 0 is what is left when the probe breaks off
+    slowdown: ['value>0', 'value<2'], // it is 0 if the probe was interrupted
   },
 };
 
@@ -39,7 +40,7 @@ export default function (c: Catalogue): void {
   step(c);
 }
 
-// probed makes one round of requests and returns its mean time in milliseconds.
+// probed makes one round of requests and returns the mean time in milliseconds.
 function probed(c: Catalogue): number {
   const answers = [
     call({ method: 'POST', path: '/customers', body: { first_name: 'Probe', email: `${c.run}@example.com` } }),

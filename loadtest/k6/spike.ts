@@ -1,4 +1,4 @@
-// From calm to a peak within seconds, and back. What cannot be served is refused in order, and calm returns.
+// From a low rate to a peak within seconds, and back. Requests beyond capacity are refused properly, and the platform recovers.
 
 import exec from 'k6/execution';
 import { Counter } from 'k6/metrics';
@@ -12,8 +12,8 @@ const peak = whole('RATE', 200);
 const settled = 45; // seconds after the start; 10 after the last step down
 
 const refused = new Counter('refused'); // 429 and 503 with Retry-After
-const disorderly = new Counter('disorderly'); // anything else but 2xx
-const calmAnswers = new Counter('calm_answers'); // 2xx, once the peak is over
+const disorderly = new Counter('disorderly'); // any other response except 2xx
+const calmAnswers = new Counter('calm_answers'); // 2xx after the peak
 const calmRefused = new Counter('calm_refused');
 
 export const options = {

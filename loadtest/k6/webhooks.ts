@@ -1,4 +1,4 @@
-// Changes at a constant rate, an endpoint that receives them, and the log of its deliveries afterwards.
+// Changes at a constant rate, an endpoint that receives their events, and a check of the delivery log afterwards.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -10,7 +10,7 @@ import type { Customer, Delivery, Event, Row } from './lib/types.ts';
 const receiver = receiverURL();
 const rate = whole('RATE', 50);
 const duration = seconds('DURATION', '20s');
-const patience = 30; // looks, a second apart, until the last delivery has ended
+const patience = 30; // polls, one second apart, until the last delivery has ended
 
 const changes = new Counter('changes');
 const delivered = new Counter('delivered');
@@ -48,21 +48,21 @@ export default function (endpoint: Row): void {
   }
 }
 
-// group files rows under a key.
+// group groups rows by a key.
 function group<T>(rows: T[], key: (row: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   rows.forEach((row) => groups.set(key(row), [...(groups.get(key(row)) ?? []), row]));
   return groups;
 }
 
-// Trace is what became of one change: one event and one delivery, if all is well.
+// Trace contains the results of one change: one event and one delivery if all is correct.
 interface Trace {
   events: Event[];
   deliveries: Delivery[];
 }
 
 function traces(endpoint: Row, made: Customer[]): Trace[] {
-  // A minute earlier, should the services' clocks differ.
+  // One minute earlier, in case the services' clocks differ.
   const since = new Date(Date.parse(endpoint.created_at) - 60_000).toISOString();
   const events = group(all<Event>(`/events?type=customer.created&created_after=${since}`), (e) => e.data.object.id);
   const list = `/webhook-endpoints/${endpoint.id}/deliveries`;

@@ -29,7 +29,7 @@ const (
 	gatewayTimeout = 28 * time.Second
 )
 
-// wire builds the object graph and registers the processes that run.
+// wire builds the object graph and registers the background processes.
 func wire(rt *service.Runtime, cfg Config) error {
 	engine, server, err := build(cfg, rt.Common.PublicURL)
 	if err != nil {
@@ -39,7 +39,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 		rt.Log.Warn("the pages have no style and no scripts: the build found no Node to make them with")
 	}
 	rt.HTTP(rt.Common.HTTPAddr, engine)
-	// This is registered after the server, so it stops first: the server's stop waits for running requests.
+	// This is registered after the server, so that it stops first: stopping the server waits for running requests.
 	rt.OnStop("live pages", func(context.Context) error {
 		server.Stop()
 		return nil

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// run runs one of the checkout's executables, which `make build` makes, without settings.
+// run runs one of the checkout's executables, which `make build` creates, without settings.
 func run(t *testing.T, name string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join("..", "..", "bin", name), args...)
@@ -20,8 +20,8 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 	return out.String(), said.String(), err
 }
 
-// Each executable prints its help when it is run without arguments, prints its build, and prints its usage when it is
-// called wrongly.
+// TestExecutablesExplainThemselves checks that each executable prints its help without arguments, prints its build, and prints its
+// usage after a wrong call.
 func TestExecutablesExplainThemselves(t *testing.T) {
 	t.Parallel()
 	for _, name := range append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...) {

@@ -16,13 +16,13 @@ import (
 
 // config holds the environment settings of `local up`.
 type config struct {
-	DatabaseURL  string `env:"DATABASE_URL"`                           // of an administrator; a private PostgreSQL when empty
-	RedisURL     string `env:"REDIS_URL"`                              // a private Redis when empty
-	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; a private broker when empty
-	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache or embedded
+	DatabaseURL  string `env:"DATABASE_URL"`                           // administrator's URL; empty: a private PostgreSQL
+	RedisURL     string `env:"REDIS_URL"`                              // empty: a private Redis
+	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; empty: a private broker
+	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache, or embedded
 	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles
-	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another one when that is taken
-	Logs         string `env:"LOG" envDefault:"warn"`                  // lines of the services on the terminal: warn or all
+	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another port if it is in use
+	Logs         string `env:"LOG" envDefault:"warn"`                  // log lines of the services on the terminal: warn or all
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	defaultTopicPrefix = "holdfast."
 )
 
-// prefixes is the pattern of the prefix of databases, roles and topics.
+// prefixes is the pattern of the prefix of databases, roles, and topics.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,29}$`)
 
 func readConfig() (config, error) {
@@ -52,7 +52,7 @@ func readConfig() (config, error) {
 	return c, nil
 }
 
-// checkout is the folder that holds bin/. All private files are in its .run/.
+// checkout returns the folder that contains bin/. All private files are in its .run/.
 func checkout() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func checkout() (string, error) {
 	return filepath.Dir(bin), nil
 }
 
-// inherited is our own environment without the administrator's addresses, which services do not need.
+// inherited returns our own environment without the administrator's addresses, which services do not need.
 func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// console prints the stack's own progress and the lines of its processes: short and readable on a terminal, otherwise
-// unchanged with the name of their process in front.
+// console prints the stack's own progress and the lines of its processes: short and readable on a terminal, otherwise unchanged
+// with the name of the process as a prefix.
 type console struct {
 	out      io.Writer
 	terminal bool
@@ -71,7 +71,7 @@ func (c *console) serviceLog(name string) io.Writer {
 	}})
 }
 
-// wants reports whether a line is shown because all lines are. Late lines of the start are not shown after the greeting.
+// wants reports whether a line is shown because all lines are shown. Late startup lines are not shown after the greeting.
 func (c *console) wants(line []byte) bool {
 	since := c.all.Load()
 	if since == nil {
@@ -117,7 +117,7 @@ func (c *console) paint(name string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", palette[sum%len(palette)], text)
 }
 
-// tail returns the end of a log, for an error message.
+// tail returns the end of a log for an error message.
 func (c *console) tail(name string, lines int) string {
 	if c.dir == "" {
 		return ""

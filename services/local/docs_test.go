@@ -14,13 +14,14 @@ import (
 
 var (
 	usedName = regexp.MustCompile(`\$\{?([A-Z][A-Z0-9_]+)`)
-	// definedName and explainedRow match the names that a page sets itself, or explains in a table.
+	// definedName and explainedRow match the names that a page sets or explains in a table.
 	definedName  = regexp.MustCompile("(?m)^(?:export )?([A-Z][A-Z0-9_]+)=")
 	explainedRow = regexp.MustCompile("(?m)^\\| (`[A-Z][A-Z0-9_]+`(?:, `[A-Z][A-Z0-9_]+`)*) \\|")
 	quotedName   = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 )
 
-// The commands of the documentation use names of .run/env, or names that their page sets or explains.
+// TestVariablesOfTheDocs checks that the commands in the documentation use only names from .run/env and names that their page sets
+// or explains.
 func TestVariablesOfTheDocs(t *testing.T) {
 	t.Parallel()
 	p := &platform{stack: stack{state: state.Memory(), brokers: []string{"127.0.0.1:9092"}}}

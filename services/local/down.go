@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// stopLimit is how long `down` waits: each process has at most 20 s.
+// stopLimit is how long `down` waits: each process gets at most 20 s.
 const stopLimit = 2 * time.Minute
 
 func downCommand() *cobra.Command {
@@ -37,8 +37,8 @@ func cleanCommand() *cobra.Command {
 	}
 }
 
-// down signals the running supervisor, waits for it, and stops the processes that a killed supervisor left. It is not an
-// error when nothing runs.
+// down signals the running supervisor, waits for it, and stops the processes that a killed supervisor left behind. It is not an
+// error if nothing is running.
 func down(ctx context.Context) error {
 	root, err := checkout()
 	if err != nil {

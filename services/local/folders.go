@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// dataDir creates the folder of the parts' data: .run/data, or, as root, a folder that the servers' user can reach, to
-// which .run/data links.
+// dataDir creates the folder of the parts' data: .run/data. As root, it creates a folder that the servers' user can access, and
+// makes .run/data a link to it.
 func dataDir(root, run string) (string, error) {
 	link := filepath.Join(run, "data")
 	if os.Geteuid() != 0 {
@@ -35,8 +35,8 @@ func dataDir(root, run string) (string, error) {
 	return dir, os.Symlink(dir, link)
 }
 
-// setAside moves the data of a deleted checkout away when another checkout is at its path: the passwords were deleted
-// with its state, so the data cannot be opened. It returns the new place of the data, "" when there was none.
+// setAside moves the data of a deleted checkout away if another checkout is at its path: the passwords were deleted with the old
+// state, so the data cannot be opened. It returns the new path of the data; "" if there was none.
 func setAside(data, state string) (string, error) {
 	if _, err := os.Stat(state); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -63,8 +63,8 @@ func rootData(root string) string {
 	return filepath.Join(parts.RootData, hex.EncodeToString(sum[:6]))
 }
 
-// marks identify this checkout's processes: the variable that each of them has (the whole value, so that a longer path
-// is another checkout), or a path in the checkout's data.
+// marks identify this checkout's processes: the variable that each of them has, or a path in the checkout's data. The whole value
+// must match, because a longer path belongs to another checkout..
 func marks(root, data string) []string {
 	return []string{supervise.OwnerEnv + "=" + root + "\x00", data + "/"}
 }

@@ -36,7 +36,7 @@ func TestDataOfADeletedCheckoutIsSetAside(t *testing.T) {
 	}
 	write(filepath.Join(data, "rows"), "own")
 	write(state, "{}")
-	try("", "second") // the checkout's own stays
+	try("", "second") // the checkout's own data stays
 	if text, err := os.ReadFile(filepath.Join(data, "rows")); string(text) != "own" {
 		t.Errorf("%q, %v", text, err)
 	}

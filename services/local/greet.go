@@ -66,7 +66,7 @@ func (p *platform) publicEnv(r seed.Result) []string {
 		"STRIPE_URL=" + p.wiring().stripeURL(),
 		"STRIPE_PUBLISHABLE_KEY=" + p.wiring().stripeKey("pk_test"),
 	}
-	if p.config.Prefix != defaultPrefix { // the command-line tools need it to find the databases
+	if p.config.Prefix != defaultPrefix { // the command-line tools need the prefix to find the databases
 		lines = append(lines, "HOLDFAST_PREFIX="+p.config.Prefix)
 	}
 	if p.topicPrefix() != defaultTopicPrefix { // and the topics
@@ -97,7 +97,7 @@ func replaceFile(path string, lines []string) error {
 	return os.Rename(path+".new", path)
 }
 
-// greet prints what a new user needs.
+// greet prints the addresses and commands that a new user needs.
 func (p *platform) greet(ctx context.Context, r seed.Result) {
 	public := p.wiring().publicURL()
 	kafka := p.brokers[0]
@@ -117,7 +117,7 @@ func (p *platform) greet(ctx context.Context, r seed.Result) {
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
 }
 
-// docsNote returns a note when /docs is the plain page.
+// docsNote returns a note if /docs is the plain page.
 func docsNote(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -137,7 +137,7 @@ func docsNote(ctx context.Context, address string) string {
 	return "  (a plain page: redoc was not built in, which takes Node)"
 }
 
-// firstCall returns a command that creates a customer and books a unit with a deposit for it. When it is run twice, the
+// firstCall returns a command that creates a customer and a booking with a deposit for the customer. If it is run twice, the
 // second booking is refused with 409.
 func firstCall(base string, r seed.Result) string {
 	headers := fmt.Sprintf(`-H 'Authorization: Bearer %s' -H 'Content-Type: application/json'`, r.TestKey)

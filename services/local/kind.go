@@ -28,8 +28,8 @@ const (
 	clusterBase = "http://127.0.0.1:30080" // k8s/kind.yaml maps the gateway's port of values-dev
 )
 
-// kind is Holdfast in a development cluster. Its keys are in a Secret of their own, because the volumes cannot be read
-// without them; everything else can be created again.
+// kind is Holdfast in a development cluster. Its keys are in a separate Secret, because the volumes cannot be read without them.
+// Everything else can be created again.
 type kind struct {
 	*cluster.Cluster
 	wiring
@@ -143,7 +143,7 @@ func (k *kind) install(ctx context.Context, datastores, tag string, values []str
 	return k.seed(ctx)
 }
 
-// putSecrets creates the Secrets that the datastores and the services read, and stores the keys in a Secret of their own.
+// putSecrets creates the Secrets that the datastores and the services read, and stores the keys in a separate Secret.
 func (k *kind) putSecrets(ctx context.Context) error {
 	secrets := map[string]map[string]string{
 		dataSecret: {"postgres-password": k.keys.Secret("postgres"), "redis-password": k.keys.Secret("redis")},
@@ -249,7 +249,7 @@ func (k *kind) awaitGateway(ctx context.Context) error {
 	}
 }
 
-// env returns what a client needs to know.
+// env returns the variables that a client needs.
 func (k *kind) env() map[string]string {
 	return map[string]string{
 		"BASE_URL": k.base + "/api/v1", "LEGACY_BASE_URL": k.base + "/v1", "AUTH_URL": k.base,
@@ -268,10 +268,10 @@ func (k *kind) writeEnv(vars map[string]string) error {
 	return replaceFile(filepath.Join(dir, "env"), lines(vars))
 }
 
-// kafkaForward is the port of this machine that Kafka advertises to clients that reach it by forwarding.
+// kafkaForward is the port on this machine that Kafka advertises to clients that connect by port forwarding.
 const kafkaForward = 19092
 
-// forward connects ports of this machine with the datastores, and prints their addresses.
+// forward forwards ports of this machine to the datastores and prints their addresses.
 func (k *kind) forward(ctx context.Context) error {
 	if k.keys.Given("key.demo.test") == "" {
 		return errors.New("the platform is not installed: run `make kind-install`")

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// errRunning reports that this checkout's stack already runs.
+// errRunning reports that this checkout's stack is already running.
 var errRunning = errors.New("the platform of this checkout is already running")
 
-// lock takes the checkout's lock. The kernel releases it when this process ends.
+// lock acquires the checkout's lock. The kernel releases it when this process ends.
 func lock(run string) (release func(), err error) {
 	f, err := os.OpenFile(filepath.Join(run, "lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // .run/lock
 	if err != nil {
@@ -43,7 +43,7 @@ func stopHolder(run string) bool {
 	return err == nil && syscall.Kill(pid, syscall.SIGTERM) == nil
 }
 
-// takeOver stops the process that holds the lock, waits until the lock is free, and takes it.
+// takeOver stops the process that holds the lock, waits until the lock is free, and acquires it.
 func takeOver(ctx context.Context, run string, limit time.Duration) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

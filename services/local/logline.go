@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a log line on the terminal; .run/logs has the whole line.
+// Limits of a log line on the terminal. The files in .run/logs contain the whole line.
 const (
 	longestShown = 300 // characters of a line
 	longestStack = 20  // lines of a stack
@@ -34,12 +34,11 @@ type logLine struct {
 	Stack     string    `json:"stack"`
 }
 
-// shownElsewhere are the attributes that the shown line has in another form, or that do not help the reader of one
-// machine's log.
+// shownElsewhere are the attributes that the line shows in a different form, or that are not useful in the log of one machine.
 var shownElsewhere = []string{"time", "level", "msg", "service", "error", "stack", "trace_id", "tenant", "mode", "credential"}
 
-// readable formats a line of a process for people: time, process, level and what happened; below it the stack of a
-// panic. A line that is not JSON is shown as it is. Control characters are escaped.
+// readable formats a line of a process for people: time, process, level, and message, followed by the stack of a panic. A line
+// that is not JSON stays unchanged. Control characters are escaped.
 func readable(line []byte, process string, colour bool) string {
 	l, rest, ok := parse(line)
 	if !ok {
@@ -65,7 +64,7 @@ func readable(line []byte, process string, colour bool) string {
 
 func now(t time.Time) string { return t.Local().Format("15:04:05.000") }
 
-// parse decodes one JSON object. rest has all its attributes.
+// parse decodes one JSON object. rest contains all its attributes.
 func parse(line []byte) (l logLine, rest map[string]json.RawMessage, ok bool) {
 	if !bytes.HasPrefix(line, []byte("{")) || json.Unmarshal(line, &rest) != nil {
 		return l, nil, false
@@ -83,7 +82,7 @@ func (l logLine) request() string {
 	return strings.Join(slices.DeleteFunc(fields, func(word string) bool { return word == "" }), " ")
 }
 
-// attributes returns the error and then the others by name.
+// attributes returns the error and then the other attributes, sorted by name.
 func (l logLine) attributes(rest map[string]json.RawMessage) string {
 	out := ""
 	if l.Error != "" {
@@ -131,7 +130,7 @@ func printable(text string) string {
 	return out.String()
 }
 
-// shorten cuts a text that is longer than a line.
+// shorten truncates a text that is longer than a line.
 func shorten(text string) string {
 	if utf8.RuneCountInString(text) <= longestShown {
 		return text

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// at is how the terminal shows the time of the lines below.
+// at returns the time of the lines below as the terminal shows it.
 func at(t *testing.T) string {
 	t.Helper()
 	return time.Date(2026, 5, 4, 10, 20, 30, 123456789, time.UTC).Local().Format("15:04:05.000")
@@ -59,7 +59,8 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// A line that is not JSON is shown with escaped control characters: a panic of the runtime, half a line, invalid UTF-8.
+// TestLinesThatAreNotJSON checks that lines that are not JSON are shown with escaped control characters: a panic of the runtime, a
+// partial line, and invalid UTF-8.
 func TestLinesThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -103,8 +104,8 @@ func TestStacksAndLongLinesAreBounded(t *testing.T) {
 	}
 }
 
-// The terminal shows warnings only; with LOG=all it also shows requests after the greeting. The log file has every line
-// unchanged, and so has an output that is not a terminal.
+// TestConsole checks that the terminal shows only warnings, and with LOG=all also requests after the greeting. The log file, and
+// an output that is not a terminal, contain every line unchanged.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	const (

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// A service that crashes so often before it is ready is given up.
+// The start fails if a service crashes this many times before it is ready.
 const (
 	tooManyDeaths = 4
 	readyLimit    = time.Minute

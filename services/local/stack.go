@@ -26,12 +26,12 @@ type stack struct {
 	postgresURL string   // of the administrator
 	redisURL    string   //
 	brokers     []string // comma-separated lists, in the order of partsConfig.kafka
-	standIn     string   // why the broker is not Apache Kafka; empty when it is, or was given
+	standIn     string   // why the broker is not Apache Kafka; empty if it is, or if it was given
 }
 
 // partsConfig specifies which parts to start, and which are given.
 type partsConfig struct {
-	postgresURL, redisURL, brokers string   // used when not empty
+	postgresURL, redisURL, brokers string   // used if not empty
 	kafka                          []string // kinds: auto, apache, embedded
 }
 
@@ -156,13 +156,13 @@ func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kin
 	return nil
 }
 
-// port returns the port that the process had at the last start, or a free one.
+// port returns the port that the process had at the last start, or a free port.
 func (s *stack) port(name string) (int, error) {
 	err := s.takePort(name, 0)
 	return s.state.Port(name), err
 }
 
-// takePort gives the process its last port, else the usual one, else any free port.
+// takePort assigns the process its last port, or the usual one, or any free port.
 func (s *stack) takePort(name string, usual int) error {
 	preferred := s.state.Port(name)
 	if preferred == 0 {

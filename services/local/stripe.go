@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// stripeName is the name of the Stripe stand-in's process, port and folder.
+// stripeName is the name of the Stripe stand-in's process, port, and folder.
 const stripeName = "stripe"
 
-// stripeKey is a key of the stand-in's demo account; kind is its beginning, such as pk_test.
+// stripeKey returns a key of the stand-in's demo account. kind is its prefix, such as pk_test.
 func (w wiring) stripeKey(kind string) string { return kind + "_" + w.keys.Secret("stripe."+kind) }
 
 func (w wiring) stripeURL() string { return "http://" + w.address(stripeName) }
 
-// stripeSettings are the settings of the Stripe stand-in.
+// stripeSettings returns the settings of the Stripe stand-in.
 func (w wiring) stripeSettings(data string) []string {
 	vars := map[string]string{}
 	for name, value := range map[string]string{
@@ -56,8 +56,8 @@ func (p *platform) startStripe(ctx context.Context) error {
 	return nil
 }
 
-// connectStripe connects the test account of the stand-in to a tenant, and sends the account's events to the gateway. What is
-// connected already stays.
+// connectStripe connects the test account of the stand-in to a tenant, and sends the account's events to the gateway. Existing
+// connections stay.
 func (p *platform) connectStripe(ctx context.Context, tenant string) error {
 	payments, ok := proto.ServiceNamed("payments")
 	if !ok {
@@ -101,7 +101,7 @@ func (p *platform) connectStripe(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// secretFile writes a secret into a file that only this user reads.
+// secretFile writes a secret to a file that only this user can read.
 func (p *platform) secretFile(name, secret string) (string, error) {
 	path := filepath.Join(p.run, name)
 	return path, os.WriteFile(path, []byte(secret), 0o600)

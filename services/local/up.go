@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// platform is the whole of Holdfast, run from one checkout.
+// platform is a complete Holdfast, run from one checkout.
 type platform struct {
 	stack
 	config config
@@ -59,7 +59,7 @@ func up(ctx context.Context) error {
 	return nil
 }
 
-// newPlatform reads settings and state, takes the checkout's lock and ends what a killed supervisor left.
+// newPlatform reads settings and state, acquires the checkout's lock, and ends the processes that a killed supervisor left behind.
 func newPlatform() (*platform, func(), error) {
 	p := &platform{}
 	var err error
@@ -89,7 +89,7 @@ func newPlatform() (*platform, func(), error) {
 	return p, release, nil
 }
 
-// prepare does everything that can fail before the first start of a process.
+// prepare runs all steps that can fail before the first process starts.
 func (p *platform) prepare() error {
 	_ = os.Remove(p.envFile())
 	rotateLogs(filepath.Join(p.run, "logs"))
@@ -165,7 +165,7 @@ func (p *platform) partsConfig() partsConfig {
 	}
 }
 
-// assignPorts gives each service its two ports, and the Stripe stand-in its port. A port that was requested must be free.
+// assignPorts assigns two ports to each service, and one to the Stripe stand-in. A requested port must be free.
 func (p *platform) assignPorts() error {
 	public := proto.PublicService().Name
 	if requested := p.config.GatewayPort; requested != 0 {
@@ -214,8 +214,8 @@ func (p *platform) migrate(ctx context.Context) error {
 	return nil
 }
 
-// tool runs a service's executable with arguments, in the service's own environment, and returns its output (after an
-// error: both streams).
+// tool runs a service's executable with arguments in the service's own environment. It returns the output; after an error, both
+// streams.
 func (p *platform) tool(ctx context.Context, s proto.Service, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.binary(s.Name), args...) //nolint:gosec // our own executables
 	cmd.Env, cmd.Dir = p.environment(s), p.root

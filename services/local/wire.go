@@ -17,7 +17,7 @@ import (
 // keyID is the id of the first generation of every key.
 const keyID = "k1"
 
-// wiring has the addresses and keys for the services' settings.
+// wiring holds the addresses and keys for the services' settings.
 type wiring struct {
 	keys        *state.State // also the ports
 	prefix      string       // of databases and roles
@@ -29,10 +29,10 @@ type wiring struct {
 
 func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(name) }
 
-// callerKey is the key that signs the calls of one service to another.
+// callerKey returns the key that signs the calls of one service to another.
 func (w wiring) callerKey(from, to string) string { return w.key("caller." + from + "." + to) }
 
-// secrets returns the settings of a service that only this service may read.
+// secrets returns the settings of a service that only this service can read.
 func (w wiring) secrets(s proto.Service) map[string]string {
 	vars := map[string]string{
 		"CURSOR_KEYS":             w.key("cursor"),
@@ -87,7 +87,7 @@ func (w wiring) databaseURL(d parts.Database, role string) string {
 	return u
 }
 
-// settings returns the variables with the addresses of everything on this machine.
+// settings returns the variables with the addresses of all processes on this machine.
 func (w wiring) settings(s proto.Service) []string {
 	vars := w.secrets(s)
 	vars["HTTP_ADDR"] = w.address(s.Name)
@@ -111,12 +111,12 @@ func (w wiring) settings(s proto.Service) []string {
 	return lines(vars)
 }
 
-// address returns where a process of this machine listens.
+// address returns the address on which a process of this machine listens.
 func (w wiring) address(name string) string { return parts.Loopback(w.keys.Port(name)) }
 
 func (w wiring) publicURL() string { return "http://" + w.address(proto.PublicService().Name) }
 
-// lines returns variables in the form of an environment, in order.
+// lines returns variables as a sorted environment.
 func lines(vars map[string]string) []string {
 	out := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -132,13 +132,12 @@ func (p *platform) wiring() wiring {
 	}
 }
 
-// environment is the whole environment of a service.
+// environment returns the complete environment of a service.
 func (p *platform) environment(s proto.Service) []string {
 	return append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.wiring().settings(s)...)
 }
 
-// topicPrefix separates two checkouts that use the same Kafka: in the same groups each would read half of the other's
-// events.
+// topicPrefix separates two checkouts that use the same Kafka. In the same groups, each would read a part of the other's events.
 func (p *platform) topicPrefix() string {
 	return cmp.Or(os.Getenv("KAFKA_TOPIC_PREFIX"), strings.TrimRight(p.config.Prefix, "_.-")+".")
 }

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/local/internal/state"
 )
 
-// settingsOf are the settings of each service, on ports from 1001 on.
+// settingsOf returns the settings of each service, with ports from 1001.
 func settingsOf(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	w := wiring{
@@ -31,7 +31,7 @@ func settingsOf(t *testing.T) map[string]map[string]string {
 	return all
 }
 
-// A service gets the settings that proto/services.yaml implies, and no others.
+// TestSettingsFollowTheList checks that a service gets exactly the settings that proto/services.yaml implies.
 func TestSettingsFollowTheList(t *testing.T) {
 	t.Parallel()
 	all := settingsOf(t)
@@ -58,7 +58,8 @@ func TestSettingsFollowTheList(t *testing.T) {
 	}
 }
 
-// A Secret in the cluster names no address of Stripe: its stand-in runs on this machine only.
+// TestSecretsNameNoStripe checks that a Secret in the cluster contains no address of Stripe, because the stand-in runs only on
+// this machine.
 func TestSecretsNameNoStripe(t *testing.T) {
 	t.Parallel()
 	for _, s := range proto.Services() {
@@ -68,7 +69,7 @@ func TestSecretsNameNoStripe(t *testing.T) {
 	}
 }
 
-// Each call of the list has a key, which both sides have; there is no other key.
+// TestCallerKeysFollowTheList checks that each call in the list has a key that both sides share, and that there are no other keys.
 func TestCallerKeysFollowTheList(t *testing.T) {
 	t.Parallel()
 	all := settingsOf(t)
@@ -90,7 +91,7 @@ func TestCallerKeysFollowTheList(t *testing.T) {
 	}
 }
 
-// keysIn are the keys of a setting, by the service at the other end.
+// keysIn returns the keys of a setting, by the service at the other end.
 func keysIn(setting string) map[string]string {
 	keys := map[string]string{}
 	for entry := range strings.SplitSeq(setting, ",") {

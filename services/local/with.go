@@ -36,8 +36,8 @@ func withCommand() *cobra.Command {
 	return cmd
 }
 
-// with starts private parts in a temporary folder, runs the command and stops the parts. It returns the command's own
-// exit code as an exitCode.
+// with starts private parts in a temporary folder, runs the command, and stops the parts. It returns the command's own exit code
+// as an exitCode.
 func with(ctx context.Context, kafka string, args []string) error {
 	base, err := scratchBase()
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, err
 	return env, nil
 }
 
-// runInside runs the command in our own process group, so that a shell keeps its terminal, and forwards signals to it.
+// runInside runs the command in our own process group, so that a shell can use the terminal, and forwards signals to it.
 func runInside(ctx context.Context, args, env []string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -114,7 +114,7 @@ func runInside(ctx context.Context, args, env []string) error {
 	for {
 		select {
 		case sig := <-signals:
-			if sig != os.Interrupt || !onTerminal() { // on a terminal the command has received it itself
+			if sig != os.Interrupt || !onTerminal() { // on a terminal, the command receives it directly
 				_ = cmd.Process.Signal(sig)
 			}
 			if sig != os.Interrupt {
@@ -128,7 +128,7 @@ func runInside(ctx context.Context, args, env []string) error {
 	}
 }
 
-// exitOf converts a command's end to its exit code, and a signal to 128 + its number as shells do.
+// exitOf returns a command's exit code, or 128 + the signal's number as shells do.
 func exitOf(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -145,11 +145,11 @@ func onTerminal() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// scratchPrefix begins the name of a temporary folder. Our process id follows.
+// scratchPrefix is the prefix of the name of a temporary folder. Our process id follows it.
 const scratchPrefix = "holdfast-with-"
 
-// scratchBase is where temporary folders are created: as root a folder that the servers' user can reach, which TMPDIR may
-// not be.
+// scratchBase returns the folder for temporary folders. As root, it is a folder that the servers' user can access, because TMPDIR
+// might not be.
 func scratchBase() (string, error) {
 	if os.Geteuid() != 0 {
 		return os.TempDir(), nil

@@ -26,8 +26,7 @@ func TestRunInsideHandsOverTheExitCode(t *testing.T) {
 	}
 }
 
-// TestWithStartsAndStopsRealParts builds this command and runs it as make test
-// does.
+// TestWithStartsAndStopsRealParts builds this command and runs it like make test.
 func TestWithStartsAndStopsRealParts(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "local")

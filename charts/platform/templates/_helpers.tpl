@@ -14,7 +14,7 @@ app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/instance: {{ .release }}
 {{- end }}
 
-{{/* Who may connect to whom, as a JSON list of {from, to}: what files/services.yaml implies, and edges beside it. */}}
+{{/* The allowed connections as a JSON list of {from, to}: those that files/services.yaml implies, and additional edges. */}}
 {{- define "platform.edges" -}}
 {{- $edges := list -}}
 {{- range $name, $s := include "platform.services" . | fromJson -}}
@@ -47,7 +47,7 @@ app.kubernetes.io/instance: {{ .release }}
 {{- uniq $edges | toJson -}}
 {{- end }}
 
-{{/* An error in one line for an edge that leads nowhere, and other values that cannot work. */}}
+{{/* Fails with an error on one line for an edge with an unknown end, and for other invalid values. */}}
 {{- define "platform.check" -}}
 {{- if .Values.defaults.image.digest -}}
 {{- fail "defaults.image.digest: a digest identifies a single image; set services.<name>.image.digest instead" -}}

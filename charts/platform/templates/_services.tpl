@@ -1,4 +1,4 @@
-{{/* Writes the values of the second map over those of the first, map by map; a null takes a key away. */}}
+{{/* Overrides the values of the first map with those of the second, map by map. A null removes a key. */}}
 {{- define "platform.override" -}}
 {{- $base := first . -}}
 {{- range $key, $value := last . -}}
@@ -13,9 +13,9 @@
 {{- end }}
 
 {{/*
-The services by name, as JSON. Each is defaults, over them its block of services, over it its entry in
-files/services.yaml, and what follows from them: name, release, fullname, selector, labels, imageReference, secret, and
-in env the addresses of the services that it calls.
+The services by name, as JSON. Each merges defaults, its block of services, and its entry in files/services.yaml, where
+later ones override earlier ones. It also contains derived values: name, release, fullname, selector, labels,
+imageReference, secret, and in env the addresses of the services that it calls.
 */}}
 {{- define "platform.services" -}}
 {{- $list := (.Files.Get "files/services.yaml" | fromYaml).services -}}
@@ -65,7 +65,7 @@ in env the addresses of the services that it calls.
 {{- toJson $services -}}
 {{- end }}
 
-{{/* The settings of a service, as its ConfigMap holds them. */}}
+{{/* The settings of a service for its ConfigMap. */}}
 {{- define "platform.settings" -}}
 HTTP_ADDR: ":{{ .port }}"
 METRICS_ADDR: ":{{ .metricsPort }}"
@@ -76,7 +76,7 @@ STOP_TIMEOUT: "{{ sub .drain.graceSeconds 5 }}s"
 {{- end }}
 {{- end }}
 
-{{/* What all pods of a service have in common. The level "restricted" of the Pod Security Standards demands most of it. */}}
+{{/* The common part of all pods of a service. The level "restricted" of the Pod Security Standards requires most of it. */}}
 {{- define "platform.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -111,7 +111,7 @@ volumes:
 {{- end }}
 {{- end }}
 
-{{/* What all containers of a service have in common; the root file system is read-only. */}}
+{{/* The common part of all containers of a service. The root file system is read-only. */}}
 {{- define "platform.container" -}}
 image: {{ .imageReference }}
 imagePullPolicy: {{ .image.pullPolicy }}
@@ -127,7 +127,7 @@ volumeMounts:
 {{- end }}
 {{- end }}
 
-{{/* A pod that runs commands as the owner of the database. It does not have the service's selector: neither its Service nor its budget may count it. */}}
+{{/* A pod that runs commands as the owner of the database. It does not match the service's selector, so that neither the Service nor the disruption budget includes it. */}}
 {{- define "platform.ownerPodLabels" -}}
 app.kubernetes.io/name: {{ .name }}-migrate
 app.kubernetes.io/instance: {{ .release }}
@@ -135,7 +135,7 @@ app.kubernetes.io/part-of: holdfast
 app.kubernetes.io/component: migrate
 {{- end }}
 
-{{/* A container of such a pod: service, its command, and env beside migrate.extraEnv. */}}
+{{/* A container of such a pod: service, command, and env in addition to migrate.extraEnv. */}}
 {{- define "platform.ownerContainer" -}}
 name: {{ .command }}
 {{ include "platform.container" .service }}

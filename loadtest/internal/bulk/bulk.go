@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Template is the row that is copied, which is in test mode.
+// Template is the row to copy, which is in test mode.
 type Template struct {
 	Table string
 	ID    [16]byte
 }
 
-// Copy inserts copies n = from…to of the template. own has the SQL of the columns that differ, which may use n. Triggers are
-// off, because the rows that a copy refers to were checked with the template itself.
+// Copy inserts copies n = from…to of the template. own contains the SQL of the columns that differ, which can use n. Triggers are
+// disabled, because the references of a copy were checked with the template itself.
 func Copy(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own map[string]string) error {
 	found, err := admin.Query(ctx, `select attname from pg_attribute
 		where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`, t.Table)
@@ -70,8 +70,8 @@ func Grow(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own ma
 	return VacuumAndCheckpoint(ctx, admin, t.Table)
 }
 
-// VacuumAndCheckpoint updates the planner's statistics and the visibility map, and finishes the writes of the loading, so that they do not
-// slow down the next measurement.
+// VacuumAndCheckpoint updates the planner's statistics and the visibility map, and completes the pending writes, so that they do
+// not slow down the next measurement.
 func VacuumAndCheckpoint(ctx context.Context, admin *pgx.Conn, table string) error {
 	for _, sql := range []string{"vacuum (analyze) " + table, "checkpoint"} {
 		if _, err := admin.Exec(ctx, sql); err != nil {

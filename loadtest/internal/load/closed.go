@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Closed keeps conns requests running for d: a connection sends its next request when it has its response. It measures the
+// Closed keeps conns requests running for d: a connection sends its next request after it receives the response. It measures the
 // throughput of a system, not how long a client waits. The first error ends it.
 func Closed(ctx context.Context, t Target, conns int, d time.Duration) (Sample, error) {
 	open := make([]*conn, conns)

@@ -15,7 +15,7 @@ import (
 type Target struct {
 	Addr   string             // host:port
 	Nth    func(n int) []byte // the n-th request as it is sent; called from several goroutines
-	Status int                // the status that each response must have
+	Status int                // the expected status of each response
 }
 
 // responseTimeout ends a run if the target hangs.
@@ -68,7 +68,7 @@ func (c *conn) send(n int) error {
 	return nil
 }
 
-// Once sends one request on a connection of its own and returns the body of the response.
+// Once sends one request on a separate connection and returns the body of the response.
 func Once(ctx context.Context, t Target) ([]byte, error) {
 	c, err := dial(ctx, &t)
 	if err != nil {

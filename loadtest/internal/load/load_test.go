@@ -19,7 +19,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 	}
 	hundred := make([]int, 100)
 	for i := range hundred {
-		hundred[i] = 100 - i // unsorted on purpose
+		hundred[i] = 100 - i // deliberately unsorted
 	}
 	for _, c := range []struct {
 		times []time.Duration
@@ -93,7 +93,7 @@ func TestOpenCountsAStallForAllThatWereDue(t *testing.T) {
 	if s.Requests != 100 {
 		t.Errorf("%d requests, want 100", s.Requests)
 	}
-	// About 60 were due during the stall; the 40th of 100 from the slow end waited about 100 ms.
+	// About 60 requests were due during the stall. The 40th slowest of 100 waited about 100 ms.
 	if p := s.Percentile(60); p < 50*time.Millisecond {
 		t.Errorf("p60 is %v: the requests that were due during the stall are not counted from their time", p)
 	}

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Schedule is a constant arrival of Rate requests per second.
+// Schedule is a constant arrival rate of Rate requests per second.
 type Schedule struct{ Rate int }
 
-// At is the time from the start at which the n-th request is due.
+// At returns the time from the start at which the n-th request is due.
 func (s Schedule) At(n int) time.Duration {
 	return time.Duration(int64(n) * int64(time.Second) / int64(s.Rate))
 }
 
-// Count is how many requests are due within d.
+// Count returns how many requests are due within d.
 func (s Schedule) Count(d time.Duration) int {
 	return int(int64(d) * int64(s.Rate) / int64(time.Second))
 }
 
-// openConns bounds the running requests. A request without a free connection waits, and its time counts.
+// openConns limits the number of running requests. A request without a free connection waits, and its time counts.
 const openConns = 64
 
 // Open sends requests on schedule for d, whether or not earlier ones have a response, and measures each from the time when it was
@@ -65,15 +65,15 @@ func open(ctx context.Context, t Target, s Schedule, d time.Duration, conns int)
 	return newSample(join(times), time.Since(start)), err
 }
 
-// pace sends each number when it is due. It sleeps in the kernel on a thread of its own, because the runtime's timers have a
-// resolution of only a millisecond while the process is idle, which is longer than the measured times.
+// pace sends each number when it is due. It sleeps in the kernel on its own thread. While the process is idle, the runtime's
+// timers have a resolution of only a millisecond, which is longer than the measured times.
 func pace(ctx context.Context, s Schedule, count int, start time.Time, due chan<- int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for n := range count {
 		if wait := s.At(n) - time.Since(start); wait > 0 {
 			spec := syscall.NsecToTimespec(int64(wait))
-			_ = syscall.Nanosleep(&spec, nil) // when it wakes up early, the request is sent early by as much
+			_ = syscall.Nanosleep(&spec, nil) // if it wakes up early, the request is sent early by the same time
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

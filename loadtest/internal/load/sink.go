@@ -15,8 +15,8 @@ import (
 // each first attempt arrived. An event's time is that of the transaction that created it, in milliseconds.
 type Sink struct {
 	URL string
-	// Began returns the time from which an event counts, and false for one that does not count; nil: its creation. It is set before
-	// the first event.
+	// Began returns the start time for an event, and false for an event that is not measured. If it is nil, the start time is the
+	// event's creation. It must be set before the first event.
 	Began  func(body []byte) (time.Time, bool)
 	server *http.Server
 
@@ -62,7 +62,7 @@ func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	s.times, s.last = append(s.times, now.Sub(at)), now
 }
 
-// created returns the event's own time, which is at its beginning.
+// created returns the event's creation time, which is at the beginning of the body.
 func created(body []byte) (time.Time, bool) {
 	_, rest, _ := bytes.Cut(body[:min(len(body), 128)], createdAt)
 	text, _, _ := bytes.Cut(rest, []byte{'"'})

@@ -1,4 +1,4 @@
-// Package record captures what a service sends to PostgreSQL while it processes one request.
+// Package record captures the SQL that a service sends to PostgreSQL while it processes one request.
 package record
 
 import (
@@ -19,11 +19,11 @@ import (
 // ErrRecord is the error of each failed recording.
 var ErrRecord = errors.New("recording the service's SQL")
 
-// Recording is what a service has sent to PostgreSQL while it processed one request of a route.
+// Recording is the SQL that a service sent to PostgreSQL while it processed one request of a route.
 type Recording struct {
 	Service, Route string
 	Statements     []sqlbench.Statement
-	Trips          int // by the service's own log line
+	Trips          int // according to the service's own log line
 }
 
 // All fills the recordings while do runs. do sends exactly one request of each route.

@@ -1,4 +1,4 @@
-// Package report holds the measured figures with their comparisons and aims, and prints them as markdown.
+// Package report holds the measured figures with their comparisons and aims, and prints them as Markdown.
 package report
 
 import (
@@ -11,7 +11,7 @@ import (
 // Row is one figure.
 type Row struct {
 	Figure   string
-	Ours     string // as it is shown, with its unit
+	Ours     string // formatted value with its unit
 	Baseline string // the comparison of the same run
 	Ratio    float64
 	Aim      Aim
@@ -19,15 +19,15 @@ type Row struct {
 	Failed   string // why there is no figure; empty: there is one
 }
 
-// Aim is a bound on the ratio, or on a value of the same unit as Value.
+// Aim is a limit for the ratio, or for a value in the same unit as Value.
 type Aim struct {
 	Text   string // "≤ 3 ×"; empty: no aim
 	Value  float64
-	AtMost float64 // 0: no such bound
+	AtMost float64 // 0: no such limit
 	Least  float64
 }
 
-// Verdict is "pass" or "miss", empty without an aim.
+// Verdict returns "pass" or "miss"; empty without an aim.
 func (a Aim) Verdict() string {
 	switch {
 	case a.Text == "":
@@ -39,7 +39,7 @@ func (a Aim) Verdict() string {
 	}
 }
 
-// Ratio is a over b, 0 when b is 0.
+// Ratio returns a / b; 0 if b is 0.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -47,7 +47,7 @@ func Ratio(a, b float64) float64 {
 	return a / b
 }
 
-// Table is all figures of one run.
+// Table contains all figures of one run.
 type Table struct {
 	rows  []Row
 	notes []string
@@ -67,7 +67,7 @@ func (t *Table) Fail(figure, show string, err error) {
 
 const longestError = 200 // characters
 
-// Failed is how many figures could not be measured.
+// Failed returns the number of figures that could not be measured.
 func (t *Table) Failed() int {
 	n := 0
 	for _, r := range t.rows {
@@ -83,7 +83,7 @@ func (t *Table) Note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// Print writes the table in markdown, then the notes.
+// Print writes the table in Markdown and then the notes.
 func (t *Table) Print(w io.Writer) {
 	fmt.Fprintln(w, "| figure | Holdfast | compared with | ratio | target | result | command |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")

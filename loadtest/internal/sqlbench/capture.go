@@ -1,5 +1,5 @@
-// Package sqlbench creates a pgbench script from the SQL that a service has sent, and runs it. The comparison is always the
-// service's own statements, in its own round trips.
+// Package sqlbench creates a pgbench script from the SQL that a service sent, and runs it. The comparison always uses the
+// service's own statements and round trips.
 package sqlbench
 
 import (
@@ -17,7 +17,7 @@ type Statement struct {
 	Params []Param
 }
 
-// Param is the value of $1, $2, …, in PostgreSQL's text form.
+// Param is the value of $1, $2, …, in PostgreSQL's text format.
 type Param struct {
 	Text string
 	Null bool
@@ -67,8 +67,8 @@ func entries(log string) []logEntry {
 	return all
 }
 
-// Requests omits what a service does in addition to its requests: the transactions that consume a message, those that had begun
-// before the log, and the pings of an idle connection.
+// Requests omits statements that do not belong to requests: transactions that consume a message, transactions that began before
+// the log, and pings of an idle connection.
 func Requests(all []Statement) []Statement {
 	transaction := make([]int, len(all)) // the number of each statement's transaction, 0: none
 	open, left := map[string]int{}, map[int]bool{}
@@ -77,7 +77,7 @@ func Requests(all []Statement) []Statement {
 		case "begin":
 			open[s.server] = i + 1
 		case "commit":
-			if open[s.server] == 0 { // it began before
+			if open[s.server] == 0 { // it began before the log
 				leaveOut(all, transaction, i)
 			}
 		}
@@ -134,7 +134,7 @@ func parseParams(text string) ([]Param, error) {
 	return all, nil
 }
 
-// closing returns the index of the quote that ends a literal, skipping doubled ones; -1 when there is none.
+// closing returns the index of the quote that ends a literal, skipping doubled ones; -1 if there is none.
 func closing(text string) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\'' {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Clients is how many connections pgbench runs a script on: :n counts over all of them.
+// Clients is the number of connections on which pgbench runs a script. :n counts the transactions of all of them.
 const Clients = 16
 
-// Vary says what differs in the recorded statements between two transactions. The expressions may use pgbench's
-// variables :n, which increases with the transactions of all clients, and those of Setup.
+// Vary specifies how the recorded statements of two transactions differ. The expressions can use pgbench's variable :n, which
+// increases with the transactions of all clients, and the variables of Setup.
 type Vary struct {
 	Setup  []string          // pgbench commands at the beginning of the script
 	Values map[string]string // recorded value → SQL expression
-	// Special is called before Values is used; "" leaves the parameter to Values.
+	// Special is called before Values. If it returns "", Values determines the parameter.
 	Special func(s Statement, index int) string
 }
 
-// Script renders the statements as a pgbench script. When first reports that a statement begins a new round trip, the
-// statement ends the pipeline before it.
+// Script renders the statements as a pgbench script. If first reports that a statement begins a new round trip, the pipeline ends
+// before the statement.
 func Script(statements []Statement, v Vary, first func(before, s Statement) bool) (text string, trips int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\\set i :i + 1\n\\set n :i * %d + :client_id\n", Clients)
@@ -53,7 +53,7 @@ var (
 	space       = regexp.MustCompile(`\s+`)
 )
 
-// render replaces the parameters by their values.
+// render replaces the parameters with their values.
 func (v Vary) render(s Statement) string {
 	sql := space.ReplaceAllString(s.SQL, " ") // no statement of a service has a literal with white space
 	return placeholder.ReplaceAllStringFunc(sql, func(name string) string {

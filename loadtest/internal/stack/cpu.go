@@ -25,7 +25,7 @@ func CPU(pid int) (time.Duration, error) {
 	}
 }
 
-// errChildEnded says that a child ended while its time was read: its time is now among its parent's.
+// errChildEnded reports that a child ended while its time was read. Its time is now included in its parent's.
 var errChildEnded = errors.New("a child has ended")
 
 func tree(pid int) (time.Duration, error) {
@@ -67,7 +67,7 @@ func Own(pid int) (time.Duration, error) {
 	return t.own, err
 }
 
-// times are those of a process, and of its children that have ended.
+// times are the processor times of a process, and of its children that have ended.
 type times struct{ own, ended time.Duration }
 
 func read(pid int) (times, error) {
@@ -80,7 +80,7 @@ func read(pid int) (times, error) {
 
 var errStat = errors.New("malformed /proc stat")
 
-// parseStat reads utime, stime, cutime, and cstime, fields 14 to 17. The name, field 2, may contain spaces and parentheses.
+// parseStat reads utime, stime, cutime, and cstime, fields 14 to 17. The name, field 2, can contain spaces and parentheses.
 func parseStat(text string) (times, error) {
 	end := strings.LastIndexByte(text, ')')
 	fields := strings.Fields(text[end+1:])

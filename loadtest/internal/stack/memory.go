@@ -24,12 +24,12 @@ func Resident(pid int) (now, peak int64, err error) {
 	return now, peak, err
 }
 
-// ResetPeak resets the peak of a process to its present value.
+// ResetPeak resets the peak of a process to its current memory.
 func ResetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0o200)
 }
 
-// kilobytes reads a line such as "VmRSS:	   1234 kB", in bytes.
+// kilobytes returns the value of a line such as "VmRSS:      1234 kB" in bytes.
 func kilobytes(status, name string) (int64, error) {
 	_, rest, _ := strings.Cut(status, "\n"+name)
 	fields := strings.Fields(rest)

@@ -31,7 +31,7 @@ if [ -d /run/systemd/system ]; then systemctl disable nginx || true; fi
 
 var errNoNginx = errors.New("nginx is needed for the comparison: install it (Debian: apt-get install nginx-light)")
 
-// FindNginx returns nginx's path. With apt it installs a missing nginx, as root or with sudo.
+// FindNginx returns nginx's path. If nginx is missing, it installs it with apt, as root or with sudo.
 func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
 	if path := lookNginx(); path != "" {
 		return path, nil
@@ -48,7 +48,7 @@ func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
 	}
 	say("installing nginx-light (the system's own instance is not started)")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdin = os.Stdin // sudo may ask for a password
+	cmd.Stdin = os.Stdin // sudo can prompt for a password
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %w\n%s", errNoNginx, err, out)
 	}
@@ -59,7 +59,7 @@ func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
 }
 
 func lookNginx() string {
-	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // sbin may not be in PATH
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // sbin might not be in PATH
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -97,7 +97,7 @@ http {
 }
 `
 
-// Nginx starts nginx as a plain proxy with one worker in front of upstream, and returns it with its address.
+// Nginx starts nginx as a plain proxy with one worker in front of upstream. It returns the process and its address.
 func (p *Platform) Nginx(ctx context.Context, path, upstream string) (*Process, string, error) {
 	dir := filepath.Join(p.Dir, "nginx")
 	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // its worker is another user

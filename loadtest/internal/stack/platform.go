@@ -26,7 +26,7 @@ const scratchPrefix = "holdfast-bench-"
 
 var programs = append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...)
 
-// Platform is a whole Holdfast with data of its own, started by bin/local in a temporary checkout.
+// Platform is a complete Holdfast with its own data, started by bin/local in a temporary checkout.
 type Platform struct {
 	Dir     string
 	Env     map[string]string // of .run/env
@@ -36,7 +36,7 @@ type Platform struct {
 	closers []io.Closer
 }
 
-// Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop also after an error.
+// Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop even after an error.
 func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
 	p := &Platform{say: say}
 	sweep() //nolint:contextcheck // it deletes what a killed run has left, regardless of this run
@@ -91,7 +91,7 @@ func (p *Platform) Stop() {
 	}
 }
 
-// PID is the process id of one of the platform's processes.
+// PID returns the process id of one of the platform's processes.
 func (p *Platform) PID(name string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(p.Dir, ".run", "pids", name)) //nolint:gosec // our own folder
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *Platform) LogFile(name string) string {
 	return filepath.Join(p.Dir, ".run", "logs", name+".log")
 }
 
-// Gateway starts one more gateway of the platform with some changed settings, and its log in a file. It returns the
-// gateway with its address and that of its profiles.
+// Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns the gateway
+// with its address and the address of its profiles.
 func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (g *Process, addr, profiles string, err error) {
 	settings, err := p.Settings("gateway")
 	if err != nil {
@@ -151,7 +151,7 @@ func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, 
 	return one, nil
 }
 
-// Follow returns a function that reads what was added to a log since the call.
+// Follow returns a function that returns the text that was added to a log since the call.
 func (p *Platform) Follow(name string) func() (string, error) {
 	path := p.LogFile(name)
 	info, err := os.Stat(path)
@@ -205,7 +205,7 @@ func checkOK(ctx context.Context, url string) error {
 	return nil
 }
 
-// link creates the file at to: by a hard link, or by a copy when the file systems differ.
+// link creates the file at to: as a hard link, or as a copy if the file systems differ.
 func link(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
@@ -223,7 +223,7 @@ func link(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// sweep stops and removes what killed runs have left.
+// sweep stops the processes and removes the files that killed runs left behind.
 func sweep() {
 	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*"))
 	for _, dir := range folders {
@@ -235,7 +235,7 @@ func sweep() {
 	}
 }
 
-// discard makes bin/local stop the running processes of a folder and remove its data, which is in another place for root.
+// discard makes bin/local stop the running processes of a folder and remove its data, which is in a different folder for root.
 func discard(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package stack starts what is measured: a whole platform, further gateways, nginx and the upstream. It measures the
+// Package stack starts the measured programs: a complete platform, additional gateways, nginx, and the upstream. It measures the
 // processor time of each process.
 package stack
 
@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// Process is one running program in a process group of its own.
+// Process is one running program in its own process group.
 type Process struct {
 	cmd  *exec.Cmd
 	name string
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when the program has ended
 }
 
-// spawner starts every child from one thread that lives as long as this process, because the kernel's parent-death
-// signal belongs to the thread that forked.
+// spawner starts every child from one thread that lives as long as this process, because the kernel sends the parent-death signal
+// when the thread that forked ends.
 var spawner = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {
@@ -35,7 +35,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-// start runs a program that is stopped when this process ends. env is its entire environment.
+// start runs a program, which stops when this process ends. env is its entire environment.
 func start(name string, env []string, log io.Writer, path string, args ...string) (*Process, error) {
 	cmd := exec.Command(path, args...) //nolint:gosec // our own programs; stopped in order by Stop
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
@@ -56,7 +56,7 @@ func start(name string, env []string, log io.Writer, path string, args ...string
 // PID returns the program's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop requests the program to end, and kills its group after two minutes. It accepts a nil or ended process.
+// Stop requests that the program ends, and kills its group after two minutes. It accepts a nil or ended process.
 func (p *Process) Stop() {
 	if p == nil {
 		return
@@ -72,7 +72,7 @@ func (p *Process) Stop() {
 
 var errEnded = errors.New("ended")
 
-// await polls ready until it succeeds, the program ends or limit has passed.
+// await polls ready until it succeeds, the program ends, or limit passes.
 func (p *Process) await(ctx context.Context, limit time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

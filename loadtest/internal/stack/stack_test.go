@@ -53,7 +53,7 @@ func TestCPUGrowsWithWorkAndCountsChildren(t *testing.T) {
 	}
 }
 
-// TestCPUOfAProcessWhoseChildrenEnd checks that children that end while they are read are not an error.
+// TestCPUOfAProcessWhoseChildrenEnd checks that children that end during the reading are not an error.
 func TestCPUOfAProcessWhoseChildrenEnd(t *testing.T) {
 	t.Parallel()
 	parent, err := start("children", nil, nil, "/bin/sh", "-c", "while :; do /bin/true & /bin/true; done")

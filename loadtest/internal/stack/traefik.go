@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Traefik starts Traefik (3.4 or newer) in front of upstream, with a rate limit by credential on the platform's Redis,
-// and returns it with its address.
+// Traefik starts Traefik (3.4 or newer) in front of upstream, with a rate limit for each credential on the platform's Redis. It
+// returns the process and its address.
 func (p *Platform) Traefik(ctx context.Context, path, upstream string) (*Process, string, error) {
 	dir := filepath.Join(p.Dir, "traefik")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -39,8 +39,8 @@ const (
 	dynamicFile = "dynamic.yaml"
 )
 
-// traefikConfig returns the two files that Traefik reads, in JSON, which is valid YAML: one entry point on loopback
-// without log lines, and one route with a limit by Authorization header that no run reaches.
+// traefikConfig returns the two files that Traefik reads, in JSON, which is valid YAML. They define one entry point on loopback
+// without log lines, and one route with a limit for each Authorization header. No run reaches the limit.
 func traefikConfig(dir, addr, upstream, redisURL string) (static, dynamic []byte, err error) {
 	type object = map[string]any
 	at, err := redis.ParseURL(redisURL)

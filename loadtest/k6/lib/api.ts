@@ -1,4 +1,4 @@
-// Requests: each with a key, and a name that holds no id.
+// Requests, each with an API key and a name without ids.
 
 import { sleep } from 'k6';
 import type { Counter } from 'k6/metrics';
@@ -8,14 +8,14 @@ import type { Page, Refusal } from './types.ts';
 
 export type Answer = RefinedResponse<'text'>;
 
-// path is the URL below BASE_URL; name is what its figures are filed under.
+// path is the URL relative to BASE_URL. name groups the metrics.
 export interface Call {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   name?: string;
   body?: object;
   idempotencyKey?: string;
-  key?: number; // which of the keys; without it the next one
+  key?: number; // index of the API key; default: the next one
 }
 
 let turn = __VU; // users start at different keys
@@ -55,7 +55,7 @@ export function ok(a: Answer): boolean {
   return a.status >= 200 && a.status < 300;
 }
 
-// refusal is the code of an error, or the status when the body has no code.
+// refusal returns the code of an error, or the status if the body has no code.
 export function refusal(a: Answer): string {
   try {
     return read<Refusal>(a).error.code;
@@ -64,7 +64,7 @@ export function refusal(a: Answer): string {
   }
 }
 
-// patient sends the same request again, key and all, as long as the response is to come back later.
+// patient repeats the same request with the same key as long as the response asks to retry later.
 export function patient(c: Call, waited: Counter): Answer {
   let a = call(c);
   for (let left = 20; left > 0 && (a.status === 429 || a.status === 503 || refusal(a) === 'idempotency_in_progress'); left--) {
@@ -75,7 +75,7 @@ export function patient(c: Call, waited: Counter): Answer {
   return a;
 }
 
-// must is for what a scenario cannot go on without; outside of setup it ends the iteration.
+// must makes a call that a scenario depends on. A failure outside setup ends the iteration.
 export function must<T>(c: Call): T {
   const a = call(c);
   if (!ok(a)) {
@@ -84,7 +84,7 @@ export function must<T>(c: Call): T {
   return read<T>(a);
 }
 
-// all walks a list from its first page to its last.
+// all returns the rows of a list from its first page to its last.
 export function all<T>(path: string, name?: string): T[] {
   const rows: T[] = [];
   let more = '';

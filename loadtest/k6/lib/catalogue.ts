@@ -1,10 +1,10 @@
-// A service of the run's own, with units and a package, so that runs neither meet each other nor what is there already.
+// A separate service for each run, with units and a package, so that runs do not conflict with each other or with existing data.
 
 import { call, must } from './api.ts';
 import type { Money, Row, Tenant } from './types.ts';
 
 export interface Catalogue {
-  run: string; // marks all that the run makes
+  run: string; // marks all resources of the run
   service: string;
   units: string[];
   package: string;
@@ -13,12 +13,12 @@ export interface Catalogue {
 }
 
 const firstHour = 9;
-export const hoursOpen = 8; // a slot each
+export const hoursOpen = 8; // one slot per hour
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 
 const dayMs = 86_400_000;
 
-// addDays goes by dates, so no timezone is in it.
+// addDays counts dates, so it does not depend on a time zone.
 export function addDays(date: string, days: number): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 }
@@ -39,7 +39,8 @@ export function makeCatalogue(units: number): Catalogue {
   return { run, service, units: made, package: pkg, price, firstDay: addDays(new Date().toISOString().slice(0, 10), 10) };
 }
 
-// slot is the body of a booking of the n-th slot: unit by unit, then hour by hour, then day by day, and after `days` over again.
+// slot returns the body of a booking of the n-th slot: unit by unit, then hour by hour, then day by day. It starts over after
+// `days`.
 export function slot(c: Catalogue, n: number, days: number) {
   const hour = Math.floor(n / c.units.length);
   const day = Math.floor(hour / hoursOpen) % days;
@@ -51,7 +52,7 @@ export function slot(c: Catalogue, n: number, days: number) {
   };
 }
 
-// retire deactivates what was created; its bookings stay.
+// retire deactivates the created resources. The bookings stay.
 export function retire(c: Catalogue): void {
   const off = (path: string, name: string, body: object) => call({ method: 'PATCH', path, name, body });
   off(`/packages/${c.package}`, 'PATCH /packages/{id}', { active: false });

@@ -1,4 +1,4 @@
-// What the scenarios read of the API's responses. The contract is proto/openapi.yaml.
+// The fields of the API's responses that the scenarios read. The contract is proto/openapi.yaml.
 
 export interface Money {
   amount: number;

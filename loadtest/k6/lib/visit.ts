@@ -1,4 +1,4 @@
-// What an operator's website does, one request at a time: a customer, a booking, its life, and the lists between.
+// The requests of an operator's website, one at a time: a customer, a booking, its changes, and lists in between.
 
 import exec from 'k6/execution';
 import { call, ok, read, type Answer } from './api.ts';
@@ -12,7 +12,7 @@ interface Visit {
   booking: string;
 }
 
-const visit: Visit = { customer: '', booking: '' }; // of this user
+const visit: Visit = { customer: '', booking: '' }; // state of this user
 let next = 0;
 
 type Step = (c: Catalogue, n: number) => Answer;
@@ -25,7 +25,7 @@ function create(path: string, n: number, c: Catalogue, body: object, keep: keyof
   return a;
 }
 
-// change sends a body to the booking, or to an action of it.
+// change sends a body to the booking or to one of its actions.
 function change(method: 'PATCH' | 'POST', action: string, n: number, c: Catalogue, body: object): Answer {
   const name = `${method} /bookings/{id}${action}`;
   return call({ method, path: `/bookings/${visit.booking}${action}`, name, body, idempotencyKey: `${c.run}-${n}` });
@@ -49,7 +49,7 @@ const steps: Step[] = [
   (c, n) => change('POST', '/cancel', n, c, { reason: 'load' }),
 ];
 
-// step makes this user's next request; after a refusal the user starts again.
+// step makes this user's next request. After a refusal, the user starts over.
 export function step(c: Catalogue): Answer {
   const todo = steps[next];
   if (!todo) {

@@ -1,5 +1,5 @@
-// Command local-kafka is the embedded Kafka-protocol broker of the development stack: one broker on a loopback port that
-// stores its topics in a folder. It replaces Apache Kafka when no JDK is installed, and is not a part of production.
+// Command local-kafka is the embedded Kafka-protocol broker of the development stack: one broker on a loopback port that stores
+// its topics in a folder. It replaces Apache Kafka if no JDK is installed. It is not used in production.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// retentionMS is a week, the longest retention that the platform's inbox rows outlive.
+// retentionMS is one week, the maximum: the platform's inbox rows must be stored longer than messages.
 const retentionMS = "604800000"
 
 // commit is set by the linker, as in the Makefile.

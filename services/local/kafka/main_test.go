@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// broker runs on a free port with that folder until stop is called.
+// broker starts a broker on a free port with a data folder. The broker runs until stop is called.
 func broker(t *testing.T, data string) (client *kgo.Client, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func create(t *testing.T, client *kgo.Client, topic, retention string) {
 	}
 }
 
-// bound is the partition's first offset (-2) or the one after its last (-1).
+// bound returns the partition's first offset (-2) or the one after its last (-1).
 func bound(t *testing.T, client *kgo.Client, topic string, which int64) int64 {
 	t.Helper()
 	req := kmsg.NewPtrListOffsetsRequest()

@@ -12,13 +12,13 @@ import (
 // watchEvery is how often the groups are checked.
 const watchEvery = time.Second
 
-// members makes sure that the session of every member can time out. kfake starts a member's session with the first response that
-// reaches the member. A member that was killed while it waited to join would hold its partitions indefinitely. Therefore members
-// sends one heartbeat on behalf of each member per generation, which also starts its session.
+// members ensures that the session of every member can time out. kfake starts a member's session with the first response that
+// reaches the member. Without a session, a member killed while it waits to join would hold its partitions indefinitely. Therefore,
+// members sends one heartbeat for each member and generation, which also starts the session.
 type members struct {
 	cluster *kfake.Cluster
 	client  *kgo.Client
-	begun   map[string]map[string]int32 // the generation whose session has started, by group and member
+	begun   map[string]map[string]int32 // the generation whose session started, by group and member
 }
 
 func watchMembers(cluster *kfake.Cluster) (*members, error) {
@@ -31,7 +31,7 @@ func watchMembers(cluster *kfake.Cluster) (*members, error) {
 
 func (m *members) close() { m.client.Close() }
 
-// look starts the sessions that have not started. The next call retries what failed.
+// look starts the sessions that have not started. The next call retries failures.
 func (m *members) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, watchEvery)
 	defer cancel()
@@ -48,7 +48,7 @@ func (m *members) look(ctx context.Context) {
 	}
 }
 
-// begin returns the generation of each member whose session has started.
+// begin returns the generation of each member whose session started.
 func (m *members) begin(ctx context.Context, group *kfake.GroupInfo, before map[string]int32) map[string]int32 {
 	begun := make(map[string]int32, len(group.Members))
 	for _, member := range group.Members {

@@ -11,7 +11,7 @@ import (
 
 const session = time.Second
 
-// crashWhileJoining sends a join and closes the connection before the response.
+// crashWhileJoining sends a join request and closes the connection before the response.
 func crashWhileJoining(t *testing.T, broker, group, topic string) {
 	t.Helper()
 	subscription := kmsg.NewConsumerMemberMetadata()
@@ -19,7 +19,7 @@ func crashWhileJoining(t *testing.T, broker, group, topic string) {
 	protocol := kmsg.NewJoinGroupRequestProtocol()
 	protocol.Name, protocol.Metadata = "range", subscription.AppendTo(nil)
 	join := kmsg.NewPtrJoinGroupRequest()
-	join.SetVersion(1) // the one that needs no member id first
+	join.SetVersion(1) // the version that does not require a member id first
 	join.Group, join.ProtocolType = group, "consumer"
 	join.SessionTimeoutMillis = int32(session.Milliseconds())
 	join.RebalanceTimeoutMillis = join.SessionTimeoutMillis
@@ -34,7 +34,7 @@ func crashWhileJoining(t *testing.T, broker, group, topic string) {
 	_ = conn.Close()
 }
 
-// membersOf counts the members of a stable group; 0 for one that is not stable.
+// membersOf returns the number of members of a stable group; 0 if the group is not stable.
 func membersOf(t *testing.T, client *kgo.Client, group string) int {
 	t.Helper()
 	req := kmsg.NewPtrDescribeGroupsRequest()
@@ -73,6 +73,6 @@ func TestMemberThatCrashedWhileJoiningIsDropped(t *testing.T) {
 	}
 	reaches(1)
 	crashWhileJoining(t, address, "readers", "things")
-	reaches(2) // the dead one is taken for a member
+	reaches(2) // the crashed client counts as a member
 	reaches(1)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stripe/stripe-go/v76"
 )
 
-// held is a snapshot in the fields that count.
+// held contains the relevant fields of a snapshot.
 type held struct {
 	Intents   []stripe.PaymentIntent      `json:"payment_intents"`
 	Charges   []stripe.Charge             `json:"charges"`
@@ -18,7 +18,8 @@ type held struct {
 	Movements []stripe.BalanceTransaction `json:"balance_transactions"`
 }
 
-// After any operations, the balance is what was captured, less what was refunded and what is disputed or lost.
+// TestBalanceIsCapturedLessRefundedLessDisputed checks that after any operations, the balance is the captured amount minus the
+// refunded, disputed, and lost amounts.
 func TestBalanceIsCapturedLessRefundedLessDisputed(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *config) { c.FeeBasisPoints, c.FeeFixed, c.FeeDispute = 290, 30, 1500 })
@@ -30,7 +31,7 @@ func TestBalanceIsCapturedLessRefundedLessDisputed(t *testing.T) {
 	})
 }
 
-// step does one random thing. Refusals are results, too.
+// step runs one random operation. A refusal is a valid result.
 func (s *standIn) step(r *rapid.T) {
 	methods := []string{
 		"pm_card_visa", "pm_card_chargeDeclined", "pm_card_refundFail", "pm_card_pendingRefund", "pm_card_createDispute",

@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/services/local/stripe/internal/domain"
 )
 
-// settingPrefix begins the name of each setting.
+// settingPrefix is the prefix of the name of each setting.
 const settingPrefix = "LOCAL_STRIPE_"
 
-// config holds the settings, read from the environment. Each name begins with LOCAL_STRIPE_.
+// config holds the settings from the environment. Each name begins with LOCAL_STRIPE_.
 type config struct {
 	Addr string `env:"HTTP_ADDR" envDefault:"127.0.0.1:12111"` // address to listen on; a loopback address unless ALLOW_ANY_ADDR is set
-	Any  bool   `env:"ALLOW_ANY_ADDR"`                         // listen on an address that other machines reach
+	Any  bool   `env:"ALLOW_ANY_ADDR"`                         // allow an address that other machines can reach
 	Data string `env:"DATA_DIR,required"`                      // folder of the file stripe.db
-	// ControlToken opens the API under /_control.
+	// ControlToken grants access to the API under /_control.
 	ControlToken string `env:"CONTROL_TOKEN,required"`
 
-	// The account that is created at the start, or given these keys. Keys that are empty are generated.
+	// The account that is created at the start with these keys. If it exists, it gets these keys. Empty keys are generated.
 	AccountID       string `env:"ACCOUNT_ID" envDefault:"acct_1HoldfastDemo"`
 	AccountCountry  string `env:"ACCOUNT_COUNTRY" envDefault:"US"`
 	AccountCurrency string `env:"ACCOUNT_CURRENCY" envDefault:"usd"`
@@ -37,12 +37,12 @@ type config struct {
 	FeeFixed       int64 `env:"FEE_FIXED"`        // per charge, in the currency's smallest unit
 	FeeDispute     int64 `env:"FEE_DISPUTE"`      // per dispute, in the currency's smallest unit
 
-	AsyncDelay  time.Duration `env:"ASYNC_DELAY" envDefault:"2s"`           // until a bank payment settles, a pending refund ends, a dispute comes
+	AsyncDelay  time.Duration `env:"ASYNC_DELAY" envDefault:"2s"`           // until a bank payment settles, a pending refund ends, or a dispute opens
 	Latency     time.Duration `env:"LATENCY"`                               // of each request, half before and half after its effect
-	SearchDelay time.Duration `env:"SEARCH_DELAY"`                          // until a new intent is found by search
+	SearchDelay time.Duration `env:"SEARCH_DELAY"`                          // until search finds a new intent
 	KeyLifetime time.Duration `env:"IDEMPOTENCY_LIFETIME" envDefault:"24h"` // of idempotency keys
 
-	WebhookRetries []time.Duration `env:"WEBHOOK_RETRY_DELAYS" envDefault:"1s,5s,30s,2m,10m,1h"` // waits before each further attempt
+	WebhookRetries []time.Duration `env:"WEBHOOK_RETRY_DELAYS" envDefault:"1s,5s,30s,2m,10m,1h"` // delays before each further attempt
 	WebhookTimeout time.Duration   `env:"WEBHOOK_TIMEOUT" envDefault:"10s"`                      // of one attempt
 }
 

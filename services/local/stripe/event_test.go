@@ -83,7 +83,7 @@ func TestEventModes(t *testing.T) {
 		t.Error("shuffled events came in order")
 	}
 	ids = create(map[string]any{"account": demoAccount, "stopped": true, "age": "24h"}, 2)
-	time.Sleep(100 * time.Millisecond) // nothing may come meanwhile
+	time.Sleep(100 * time.Millisecond) // nothing must arrive in the meantime
 	if n := len(came(ids)); n > 0 {
 		t.Errorf("%d events came while stopped", n)
 	}
@@ -95,7 +95,7 @@ func TestEventModes(t *testing.T) {
 	}
 }
 
-// While a secret is rolled, both sign.
+// TestRolledSecrets checks that during the overlap, both the new and the old secret sign payloads.
 func TestRolledSecrets(t *testing.T) {
 	t.Parallel()
 	s := start(t)

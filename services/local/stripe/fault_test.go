@@ -21,13 +21,14 @@ func (s *standIn) intents() int {
 	return len(all.Intents)
 }
 
-// Each fault does what its name says, with or without the effect, and the key stores what Stripe would store.
+// TestFaults checks that each fault behaves as its name implies, with or without the effect, and that the key stores the same
+// response as at Stripe.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		action   string
-		status   int  // of the faulty response; 0: none comes
-		effect   bool // the intent exists after it
+		status   int  // status of the faulty response; 0: no response
+		effect   bool // the intent exists afterwards
 		again    int  // status of the same request with the same key
 		replayed bool
 	}{
@@ -154,7 +155,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// Accounts share nothing.
+// TestAccountsAreIsolated checks that accounts share no data.
 func TestAccountsAreIsolated(t *testing.T) {
 	t.Parallel()
 	s := start(t)

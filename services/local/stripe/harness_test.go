@@ -43,7 +43,7 @@ func testConfig(folder string) config {
 	}
 }
 
-// start starts a stand-in that the test's end stops.
+// start starts a stand-in, which stops at the end of the test.
 func start(t *testing.T, change ...func(*config)) *standIn {
 	t.Helper()
 	c := testConfig(t.TempDir())
@@ -76,7 +76,7 @@ func startWith(t *testing.T, c config) *standIn {
 	return s
 }
 
-// with is a stripe-go client with that key, which never retries.
+// with returns a stripe-go client with a key. The client never retries.
 func (s *standIn) with(key string) *client.API {
 	backend := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
 		URL: stripe.String(s.url), MaxNetworkRetries: stripe.Int64(0), HTTPClient: &http.Client{Timeout: 30 * time.Second},
@@ -113,7 +113,7 @@ func (s *standIn) control(method, path string, body, into any) {
 	}
 }
 
-// post sends a form and returns status, headers and body.
+// post sends a form and returns the status, headers, and body.
 func (s *standIn) post(key, path, form string, header ...string) (int, http.Header, map[string]any) {
 	s.t.Helper()
 	return s.send(http.MethodPost, key, path, form, header...)
@@ -138,11 +138,11 @@ func (s *standIn) send(method, key, path, form string, header ...string) (int, h
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var body map[string]any
-	_ = json.NewDecoder(resp.Body).Decode(&body) // a body that is no JSON stays nil
+	_ = json.NewDecoder(resp.Body).Decode(&body) // body stays nil if the response is not JSON
 	return resp.StatusCode, resp.Header, body
 }
 
-// intent are the parameters of an intent of that amount in that currency.
+// intent returns the parameters of an intent with an amount and a currency.
 func intent(amount int64, currency string) *stripe.PaymentIntentParams {
 	return &stripe.PaymentIntentParams{
 		Amount: stripe.Int64(amount), Currency: stripe.String(currency),
@@ -159,7 +159,7 @@ func paying(amount int64, currency, method string) *stripe.PaymentIntentParams {
 	return p
 }
 
-// pay creates an intent that must end in that status.
+// pay creates an intent and checks its final status.
 func (s *standIn) pay(amount int64, currency, method string, want stripe.PaymentIntentStatus) *stripe.PaymentIntent {
 	s.t.Helper()
 	pi, err := s.PaymentIntents.New(paying(amount, currency, method))
@@ -201,7 +201,7 @@ func (s *standIn) await(id string, status stripe.PaymentIntentStatus) *stripe.Pa
 	return pi
 }
 
-// receiver is a webhook endpoint that records the events whose signature is right.
+// receiver is a webhook endpoint that records the events with a valid signature.
 type receiver struct {
 	*httptest.Server
 	secret string
@@ -209,7 +209,7 @@ type receiver struct {
 	mu     sync.Mutex
 	events []stripe.Event
 	wrong  int
-	refuse int // the number of requests whose response is 500
+	refuse int // the number of requests that get a 500
 }
 
 // receive creates an endpoint of the account for all events.
@@ -249,14 +249,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.events = append(r.events, event)
 }
 
-// all returns what was received.
+// all returns the received events.
 func (r *receiver) all() []stripe.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-// types returns the types of the events about an object, in the order in which they came.
+// types returns the types of the events about an object, in the order in which they arrived.
 func (r *receiver) types(t *testing.T, id string) []string {
 	t.Helper()
 	var list []string

@@ -13,7 +13,7 @@ import (
 	"github.com/stripe/stripe-go/v76"
 )
 
-// The test's executable is the stand-in, too, so that tests can kill it.
+// TestMain also runs the test executable as the stand-in, so that tests can kill it.
 func TestMain(m *testing.M) {
 	if os.Getenv("STAND_IN_CHILD") != "" {
 		os.Args = []string{"local-stripe", "serve"}
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child starts a stand-in as a process of its own.
+// child starts a stand-in as a separate process.
 func child(t *testing.T, folder string) (*standIn, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -50,7 +50,8 @@ func child(t *testing.T, folder string) (*standIn, *exec.Cmd) {
 	return nil, nil
 }
 
-// A response is stored after kill -9 at any moment, and a repeated key returns it.
+// TestKillPreservesResponses checks that a response is still stored after a kill -9 at any moment, and that a repeated key returns
+// it.
 func TestKillPreservesResponses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -75,7 +76,7 @@ func TestKillPreservesResponses(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(100+50*round) * time.Millisecond) // the kill comes somewhere in the load
+		time.Sleep(time.Duration(100+50*round) * time.Millisecond) // the kill occurs at some point under load
 		_ = cmd.Process.Kill()
 		all.Wait()
 		_ = cmd.Wait()

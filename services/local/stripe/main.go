@@ -1,5 +1,5 @@
-// Command local-stripe is the stand-in for Stripe of the development stack: payment intents, charges, refunds, disputes
-// and events with the responses of Stripe's API, stored in one file. It moves no money and is not a part of production.
+// Command local-stripe is the development stack's stand-in for Stripe. It returns the responses of Stripe's API for payment
+// intents, charges, refunds, disputes, and events, stored in one file. It moves no money and is not used in production.
 package main
 
 import (

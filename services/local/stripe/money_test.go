@@ -59,7 +59,8 @@ func TestRefunds(t *testing.T) {
 	})
 }
 
-// A refund that fails later gives the money back to the balance; a pending one succeeds.
+// TestRefundsThatEndLater checks that the money of a refund that fails later returns to the balance, and that a pending refund
+// succeeds.
 func TestRefundsThatEndLater(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -137,7 +138,8 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// An inquiry withdraws no money, and the charge does not show it. Dropped events are not sent.
+// TestInquiriesAndDroppedEvents checks that an inquiry withdraws no money and does not appear in the charge, and that dropped
+// events are not sent.
 func TestInquiriesAndDroppedEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)

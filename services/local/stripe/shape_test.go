@@ -10,7 +10,7 @@ import (
 	"github.com/stripe/stripe-mock/embedded"
 )
 
-// specification is the part of Stripe's OpenAPI that the test reads.
+// specification is the part of Stripe's OpenAPI specification that the test reads.
 type specification struct {
 	Components struct {
 		Schemas map[string]struct {
@@ -20,10 +20,11 @@ type specification struct {
 	} `json:"components"`
 }
 
-// olderFields are fields of API version 2023-10-16 that Stripe's current OpenAPI lacks.
+// olderFields are fields of API version 2023-10-16 that are missing in Stripe's current OpenAPI specification.
 var olderFields = map[string][]string{}
 
-// Each response has the fields that Stripe's OpenAPI requires, and no field that it does not know.
+// TestShapesMatchStripe checks that each response contains all fields that Stripe's OpenAPI specification requires, and no field
+// that the specification does not define.
 func TestShapesMatchStripe(t *testing.T) {
 	t.Parallel()
 	var spec specification

@@ -11,7 +11,8 @@ import (
 	"github.com/stripe/stripe-go/v76"
 )
 
-// Each of Stripe's declined cards returns its code, leaves a failed charge, and requires another payment method.
+// TestDeclines checks that each of Stripe's declined cards returns its code, creates a failed charge, and requires another payment
+// method.
 func TestDeclines(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -65,7 +66,7 @@ func TestAuthentication(t *testing.T) {
 	want := []string{"payment_intent.created", "payment_intent.requires_action", "payment_intent.payment_failed", "payment_intent.requires_action", "payment_intent.succeeded"}
 	until(t, "the events", func() bool { return slices.Equal(events.types(t, pi.ID), want) })
 
-	// The stand-in's own parameter ends an authentication, too.
+	// The stand-in's own parameter also ends an authentication.
 	pi = s.pay(1000, "usd", "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds", stripe.PaymentIntentStatusRequiresAction)
 	status, _, body := s.post("pk_test_demo", "/v1/payment_intents/"+pi.ID+"/confirm", "client_secret="+pi.ClientSecret+"&authentication_outcome=succeeded")
 	if e, _ := body["error"].(map[string]any); status != 402 || e["decline_code"] != "insufficient_funds" {
@@ -400,7 +401,7 @@ func TestIdempotency(t *testing.T) {
 		{"sk_test_demo", "/v1/refunds", create, "a", 400, false},
 		{"sk_live_demo", "/v1/payment_intents", create, "a", 200, false},
 		{"sk_test_demo", "/v1/payment_intents", "amount=x&currency=usd", "b", 400, false},
-		{"sk_test_demo", "/v1/payment_intents", create, "b", 200, false}, // what did not validate is not stored
+		{"sk_test_demo", "/v1/payment_intents", create, "b", 200, false}, // a response to invalid parameters is not stored
 		{"sk_test_demo", "/v1/payment_intents", "amount=1&currency=usd", "c", 400, false},
 		{"sk_test_demo", "/v1/payment_intents", "amount=1&currency=usd", "c", 400, true},
 		{"sk_test_demo", "/v1/payment_intents", create + "&confirm=true&use_stripe_sdk=true&payment_method=pm_card_chargeDeclined", "d", 402, false},
@@ -415,7 +416,7 @@ func TestIdempotency(t *testing.T) {
 	if _, header, _ := s.post("sk_test_demo", "/v1/payment_intents", create, "Idempotency-Key", "a"); header.Get("Idempotent-Replayed") != "" {
 		t.Error("a key outlives its 24 hours")
 	}
-	// A key is in use while its request runs.
+	// A key is in use while its request is running.
 	s.control("POST", "faults", map[string]any{"action": "delay", "wait": "2s", "method": "POST", "times": 1}, nil)
 	first := make(chan int)
 	go func() {
@@ -431,7 +432,7 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// An expansion that does not exist is refused before anything happens.
+// TestExpansions checks that an expansion that does not exist is refused before the request has an effect.
 func TestExpansions(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -35,7 +35,7 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // closed by the server, too
+	defer func() { _ = listener.Close() }() // the server also closes it
 
 	base := "http://" + listener.Addr().String()
 	wake := make(chan struct{}, 1)
@@ -87,7 +87,7 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 	return serveUntil(ctx, server, listener, stop)
 }
 
-// serveUntil serves until ctx ends. stop ends the requests that are held.
+// serveUntil serves until ctx ends. stop ends requests that a fault holds.
 func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, stop func()) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -102,7 +102,7 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	return server.Shutdown(end)
 }
 
-// prepare creates the account of the settings, and loads the keys of all accounts.
+// prepare creates the account from the settings and loads the keys of all accounts.
 func prepare(db *store.DB, keys *api.Keyring, controls *control.Server, own domain.Account) error {
 	err := db.View(func(t *store.Tx) error {
 		accounts, err := t.Accounts()
@@ -122,7 +122,7 @@ func prepare(db *store.DB, keys *api.Keyring, controls *control.Server, own doma
 	return err
 }
 
-// merge takes the keys of before where the settings give none.
+// merge uses the keys of before that are missing in the settings.
 func merge(given, before domain.Keys) domain.Keys {
 	for _, k := range []struct{ given, before *string }{
 		{&given.TestSecret, &before.TestSecret},

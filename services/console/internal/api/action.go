@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// facts are the fields that the form of an action shows of its resource.
+// facts are the fields of a resource that the form of an action shows.
 var facts = map[string][]string{
 	"bookings":     {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "amount_paid"},
 	"customers":    {"name", "email"},
@@ -72,7 +72,7 @@ func actionPage(r *domain.Resource, a *domain.Action) handler {
 	}
 }
 
-// initialValues returns the initial values of an action's form, such as the whole amount due of a payment.
+// initialValues returns the initial values of an action's form, such as the full amount due for a payment.
 func (f *form) initialValues(a *domain.Action, o domain.Object) url.Values {
 	form := url.Values{}
 	switch a.Operation {
@@ -107,7 +107,7 @@ func act(r *domain.Resource, a *domain.Action) handler {
 			return err
 		}
 		result, err := p.submit(in)
-		if errors.Is(err, apperr.ErrVersion) { // the form shows the resource as it is now, and has its version
+		if errors.Is(err, apperr.ErrVersion) { // the form shows the current state and version of the resource
 			err = domain.ErrChanged
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BenchmarkMonth measures the console's work for a month of 50 units with four bookings each day, with the response of bookings
+// BenchmarkMonth measures the console's work for a month of 50 units with four bookings each day. The response of bookings is
 // prepared.
 func BenchmarkMonth(b *testing.B) {
 	p := newPlatform(&testing.T{}, options{})

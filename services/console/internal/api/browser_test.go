@@ -19,7 +19,7 @@ import (
 type request struct {
 	Method, Path string
 	Token        string // of the session's cookie; "": none
-	Cookie       string // its name; "": that of http
+	Cookie       string // its name; "": the name for http
 	Body         string
 	Header       map[string]string
 }
@@ -29,7 +29,7 @@ func (p *platform) send(in request) *httptest.ResponseRecorder {
 	p.t.Helper()
 	r := p.signed(in)
 	w := p.serve(r)
-	if to := w.Header().Get("Location"); in.Method == http.MethodGet && strings.HasPrefix(to, r.URL.EscapedPath()+"?") && !strings.Contains(in.Path, "once=") { // where the page has the key of its form
+	if to := w.Header().Get("Location"); in.Method == http.MethodGet && strings.HasPrefix(to, r.URL.EscapedPath()+"?") && !strings.Contains(in.Path, "once=") { // the address of the page with the key of its form
 		in.Path = to
 		return p.send(in)
 	}
@@ -141,7 +141,7 @@ func attrOf(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// textOf returns the text of a node with single spaces.
+// textOf returns the text of a node, with whitespace collapsed to single spaces.
 func textOf(n *html.Node) string {
 	var out strings.Builder
 	for d := range n.Descendants() {
@@ -175,7 +175,7 @@ func formOf(t *testing.T, doc *html.Node, action string) url.Values {
 	return nil
 }
 
-// sent returns the values that a browser sends for an unchanged form.
+// sent returns the values that a browser submits for an unchanged form.
 func sent(form *html.Node) url.Values {
 	out := url.Values{}
 	for _, n := range all(form, "input", "textarea", "select") {
@@ -202,7 +202,7 @@ func sent(form *html.Node) url.Values {
 	return out
 }
 
-// selectedValue returns the value of the selected option, else of the first.
+// selectedValue returns the value of the selected option, or else of the first one.
 func selectedValue(n *html.Node) string {
 	options := all(n, "option")
 	for _, o := range options {
@@ -216,7 +216,7 @@ func selectedValue(n *html.Node) string {
 	return attr(options[0], "value")
 }
 
-// named returns the input, select or textarea of a name.
+// named returns the input, select, or textarea with a name.
 func named(doc *html.Node, name string) *html.Node {
 	for _, n := range all(doc, "input", "textarea", "select", "fieldset") {
 		if attr(n, "name") == name {

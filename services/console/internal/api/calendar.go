@@ -68,7 +68,7 @@ func (s *session) rangeTitle(span domain.Span, from, to time.Time) string {
 	}
 }
 
-// move moves a booking to the unit, day, or time where it was dropped with the same length, or it moves only its end. After a
+// move moves a booking to the unit, day, or time where it was dropped and preserves its length, or it moves only the end. After a
 // clash, the form shows which booking has the slot.
 func move(p *page) error {
 	r := domain.ResourceNamed("bookings")

@@ -23,7 +23,7 @@ type figures struct {
 	away     bool // the service does not respond
 }
 
-// charts returns revenue and occupancy of the days up to now.
+// charts returns the revenue and occupancy of the days up to now.
 func (s *session) charts(now time.Time) (out figures, err error) {
 	if !s.can("listBookings") {
 		return out, nil
@@ -67,7 +67,7 @@ func (s *session) charts(now time.Time) (out figures, err error) {
 	return out, nil
 }
 
-// shareOf is a part of a whole in basis points, 0 of nothing.
+// shareOf returns a part of a whole in basis points; 0 if the whole is 0.
 func shareOf(part, whole int64) int64 {
 	if whole == 0 {
 		return 0

@@ -24,8 +24,8 @@ func (f *form) customerOfLead(form url.Values) error {
 	return err
 }
 
-// createCustomerOfLead creates the customer of a lead for a form that names the lead by its e-mail address, which no customer
-// has. It returns "" for any other form.
+// createCustomerOfLead creates the customer of a lead if the form identifies the lead by its e-mail address and no customer has
+// that address. It returns "" for any other form.
 func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, given string) (string, error) {
 	id, ok := body["lead_id"].(string)
 	if !ok || !f.can("createCustomer") {
@@ -45,7 +45,7 @@ func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, gi
 	return created.Text("id"), err
 }
 
-// resolveCustomer replaces an e-mail address, or a name that only one customer has, with the customer's id.
+// resolveCustomer replaces an e-mail address or a unique customer name with the customer's id.
 func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
 	given, ok := body["customer_id"].(string)
 	if !ok || domain.ResourceOf(given) != nil {

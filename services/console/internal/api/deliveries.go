@@ -58,7 +58,7 @@ func (p *page) deliveries(endpoint string) (templ.Component, error) {
 	return pages.Deliveries(p.frame(""), out), nil
 }
 
-// health returns how many of the newest deliveries have failed or are failing.
+// health reports how many of the newest deliveries failed or are failing.
 func (s *session) health(endpoint string) (string, error) {
 	list, err := s.app.List(s.r.Context(), "listDeliveries", url.Values{"limit": {strconv.Itoa(judged)}}, endpoint)
 	if err != nil || len(list.Data) == 0 {
@@ -116,7 +116,7 @@ func delivery(p *page) error {
 	}
 	if body := sent.Text("body"); body != "" {
 		out.Body = view.IndentedText(body)
-		if !sent.Bool("sample") { // which cannot be read by its id
+		if !sent.Bool("sample") { // a sample cannot be read by its id
 			out.Event = p.workspace.Path("events/" + d.Text("event_id"))
 		}
 	}

@@ -88,8 +88,8 @@ func (s *session) section(values view.Values, o domain.Object, section domain.Se
 	return []pages.SectionView{out}
 }
 
-// actions returns the actions that the role may run on a resource: those that its state allows, and the reason for each that it
-// does not allow.
+// actions returns the actions that the role can run on a resource. An action that the resource's state does not allow has the
+// reason.
 func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionView {
 	var out []pages.ActionView
 	for _, a := range r.Actions {
@@ -111,10 +111,10 @@ func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionVie
 // timelineRows is how many lines the timeline of a resource has, newest first.
 const timelineRows = 20
 
-// timelineChain is how many other resources of its chain the timeline includes.
+// timelineChain is how many other resources of the same chain the timeline includes.
 const timelineChain = 5
 
-// chained are the fields with the resources that belong to the same transaction: the lead of a quote, the invoices of a booking.
+// chained are the fields that refer to resources of the same transaction: the lead of a quote, the invoices of a booking.
 var chained = []string{"lead_id", "quote_id", "quote_ids", "booking_id", "converted_booking_id", "invoice_id", "invoice_ids"}
 
 // timeline returns the history of a resource and its chain: its events with the fields that they changed, and the actors from the
@@ -176,7 +176,7 @@ func (s *session) actionAddress(r *domain.Resource, a domain.Action, id string) 
 	return ""
 }
 
-// related returns the lists of the resources related to a resource. Lists that the role may not see are omitted.
+// related returns the lists of the resources related to a resource. Lists that the role cannot see are omitted.
 func (s *session) related(r *domain.Resource, id string) ([]pages.RelatedView, error) {
 	lists, calls := make([]pages.RelatedView, len(r.Related)), make([]func() error, len(r.Related))
 	for i, rel := range r.Related {

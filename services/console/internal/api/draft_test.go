@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// entered returns the form of a page as an operator leaves it, with text in each text input.
+// entered returns the form of a page as an operator fills it in, with text in each text input.
 func (p *platform) entered(t *testing.T, at string) url.Values {
 	t.Helper()
 	form := p.changedForm(at)
@@ -24,14 +24,14 @@ func (p *platform) entered(t *testing.T, at string) url.Values {
 	return form
 }
 
-// expire ends all sessions but leaves the browsers their cookies.
+// expire ends all sessions; browsers keep their cookies.
 func (p *platform) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.sessions)
 }
 
-// back returns the address to which the sign-in leads.
+// back returns the address to which the sign-in returns the browser.
 func back(t *testing.T, location string) string {
 	t.Helper()
 	u, err := url.Parse(location)
@@ -54,8 +54,8 @@ func same(t *testing.T, path string, was, is url.Values) {
 	}
 }
 
-// late holds the ways in which a form is sent too late: the session has ended, with its cookie or without; the password was
-// entered too long ago; the browser has signed in again.
+// late holds the ways in which a form is submitted too late: the session ended, with or without a cookie; the password was entered
+// too long ago; the browser signed in again.
 var late = map[string]func(p *platform, at string, form url.Values) (to, token string){
 	"an expired session": func(p *platform, at string, form url.Values) (to, token string) {
 		p.expire()
@@ -83,7 +83,7 @@ var late = map[string]func(p *platform, at string, form url.Values) (to, token s
 		p.signIn("owner", tenant(alpha, "alpha", "owner")).SignedInAt = noon.Add(-time.Hour)
 		w := p.post("owner", at, form)
 		p.signIn("owner", tenant(alpha, "alpha", "owner"))
-		if !strings.HasPrefix(w.Header().Get("Location"), "/oauth/") { // an action that is not dangerous is carried out
+		if !strings.HasPrefix(w.Header().Get("Location"), "/oauth/") { // an action that is not dangerous is executed
 			return "", ""
 		}
 		return back(p.t, w.Header().Get("Location")), "owner"
@@ -98,8 +98,8 @@ func cloned(form url.Values) map[string][]string {
 	return out
 }
 
-// TestFormsAreRestored checks that after signing in again each form is there as it was entered, with its key, and that only the
-// operator can submit it.
+// TestFormsAreRestored checks that after the operator signs in again, each form has the entered values and its key, and that only
+// this operator can submit it.
 func TestFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	for how, send := range late {
@@ -134,7 +134,7 @@ func TestFormsAreRestored(t *testing.T) {
 			if strings.Contains(w.Body.String(), "sk_hush") {
 				t.Errorf("%s, %s: a secret is stored", how, path)
 			}
-			for name := range form { // what a browser does not send from the page that it was shown
+			for name := range form { // the browser does not submit these from the restored page
 				if !again.Has(name) {
 					again[name] = form[name]
 				}
@@ -154,7 +154,7 @@ func TestFormsAreRestored(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotStored checks that the console sends no secret to be stored.
+// TestSecretsAreNotStored checks that the console does not store secrets from form input.
 func TestSecretsAreNotStored(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -183,8 +183,8 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
-// TestDraftsAreOfOneOperator checks that an operator's form input is shown to no other operator, on no other page, and in no
-// other workspace.
+// TestDraftsAreOfOneOperator checks that an operator's form input is not shown to another operator, on another page, or in another
+// workspace.
 func TestDraftsAreOfOneOperator(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -233,7 +233,7 @@ func TestPlantedFormsAreNotStored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		token  string
 		header map[string]string
-		ends   bool // the session has ended
+		ends   bool // the session ended
 	}{
 		"no token": {"", nil, true}, "a session's part alone": {right[strings.LastIndexByte(right, '.'):], nil, true}, "a made-up proof": {"op_01k00000000000000000000001.x", nil, true},
 		"another site": {right, map[string]string{"Sec-Fetch-Site": "cross-site"}, true}, "another origin": {right, map[string]string{"Origin": "https://evil.test"}, true},
@@ -257,8 +257,8 @@ func TestPlantedFormsAreNotStored(t *testing.T) {
 	}
 }
 
-// TestUnstorableFormsAreReported checks that a page reports a form that cannot be stored. Without identity's response, the operator gets
-// an empty form.
+// TestUnstorableFormsAreReported checks that a page reports a form that cannot be stored. If identity does not respond, the
+// operator gets an empty form.
 func TestUnstorableFormsAreReported(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -278,7 +278,7 @@ func TestUnstorableFormsAreReported(t *testing.T) {
 	}
 }
 
-// TestViewNameIsRestored checks that the name of a view that was entered on the page of a list is restored, with the filters.
+// TestViewNameIsRestored checks that the name of a view, entered on the page of a list, is restored with the filters.
 func TestViewNameIsRestored(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

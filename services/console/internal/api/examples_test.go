@@ -2,10 +2,10 @@ package api_test
 
 import "time"
 
-// The objects of the internal calls.
+// oneID ends the id of each object in internal calls.
 const oneID = "_01k00000000000000000000001"
 
-// internalExample returns the response to an internal call: nil for one without a body. Each call returns its own copy.
+// internalExample returns the response to an internal call: nil if it has no body. Each call returns its own copy.
 func internalExample(operation string) (body any, ok bool) {
 	list := func(one map[string]any) any { return map[string]any{"data": []any{one}} }
 	switch operation {
@@ -101,7 +101,7 @@ func settingsExample(operation string) (body any, ok bool) {
 	return nil, false
 }
 
-// owedRefund returns a refund that a policy owes and the gateway refuses.
+// owedRefund returns a refund that a policy requires and the gateway refuses.
 func owedRefund() map[string]any {
 	return map[string]any{
 		"id": "rfo" + oneID, "cause": "cancelled", "booking_id": "bk" + oneID, "payment_intent_id": nil, "amount": 12500, "remaining_amount": 12500, "currency": "USD",
@@ -111,7 +111,7 @@ func owedRefund() map[string]any {
 	}
 }
 
-// failedDelivery returns a delivery that has failed once.
+// failedDelivery returns a delivery that failed once.
 func failedDelivery(endpoint, id string) map[string]any {
 	return map[string]any{
 		"id": id, "object": "delivery", "endpoint_id": endpoint, "event_id": "evt" + oneID, "event_type": "booking.created", "status": "pending",

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// depths returns the paths of fields and of their nested fields, down to the last, and of one field that no form has.
+// depths returns the paths of fields and of all their nested fields, and of one field that no form contains.
 func depths(fields []forms.Field) []string {
 	out := []string{"nowhere", "nowhere.0.inner"}
 	var walk func(f forms.Field, at string)
@@ -31,7 +31,7 @@ func depths(fields []forms.Field) []string {
 			for _, day := range domain.Weekdays {
 				out = append(out, at+"."+day, at+"."+day+".0", at+"."+day+".0.0", at+"."+day+".1.1")
 			}
-		} else if len(f.Fields) == 0 && f.Items == nil && (f.Kind == "object" || f.Kind == "") { // of any names
+		} else if len(f.Fields) == 0 && f.Items == nil && (f.Kind == "object" || f.Kind == "") { // with arbitrary names
 			out = append(out, at+".room", at+".0", at+".room.inner")
 		}
 	}
@@ -47,13 +47,13 @@ func shower(doc *html.Node, path string) string {
 	for _, n := range all(doc, "input", "textarea", "select") {
 		if attr(n, "type") != "hidden" {
 			name := attr(n, "name")
-			for names[name] = true; strings.Contains(name, "."); names[name] = true { // a group of inputs has the part of the name that they share
+			for names[name] = true; strings.Contains(name, "."); names[name] = true { // a group of inputs has the common part of their names
 				name = name[:strings.LastIndexByte(name, '.')]
 			}
 		}
 	}
 	for ; path != ""; path = path[:max(strings.LastIndexByte(path, '.'), 0)] {
-		if names[path] && !strings.HasSuffix(path, ".0") && !strings.HasSuffix(path, ".1") { // a row has no place of its own
+		if names[path] && !strings.HasSuffix(path, ".0") && !strings.HasSuffix(path, ".1") { // a row cannot show an error itself
 			return path
 		}
 	}
@@ -70,8 +70,8 @@ func messageAt(doc *html.Node, name string) string {
 	return ""
 }
 
-// TestEachFaultIsShown checks that each form shows the error of each of its fields, at every depth: next to the input at or above
-// it, else above the form.
+// TestEachFaultIsShown checks that each form shows the error of each field, at every depth: next to the input of the field or of
+// one that contains it, else above the form.
 func TestEachFaultIsShown(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
@@ -114,8 +114,8 @@ func TestEachFaultIsShown(t *testing.T) {
 	}
 }
 
-// TestFurtherFaultsAreAboveTheForm checks that a field shows its first error and that the others are above the form, up to a
-// maximum number. None is lost.
+// TestFurtherFaultsAreAboveTheForm checks that a field shows its first error and that the other errors are above the form, up to a
+// maximum number.
 func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -137,8 +137,8 @@ func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
 	}
 }
 
-// TestFaultsOfLinesBehindAnEmptyRow checks that the error of a line is next to the line that was sent, even if the form has an
-// empty row before it.
+// TestFaultsOfLinesBehindAnEmptyRow checks that the error of a line is next to the submitted line, even if the form has an empty
+// row before it.
 func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -162,8 +162,8 @@ func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
 	}
 }
 
-// TestFaultsOfFilters checks that a list whose filters are refused shows the error in place of its rows and preserves the filters
-// as they were entered.
+// TestFaultsOfFilters checks that a list with invalid filters shows the error in place of its rows and preserves the entered
+// filters.
 func TestFaultsOfFilters(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -172,7 +172,7 @@ func TestFaultsOfFilters(t *testing.T) {
 		r := &domain.Resources[i]
 		for _, name := range r.Filters {
 			p.setResponse(r.List, func(c call) response {
-				if c.Query.Has(name) && c.Query.Get(name) != "true" { // the call of the list, not that of the choices
+				if c.Query.Has(name) && c.Query.Get(name) != "true" { // the call for the list, not the one for the choices
 					return refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{name: {"It is wrong."}})(c)
 				}
 				return response{http.StatusOK, map[string]any{"data": []any{}, "has_more": false}}

@@ -24,22 +24,21 @@ const mostChoices = 2_000
 
 const optionBytes = 60 // of a name in the choices of a form
 
-// form is the form that a request sends and the one that its page shows.
+// form is the form that a request submits and the one that its page shows.
 type form struct {
 	*session
 
 	posted url.Values // the form that a POST sends
-	draft  url.Values // what was entered into the page's form before; nil for nothing
-	once   string     // the Idempotency-Key of the page's forms; "": each rendering has a new one
+	draft  url.Values // what was entered into the page's form earlier; nil if nothing
+	once   string     // the Idempotency-Key of the page's forms; "": each rendering gets a new one
 }
 
-// formKey binds forms to the session. Their tokens are valid as long as the session, because people may take hours to fill in a
-// form.
+// formKey binds forms to the session. Their tokens are valid as long as the session, because filling in a form can take hours.
 func (f *form) formKey() web.FormKey {
 	return web.FormKey{Secret: f.token, About: "holdfast console form"}
 }
 
-// readForm refuses a form from another site, and one without this session's token.
+// readForm rejects a form from another site and a form without this session's token.
 func (f *form) readForm() (err error) {
 	f.posted, err = f.server.site.ReadForm(f.c.Writer, f.r, httpx.MaxBody)
 	switch {
@@ -53,7 +52,7 @@ func (f *form) readForm() (err error) {
 	if form := f.posted.Get("form"); !f.formKey().Genuine(form[strings.LastIndexByte(form, '.')+1:], f.server.Now()) {
 		return domain.ErrStaleForm
 	}
-	if lang := f.posted.Get("lang"); lang != "" { // numbers are read and shown again in the language in which they were entered
+	if lang := f.posted.Get("lang"); lang != "" { // numbers are parsed and shown in the language in which they were entered
 		f.Text = f.server.Messages.For(lang, f.Lang)
 	}
 	return nil
@@ -79,7 +78,7 @@ func (f *form) fields(operation string, names []string) []forms.Field {
 // choosable are the resources that forms offer, by the kind in a field's name.
 var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages"}
 
-// choices returns the choices for the fields: resources, types of events, scopes. Kinds that the role may not see are omitted.
+// choices returns the choices for the fields: resources, types of events, scopes. Kinds that the role cannot see are omitted.
 func (f *form) choices(fields []forms.Field) (view.Choices, error) {
 	out := view.Choices{}
 	for _, field := range fields {
@@ -126,7 +125,7 @@ func (f *form) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	return out, nil
 }
 
-// addSelected adds the present values of a form to the choices, such as a unit that is not active. Otherwise sending the form would
+// addSelected adds the current values of a form to the choices, such as an inactive unit. Otherwise submitting the form would
 // remove them.
 func (f *form) addSelected(choices view.Choices, fields []forms.Field, form url.Values) {
 	for _, field := range fields {
@@ -167,7 +166,7 @@ func scopeOf(scope string) string {
 	return a
 }
 
-// eventTypes returns the types of events that a field may name. If the field accepts a value for all types, it is included.
+// eventTypes returns the types of events that a field can name. If the field accepts a value for all types, it is included.
 func (f *form) eventTypes(field forms.Field) []view.Option {
 	enum := field.Enum
 	if field.Items != nil {
@@ -184,13 +183,13 @@ func (f *form) eventTypes(field forms.Field) []view.Option {
 	return out
 }
 
-// mostFaults is how many errors without an input a page shows.
+// mostFaults is the maximum number of errors without an input that a page shows.
 const mostFaults = 20
 
 // faults returns the field errors of an error, in the operator's language.
 func (f *form) faults(err error) []view.Fault {
 	e := apperr.As(err)
-	if err == nil || e.Code == apperr.ErrMismatch.Code { // verdict describes a mismatch
+	if err == nil || e.Code == apperr.ErrMismatch.Code { // verdict reports a mismatch
 		return nil
 	}
 	out := make([]view.Fault, 0, len(e.Fields))
@@ -213,7 +212,7 @@ func (f *form) summary(faults []view.Fault) []string {
 	return out
 }
 
-// splitFaults returns the error of a field that was entered, and the errors of all other fields. Both are "" for another error.
+// splitFaults returns the error of one entered field and the errors of all other fields. Both are "" for any other error.
 func (f *form) splitFaults(err error, field string) (wrong, others string) {
 	if !app.Refused(err) {
 		return "", ""

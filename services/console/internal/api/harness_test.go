@@ -65,13 +65,13 @@ var (
 // noon is the console's time in all tests. The contract's examples are from the same year.
 var noon = time.Date(2027, 3, 1, 17, 0, 0, 0, time.UTC)
 
-// sum returns the hash by which identity knows a token.
+// sum returns the hash by which identity finds a token.
 func sum(token string) string {
 	s := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(s[:])
 }
 
-// secretOf returns the key that the console shares with a service. The key of gateway is the one with which it calls the console.
+// secretOf returns the key that the console shares with a service. The key of gateway is the one for its calls to the console.
 func secretOf(service string) []byte { return []byte(sum(service)) }
 
 // call is a request that reached a service.
@@ -85,7 +85,7 @@ type call struct {
 	Params       []string
 }
 
-// writes reports whether the call can change something.
+// writes reports whether the call can change data.
 func (c call) writes() bool { return c.Method != http.MethodGet && !slices.Contains(ofSessions, c.ID) }
 
 // ofSessions are the calls about sessions and about stored form input.
@@ -109,20 +109,20 @@ type response struct {
 	Body   any
 }
 
-// platform simulates all services that the console calls, and holds the console in front of them.
+// platform simulates all services that the console calls, and contains the console in front of them.
 type platform struct {
 	t        *testing.T
 	contract *contract.Contract
 	engine   *gin.Engine
 	server   *api.Server
 	app      *app.App
-	lax      bool // a request that breaks the contract is refused; else it fails the test
+	lax      bool // a request that violates the contract is refused; otherwise it fails the test
 
 	mu        sync.Mutex
 	calls     []call                          // guarded by mu
 	responses map[string]func(call) response  // by operationId; guarded by mu
 	sessions  map[string]*internalapi.Session // by the token's hash; guarded by mu
-	tokens    map[string]string               // of forms, by the session's token; guarded by mu
+	tokens    map[string]string               // form tokens by session token; guarded by mu
 	drafts    map[string]internalapi.NewDraft // by operator and key; guarded by mu
 }
 
@@ -141,7 +141,7 @@ var parts = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// options change a platform before it is built.
+// options configure a platform before it is built.
 type options struct {
 	publicURL string
 	away      string // a service that does not respond
@@ -163,7 +163,7 @@ func newPlatform(t *testing.T, o options) *platform {
 		t.Cleanup(server.Close)
 		address := server.URL
 		if name == o.away {
-			address = "http://127.0.0.1:1" // nothing listens there, and no other test may
+			address = "http://127.0.0.1:1" // nothing listens there, and no other test can start a listener
 		}
 		keys := caller.Keys{name: {{ID: "k1", Secret: secretOf(name)}}}
 		services.Clients[name] = &peer.Client{Target: name, BaseURL: address, Signer: &caller.Signer{From: "console", Keys: keys}, Timeout: 5 * time.Second}
@@ -294,7 +294,7 @@ func writeResponse(w http.ResponseWriter, out response) {
 	}
 }
 
-// respond records a call and returns the response that the test has set, else that of other.
+// respond records a call and returns the response that the test set, or else that of other.
 func (p *platform) respond(c call, other func() response) response {
 	p.mu.Lock()
 	p.calls = append(p.calls, c)
@@ -345,7 +345,7 @@ func (p *platform) example(op *contract.Operation, c call) response {
 	}
 	id := op.ID
 	if id == "getInvoice" {
-		id = "recordInvoicePayment" // the same invoice with a payment
+		id = "recordInvoicePayment" // its example is the same invoice with a payment
 	}
 	body, status := exampleOf(p.t, id)
 	if o, ok := body.(map[string]any); ok {
@@ -393,7 +393,7 @@ func exampleObject(t *testing.T, operation string, changed map[string]any) map[s
 	return o
 }
 
-// name finds the operation of an internal call. A call that the operator may not make fails the test.
+// name finds the operation of an internal call. A call that the operator is not allowed to make fails the test.
 func (p *platform) name(c *call) {
 	for id, op := range parts().operations {
 		params, ok := matches(op.Path, c.Path)
@@ -412,7 +412,7 @@ func (p *platform) name(c *call) {
 	}
 }
 
-// matches reports whether a path is one of a template such as /a/{id}, and the values of its parameters.
+// matches reports whether a path matches a template such as /a/{id}, and returns the values of its parameters.
 func matches(template, path string) (params []string, ok bool) {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
@@ -493,7 +493,7 @@ func (p *platform) draft(c call) response {
 	return response{http.StatusNoContent, nil}
 }
 
-// calendarBooking is a booking of today as a calendar has it.
+// calendarBooking returns a booking of today in the format of a calendar.
 func calendarBooking() map[string]any {
 	return map[string]any{
 		"id": "bk_01k00000000000000000000009", "number": "B-000009", "status": "confirmed", "payment_status": "unpaid", "customer_id": "cu_01k00000000000000000000001", "customer_name": "Grace Hopper",

@@ -15,13 +15,13 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// hostile is a text that becomes a script if a page does not escape it, and that reverses the direction of the following text.
+// hostile is a text that runs as a script if a page does not escape it, and that reverses the direction of the following text.
 var hostile = `"><img src=x onerror=alert(1)><script>alert(1)</script>{{.}}` + "\u202e\u2066'` onmouseover=alert(1) " + strings.Repeat("x", 5000)
 
 // link is a hostile address.
 const link = "javascript:alert(document.cookie)//"
 
-// poison returns v with its texts replaced: all of them, or only those that a person can have written.
+// poison returns v with its texts replaced: all texts, or only those that a person can enter.
 func poison(v any, field, with string, everything bool) any {
 	switch value := v.(type) {
 	case map[string]any:
@@ -80,7 +80,7 @@ func (p *platform) poisoned(with string, everything bool) {
 			p.setResponse(id, func(call) response {
 				body, _ := internalExample(id)
 				out := poison(body, "", with, everything)
-				if list, ok := out.(map[string]any)["data"].([]any); ok && strings.HasPrefix(id, "list") { // each page finds its object
+				if list, ok := out.(map[string]any)["data"].([]any); ok && strings.HasPrefix(id, "list") { // so that each page finds its object
 					original, _ := internalExample(id)
 					for i, one := range list {
 						if known, ok := original.(map[string]any)["data"].([]any)[i].(map[string]any)["id"]; ok {
@@ -98,7 +98,7 @@ func (p *platform) poisoned(with string, everything bool) {
 	s.Operator.Name, s.Operator.Email = with, with
 }
 
-// pagesOf returns all addresses whose pages show something, with the query parameters that a reader may add.
+// pagesOf returns all addresses whose pages show something, with the query parameters that a reader can add.
 func (p *platform) pagesOf() []string {
 	out := []string{
 		"/admin/alpha/test/calendar?view=day&date=2027-03-01", "/admin/alpha/test/calendar?view=month&date=2027-03-01", "/admin/alpha/test/calendar?view=week&date=2027-03-01",
@@ -138,7 +138,7 @@ func unsafeParts(doc *html.Node) []string {
 	return out
 }
 
-// sourceOf returns the source by which a content security policy allows the text of an element.
+// sourceOf returns the source that allows the text of an element in a content security policy.
 func sourceOf(n *html.Node) string {
 	var text strings.Builder
 	for c := range n.ChildNodes() {
@@ -148,7 +148,7 @@ func sourceOf(n *html.Node) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// own reports whether an address is one of this site.
+// own reports whether an address belongs to this site.
 func own(n *html.Node, address string) bool {
 	u, err := url.Parse(address)
 	if n.Data == "link" && address == "data:," || strings.HasPrefix(address, "#") {
@@ -157,7 +157,7 @@ func own(n *html.Node, address string) bool {
 	return err == nil && u.Scheme == "" && u.Host == "" && (strings.HasPrefix(u.Path, "/admin") || strings.HasPrefix(u.Path, "/oauth/") || u.Path == "/docs") && !strings.Contains(u.Path, "/../")
 }
 
-// TestHostileContent checks that any content in the services' responses, or in an address, is shown as text.
+// TestHostileContent checks that any content in a service's response or in an address is shown as text.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -172,7 +172,7 @@ func TestHostileContent(t *testing.T) {
 			for _, path := range p.pagesOf() {
 				w := p.get("owner", path)
 				page := w.Body.String()
-				gone := tc.everything && w.Code == http.StatusNotFound && (strings.Contains(path, "/deliveries/") || strings.Contains(path, "/reverse")) // the id in the response is another one
+				gone := tc.everything && w.Code == http.StatusNotFound && (strings.Contains(path, "/deliveries/") || strings.Contains(path, "/reverse")) // the response contains another id
 				if w.Code != http.StatusOK && !gone && (w.Code != http.StatusUnprocessableEntity || !strings.Contains(path, "?")) {
 					t.Errorf("%s: %d", path, w.Code)
 				}
@@ -193,7 +193,7 @@ func TestHostileContent(t *testing.T) {
 	}
 }
 
-// TestHostileForms checks that form input is also returned as text.
+// TestHostileForms checks that form input is also shown as text.
 func TestHostileForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -233,7 +233,7 @@ func TestHostileForms(t *testing.T) {
 	}
 }
 
-// TestHostileSuggestions checks that suggestions are the values of options, as text.
+// TestHostileSuggestions checks that suggestions are rendered as text, in the values of options.
 func TestHostileSuggestions(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -103,7 +103,7 @@ func TestCallsAreOfTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestNamesAreOfOneTenantAndMode checks that a name that one tenant and mode has shown is looked up again by every other.
+// TestNamesAreOfOneTenantAndMode checks that a name shown in one tenant and mode is looked up again in any other.
 func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -133,8 +133,8 @@ func TestNamesAreOfOneTenantAndMode(t *testing.T) {
 	}
 }
 
-// TestNamesNeedTheScope checks that a role that may not read a resource does not see its name, even if another role of the tenant
-// has seen it.
+// TestNamesNeedTheScope checks that a role that cannot read a resource does not see its name, even after another role of the
+// tenant saw it.
 func TestNamesNeedTheScope(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -153,7 +153,7 @@ func TestNamesNeedTheScope(t *testing.T) {
 	}
 }
 
-// TestNamesAreInvalidatedByAChange checks that a resource that was changed here is shown by its new name immediately.
+// TestNamesAreInvalidatedByAChange checks that a resource is shown by its new name immediately after a change in the console.
 func TestNamesAreInvalidatedByAChange(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -165,7 +165,7 @@ func (s *session) listQuery(r *domain.Resource, filters []forms.Field) (url.Valu
 			out.Set(f.Name, at.Format(time.RFC3339))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.r.URL.Query())) { // links of other pages use filters that a form does not show
+	for _, name := range slices.Sorted(maps.Keys(s.r.URL.Query())) { // other pages link to filters that the form does not show
 		if !out.Has(name) && s.server.Operations[r.List].Param(name).Name != "" && name != "limit" && name != "expand" {
 			if text := s.r.URL.Query().Get(name); text != "" {
 				out.Set(name, text)
@@ -180,10 +180,10 @@ func (s *session) listQuery(r *domain.Resource, filters []forms.Field) (url.Valu
 	return out, nil
 }
 
-// canExpand reports whether the role may see the expanded resources of a list.
+// canExpand reports whether the role can see the expanded resources of a list.
 func (s *session) canExpand(what string) bool { return s.workspace.Has([]string{"read:" + what + "s"}) }
 
-// filterInputs returns the inputs of filters. Each may be left empty.
+// filterInputs returns the inputs of filters. Each can be left empty.
 func (s *session) filterInputs(filters []forms.Field, given url.Values, choices view.Choices) []view.Input {
 	out := s.Inputs(filters, given, choices)
 	for i, in := range out {
@@ -236,7 +236,7 @@ func pdf(r *domain.Resource) handler {
 	}
 }
 
-// download forwards a service's response after a prefix.
+// download writes a prefix and then forwards a service's response.
 func (p *page) download(r domain.Request, accept, name, disposition, prefix string) error {
 	body, mediaType, err := p.app.Services.Open(p.r.Context(), r, accept)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// beat is how often a stream sends something, to detect disconnected browsers, and checks whether its session still exists.
+	// beat is how often a stream sends data to detect a disconnected browser and checks whether its session still exists.
 	beat = 20 * time.Second
 	// writeTime is the time limit of one write to a browser.
 	writeTime = 20 * time.Second
-	// unanswered is how many consecutive session checks may fail without a response before the stream ends.
+	// unanswered is how many consecutive session checks can get no response before the stream ends.
 	unanswered = 2
 
 	livePath = "/admin/:tenant/:mode/live"
 )
 
-// Limits of streams and downloads for a session and an operator. The gateway's STREAMS_PER_CREDENTIAL and
-// DOWNLOADS_PER_CREDENTIAL limit those of a cookie before.
+// Limits of streams and downloads for a session and an operator. Before that, the gateway limits those of a cookie with
+// STREAMS_PER_CREDENTIAL and DOWNLOADS_PER_CREDENTIAL.
 const (
 	streamsOfSession, streamsOfOperator     = 10, 20
 	downloadsOfSession, downloadsOfOperator = 2, 4

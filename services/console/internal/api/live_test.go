@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// opened is a live page that is open, and the server in front of it.
+// opened is an open live page, with the server in front of it.
 type opened struct {
 	t     *testing.T
 	p     *platform
@@ -28,7 +28,7 @@ func newOpened(t *testing.T, beat time.Duration) *opened {
 	return &opened{t, p, front}
 }
 
-// live opens a live page with a session and a further cookie. The response ends with the test.
+// live opens a live page with a session and another cookie. The response ends with the test.
 func (o *opened) live(token, cookie string) *http.Response {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -48,7 +48,7 @@ func (o *opened) live(token, cookie string) *http.Response {
 }
 
 // TestPlacesOfLivePages checks that a session can have ten live pages and its operator twenty, regardless of other cookies. After
-// a page is closed, another one can be opened.
+// one is closed, another can be opened.
 func TestPlacesOfLivePages(t *testing.T) {
 	t.Parallel()
 	o := newOpened(t, time.Minute)
@@ -82,8 +82,9 @@ func TestPlacesOfLivePages(t *testing.T) {
 	}
 }
 
-// TestALivePageEndsWithItsSession checks that a live page ends soon after its session: at a sign-out, at its expiration, with the
-// membership, and after a change of the role. It continues while the session exists, and its checks do not extend the session.
+// TestALivePageEndsWithItsSession checks that a live page ends soon after its session ends: by a sign-out, by expiration, by the
+// end of the membership, or by a change of the role. It continues while the session exists, and its checks do not extend the
+// session.
 func TestALivePageEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *platform, s *internalapi.Session){

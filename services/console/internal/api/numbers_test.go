@@ -28,7 +28,8 @@ func (p *platform) inLanguage(lang, method, path string, form url.Values) (page 
 	return w.Body.String(), w.Code
 }
 
-// german holds numbers in the notation of a German page, by the input of their field, and the values that are sent for them.
+// german holds numbers in the notation of a German page, by the input of their field, and the values that are sent to the
+// services.
 var german = map[domain.Input][2]string{domain.MoneyInput: {"1.234,5", "123450"}, domain.PercentInput: {"12,5", "1250"}, domain.NumberInput: {"1.250", "1250"}, domain.DepositInput: {"12,5", "1250"}}
 
 // numberFields returns the names of the number inputs of a form, with their fields.
@@ -64,8 +65,8 @@ func at(body any, path string) any {
 	return body
 }
 
-// TestEachNumberIsReadByLanguage checks that each number field, in every form, is read in the language of the page, also if the
-// browser has another language by then.
+// TestEachNumberIsReadByLanguage checks that each number field, in every form, is parsed in the language of the page, even if the
+// browser uses another language by then.
 func TestEachNumberIsReadByLanguage(t *testing.T) {
 	t.Parallel()
 	checked := map[domain.Input]int{}

@@ -20,10 +20,10 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// A form has an Idempotency-Key: the field once. The address of its page contains it too, so that Back and reload show the form
-// with its key. The key stays until a definite refusal. Then the form gets the next one: KEY, KEY-2, KEY-3.
+// A form has an Idempotency-Key: the field once. The address of its page also contains the key, so Back and Reload show the form
+// with the same key. The key stays until a definite refusal. Then the form gets the next key: KEY, KEY-2, KEY-3.
 
-const onceDigits = 20 // that are random
+const onceDigits = 20 // number of random digits
 
 var (
 	onceForm    = regexp.MustCompile(`^[0-9A-Za-z-]{16,120}$`)
@@ -36,7 +36,7 @@ func newOnce(operator string) string {
 	return random + onceCheck(operator, random)
 }
 
-// onceCheck binds a key in an address to an operator. A link from another operator has that operator's key, and gets a new one.
+// onceCheck binds a key in an address to an operator. A key in a link from another operator is replaced.
 func onceCheck(operator, random string) string {
 	sum := sha256.Sum256([]byte("once\x00" + operator + "\x00" + random))
 	return hex.EncodeToString(sum[:6])
@@ -71,8 +71,9 @@ func withOnce(h handler) handler {
 	}
 }
 
-// saveDraft stores the input of the sent form at identity, for the operator to whose page it belongs. It returns the address of
-// the page that then shows the form, and whether the input is stored. A form needs a proof of its operator, and a key.
+// saveDraft stores the input of the submitted form in identity, for the operator whose page it came from. It returns the address
+// of the page that then shows the form, and whether the input was stored. A form without a key or a proof of its operator is not
+// stored.
 func (f *form) saveDraft() (to string, stored bool) {
 	path, query := f.formPage()
 	proof, _, proven := strings.Cut(f.posted.Get("form"), ".")
@@ -95,7 +96,7 @@ func (f *form) saveDraft() (to string, stored bool) {
 	return path, stored
 }
 
-// formPage returns the page that has the sent form, and its query.
+// formPage returns the path and query of the page that contains the submitted form.
 func (f *form) formPage() (path string, query url.Values) {
 	path, raw, _ := strings.Cut(f.address(), "?")
 	query, _ = url.ParseQuery(raw)
@@ -115,7 +116,7 @@ func (f *form) formPage() (path string, query url.Values) {
 }
 
 // restoreDraft fills the form of a page with the input that its operator entered before they had to sign in again, and reports
-// whether it did. Input of another operator, or for another page, is not shown.
+// whether it did. It does not show input of another operator or for another page.
 func (f *form) restoreDraft() bool {
 	key := f.r.URL.Query().Get("once")
 	if f.r.Method != http.MethodGet || !f.r.URL.Query().Has("draft") || !ownOnce(f.auth.Operator.ID, key) {
@@ -133,7 +134,7 @@ func (f *form) restoreDraft() bool {
 	return true
 }
 
-// postedOnce returns the key of the sent form.
+// postedOnce returns the key of the submitted form.
 func (f *form) postedOnce() string {
 	if key := f.posted.Get("once"); onceForm.MatchString(key) {
 		return key
@@ -151,7 +152,7 @@ func (f *form) submit(in domain.Request) (domain.Object, error) {
 	return o, err
 }
 
-// onceFor returns the key of a form that can be sent more than once from the same page: one key per content.
+// onceFor returns the key of a form that can be submitted more than once from the same page: one key for each content.
 func (f *form) onceFor(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return f.once + "-" + hex.EncodeToString(sum[:6])

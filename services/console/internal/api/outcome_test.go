@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/libs/contract/contracttest"
 )
 
-// ledger simulates the writes of all services. A request with a known key gets the stored response, and fault determines how a
-// call fails.
+// ledger simulates the writes of all services. A request with a known key gets the stored response. fault determines how a call
+// fails.
 type ledger struct {
 	p       *platform
 	mu      sync.Mutex
 	calls   int                 // guarded by mu
 	effects int                 // guarded by mu
-	stored  map[string]response // by operation, parameters and key; guarded by mu
+	stored  map[string]response // by operation, parameters, and key; guarded by mu
 	fault   func(call int) (before, after func() *response)
 }
 
@@ -33,7 +33,7 @@ func respondsWith(status int, code string) func() *response {
 	}
 }
 
-// faults holds the ways in which a call can fail with an unknown outcome: before or after its effect, and on how many calls.
+// faults holds the ways in which a call can fail with an unknown outcome: before or after its effect, and for how many calls.
 var faults = map[string]func(call int) (before, after func() *response){
 	"cut once after the effect":   func(n int) (before, after func() *response) { return nil, when(n == 1, cut) },
 	"cut always after the effect": func(int) (before, after func() *response) { return nil, cut },
@@ -127,7 +127,7 @@ var reads = []string{"POST /audit/verify"}
 var elsewhere = []string{"POST /views", "POST /views/:id/delete", "POST /bookings/:id/move"}
 
 // TestUnknownOutcomes checks that each form takes effect once, regardless of the outcome of its calls. If the outcome is unknown,
-// the page reports it and has the form with its key. Sending that form again shows the result.
+// the page reports it and contains the form with its key. Submitting that form again shows the result.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	routes := newPlatform(t, options{}).routes()
@@ -186,7 +186,7 @@ func TestUnknownOutcomes(t *testing.T) {
 }
 
 // TestBackAndReloadReuseTheKey checks that Back and reload show a form with its previous key, so that it takes effect only once. A
-// page that is opened for the first time has a new key.
+// page opened for the first time has a new key.
 func TestBackAndReloadReuseTheKey(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -247,8 +247,8 @@ func TestDefiniteRefusalGetsTheNextKey(t *testing.T) {
 	}
 }
 
-// TestActionsSendIfMatch checks that actions apply to the version that the page showed. If the version has changed, the form
-// shows the present state for the next attempt.
+// TestActionsSendIfMatch checks that actions apply to the version that the page showed. If the version has changed, the form shows
+// the current state for the next attempt.
 func TestActionsSendIfMatch(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -26,14 +26,14 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// policy allows the pages their scripts and an inline style.
+// policy allows scripts and an inline style on the pages.
 var policy = web.Policy{Scripts: true, Style: pages.StyleSource()}
 
 // page is the page that responds to a request.
 type page struct {
 	*form
 
-	nav     string // the entry of the navigation that is marked
+	nav     string // the selected entry of the navigation
 	live    bool   // the page reloads when something changes
 	notice  string
 	problem string // the error, if the page is shown again
@@ -71,8 +71,8 @@ func (s *Server) inWorkspace(h handler) httpx.Handler {
 	})
 }
 
-// serve finds the session and checks the form. A form without a session, or from a page of an earlier session, is stored, and the
-// operator returns to it.
+// serve finds the session and checks the form. It stores a form that has no session or comes from a page of an earlier session,
+// and the operator returns to it.
 func (p *page) serve(h handler) (err error) {
 	var wrong error // of the form
 	if p.r.Method == http.MethodPost {
@@ -107,8 +107,8 @@ func (p *page) signIn() error {
 	return p.redirect("/oauth/sign-in?to=" + url.QueryEscape(to))
 }
 
-// requireRecentSignIn reports whether the operator has entered their password recently. Otherwise it redirects them to the
-// sign-in, from which they return.
+// requireRecentSignIn reports whether the operator entered their password recently. If not, it redirects them to the sign-in,
+// which returns them to the page.
 func (p *page) requireRecentSignIn() bool {
 	if p.workspace.Recent(p.server.Now()) {
 		return true
@@ -117,7 +117,7 @@ func (p *page) requireRecentSignIn() bool {
 	return false
 }
 
-// frame returns the surrounding parts of the page.
+// frame returns the parts that surround the content of the page.
 func (p *page) frame(problem string) pages.Frame {
 	f := pages.Frame{
 		Format: p.Format, Workspace: p.workspace, Form: p.proof() + "." + p.formKey().Token(time.Time{}), Draft: p.draft, Once: cmp.Or(p.once, newOnce(p.operator())), Page: p.nav, OtherMode: p.otherMode(), Address: p.address(), Theme: p.theme(),
@@ -148,9 +148,9 @@ func (p *page) otherMode() string {
 	return p.nav
 }
 
-// needsStyle reports whether the browser does not have the style of the pages yet, and records that it has it now: it loads the
-// file after the page is shown, and has it for the next one. A form, which may be nearly as large as a page may be, always uses
-// the file.
+// needsStyle reports whether the browser does not have the style of the pages yet, and records that it now has it. The browser
+// loads the file after this page and caches it for the next one. A form always uses the file, because it can be nearly as large as
+// the maximum size of a page.
 func (p *page) needsStyle() bool {
 	if !pages.Styled() || web.Cookie(p.r, "holdfast_style") == pages.Style() || p.r.URL.Query().Has("once") {
 		return false
@@ -173,7 +173,7 @@ func (p *page) theme() string {
 	return ""
 }
 
-// navigation returns the pages that the operator's role may see.
+// navigation returns the pages that the operator's role can see.
 func (p *page) navigation() []pages.NavGroup {
 	if p.workspace.Session == nil {
 		return nil
@@ -247,7 +247,7 @@ func (p *page) redirect(to string) error {
 	return nil
 }
 
-// done redirects the browser to a page that reports what has been done.
+// done redirects the browser to a page that confirms the action.
 func (p *page) done(to, what string) error {
 	return p.redirect(p.workspace.Path(to) + "?done=" + url.QueryEscape(what))
 }
@@ -261,7 +261,7 @@ func (p *page) fail(err error) {
 	e := apperr.As(err)
 	obs.Add(p.r.Context(), slog.String("error", err.Error()))
 	status := httpx.StatusOf(e.Kind)
-	if status == http.StatusUnauthorized { // a service has refused the console; the gateway would take it for a refusal by the console
+	if status == http.StatusUnauthorized { // a service rejected the console; the gateway would treat 401 as a rejection by the console
 		status = http.StatusInternalServerError
 	}
 	title, text := p.T("problem"), p.explain(e)
@@ -302,7 +302,7 @@ func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, fo
 	return p.show(status, pages.Form(p.frame(problem), out))
 }
 
-// refused shows the form again, with the sent values, if err is a verdict on the input or leaves the outcome open.
+// refused shows the form again, with the submitted values, if err rejects the input or leaves the outcome unknown.
 func (p *page) refused(err error, out pages.FormView, fields []forms.Field) error {
 	e := apperr.As(err)
 	verdicts := []apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadRequest, apperr.TooLarge}

@@ -39,12 +39,12 @@ var pictured = [][2]string{
 const (
 	pictureHeight = 1000 // pixels
 	sameColour    = 40   // largest difference of a channel that is not visible
-	samePicture   = 0.5  // percent of the pixels that may differ
+	samePicture   = 0.5  // maximum percentage of pixels that differ
 	pictureTime   = 60 * time.Second
 )
 
 // TestPictures checks that pages match their screenshots: at three widths, light and dark. It compares a quarter of the
-// screenshots, at least one per page, and all of them with TEST_SCALE=full. -update renews them.
+// screenshots, at least one per page, and all of them with TEST_SCALE=full. -update replaces them.
 func TestPictures(t *testing.T) {
 	browser := os.Getenv("CHROMIUM")
 	switch {
@@ -72,8 +72,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// pictureServer serves pages as the gateway does for the owner, in the color scheme that the path begins with. Their texts are in
-// one font, and nothing loads later.
+// pictureServer serves pages as the gateway does for the owner, in the color scheme at the start of the path. All texts use one
+// font, and nothing loads later.
 func (p *platform) pictureServer() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := r.Header.Get("Referer")
@@ -88,12 +88,12 @@ func (p *platform) pictureServer() http.Handler {
 			return
 		}
 		in := request{Method: http.MethodGet, Path: path, Token: "owner", Header: map[string]string{"Accept-Language": "en"}}
-		if to := p.serve(p.signed(in)).Header().Get("Location"); strings.Contains(to, "once=") { // where the page has the key of its form
+		if to := p.serve(p.signed(in)).Header().Get("Location"); strings.Contains(to, "once=") { // the address of the page with the key of its form
 			in.Path = to
 		}
 		signed := p.signed(in)
 		signed.AddCookie(&http.Cookie{Name: "holdfast_theme", Value: strings.Trim(scheme, "/")})
-		signed.AddCookie(&http.Cookie{Name: "holdfast_style", Value: pages.Style()}) // the page takes the file, which has the font
+		signed.AddCookie(&http.Cookie{Name: "holdfast_style", Value: pages.Style()}) // the page loads the file, which contains the font
 		got := httptest.NewRecorder()
 		p.engine.ServeHTTP(got, signed)
 		body := got.Body.Bytes()

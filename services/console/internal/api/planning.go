@@ -45,7 +45,7 @@ var steps = map[string]func(time.Time) time.Time{
 	"week": func(t time.Time) time.Time { return t.AddDate(0, 0, 7) },
 }
 
-// setClock moves the test clock forward, or returns it to real time.
+// setClock moves the test clock forward or resets it to real time.
 func setClock(p *page) error {
 	if p.workspace.Live() {
 		return domain.ErrNotFound
@@ -222,7 +222,7 @@ func prices(p *page) error {
 	return p.show(http.StatusOK, pages.Prices(p.frame(""), out))
 }
 
-// addYear arranges the prices as months and weeks, with the rules that are in force.
+// addYear arranges the prices as months and weeks, and adds the active rules.
 func (s *session) addYear(out *pages.PricesView, o domain.Object, first time.Time) {
 	seen := map[string]bool{}
 	for i, d := range o.Objects("data") {

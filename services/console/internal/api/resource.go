@@ -107,7 +107,7 @@ func editPage(r *domain.Resource) handler {
 	}
 }
 
-// update sends the changes of the form, for the version that it showed.
+// update sends the changes of the form for the version that the form showed.
 func update(r *domain.Resource) handler {
 	return func(p *page) error {
 		ctx, id := p.r.Context(), p.c.Param("id")

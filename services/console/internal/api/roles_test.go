@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// least is the lowest role that may use each route of a workspace. Higher roles may use it too, lower ones may not.
+// least is the lowest role that can use each route of a workspace. Higher roles can also use it, lower roles cannot.
 var least = map[string]string{
 	"GET ": "viewer", "GET /": "viewer",
 	"GET /board":    "viewer",
@@ -84,7 +84,7 @@ var least = map[string]string{
 	"POST /units/new": "admin",
 }
 
-// outside are the routes outside of workspaces. All signed-in operators may use them.
+// outside are the routes outside workspaces. All signed-in operators can use them.
 var outside = map[string]int{"GET /admin": http.StatusSeeOther, "POST /admin/-/preferences": http.StatusSeeOther, "GET /admin/-/assets/:name": http.StatusNotFound}
 
 const workspaces = "/admin/:tenant/:mode"
@@ -101,7 +101,7 @@ func (p *platform) routes() []string {
 	return out
 }
 
-// address is a route's path in a workspace, with an id where it has one.
+// address returns a route's path in a workspace, with an id where the route has one.
 func address(slug, mode, path string) string {
 	if name := strings.SplitN(path, "/", 3); len(name) > 1 && strings.Contains(path, ":id") {
 		path = strings.Replace(path, ":id", idOf(name[1]), 1)
@@ -127,7 +127,7 @@ func idOf(name string) string {
 // changedForm returns the owner's form of a page, with its texts changed.
 func (p *platform) changedForm(path string) url.Values {
 	w := p.get("owner", path)
-	if w.Code != http.StatusOK { // a form that is on another page
+	if w.Code != http.StatusOK { // the form is on another page
 		return url.Values{"version": {"1"}, "unit_id": {"un_01k00000000000000000000002"}, "list": {"bookings"}, "query": {"status=pending"}, "name": {"Open"}, "to": {"day"}}
 	}
 	form := formOf(p.t, parse(p.t, w.Body.String()), path)
@@ -164,8 +164,8 @@ func TestEachRouteHasARowForRoles(t *testing.T) {
 	}
 }
 
-// TestRoles checks that a role sees the pages and sends the forms that it may use. A form that it may not send reaches no service
-// with a write.
+// TestRoles checks that a role can see the pages and submit the forms that it is allowed to use. A forbidden form causes no write
+// in a service.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for _, role := range roles {
@@ -218,8 +218,8 @@ func (p *platform) sends(role, path string, allowed bool) {
 	}
 }
 
-// TestPagesOfferOnlyAllowedActions checks that a page offers a role no action that it may not use, and that each link leads to a page
-// that the role may read.
+// TestPagesOfferOnlyAllowedActions checks that a page offers a role only actions that it can use, and that each link leads to a
+// page that the role can read.
 func TestPagesOfferOnlyAllowedActions(t *testing.T) {
 	t.Parallel()
 	for _, role := range roles {
@@ -253,7 +253,7 @@ func TestPagesOfferOnlyAllowedActions(t *testing.T) {
 	}
 }
 
-// TestEmptyPagesOfferOnlyAllowedActions checks that an empty workspace offers a role no resource that it may not create.
+// TestEmptyPagesOfferOnlyAllowedActions checks that an empty workspace offers a role only resources that it can create.
 func TestEmptyPagesOfferOnlyAllowedActions(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// without are the forms sent to an address without a page, and the page to which they lead.
+// without are the forms that are submitted to an address without a page, and the page to which they lead.
 var without = map[string]string{"POST /audit/verify": "/audit", "POST /bookings/:id/move": "/bookings/:id", "POST /views": "", "POST /views/:id/delete": ""}
 
 // TestWithoutASession checks that a browser without a session is redirected to the sign-in and returns to the page. Only identity
@@ -51,7 +51,7 @@ func TestWithoutASession(t *testing.T) {
 	}
 }
 
-// TestAnEndedSession checks that a session that has ended while a page was open is treated like no session.
+// TestAnEndedSession checks that a session that ended while a page was open is treated like no session.
 func TestAnEndedSession(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -78,10 +78,10 @@ func TestIdentityUnavailable(t *testing.T) {
 	}
 }
 
-// refused holds the ways in which a form that the operator has not sent can arrive, and the responses.
+// refused holds the ways in which a form that the operator did not submit can arrive, and the responses.
 var refused = map[string]struct {
 	header map[string]string
-	form   func(p *platform) string // its token; nil: the right one
+	form   func(p *platform) string // its token; nil: the correct one
 	status int
 }{
 	"no token":            {nil, func(*platform) string { return "" }, http.StatusBadRequest},
@@ -94,7 +94,7 @@ var refused = map[string]struct {
 	"no origin":           {map[string]string{"Origin": "null"}, nil, http.StatusForbidden},
 }
 
-// TestForgedForms checks that a form of another site, or without this session's token, changes nothing, regardless of its
+// TestForgedForms checks that a form from another site, or without this session's token, changes nothing, regardless of its
 // content.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestForgedForms(t *testing.T) {
 	}
 }
 
-// TestOwnForms checks that the forms of the console's own pages are accepted, at the address under which browsers know it.
+// TestOwnForms checks that the forms of the console's own pages are accepted at its public address.
 func TestOwnForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{publicURL: "https://book.test"})
@@ -175,7 +175,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 }
 
-// TestHeaders checks that every response forbids third-party scripts, frames, content type sniffing, and copies.
+// TestHeaders checks that every response forbids third-party scripts, frames, content type sniffing, and caching.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -305,7 +305,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// returns are addresses to which a form may, or may not, redirect the browser; "" for the first page.
+// returns maps the return address in a form to the address to which the browser is redirected; "" for the first page.
 var returns = map[string]string{
 	"/admin/alpha/live/bookings?status=new": "/admin/alpha/live/bookings?status=new",
 	"/admin":                                "/admin",

@@ -1,4 +1,4 @@
-// Package api has the HTTP handlers of the pages.
+// Package api contains the HTTP handlers of the pages.
 package api
 
 import (
@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// Options are what a Server needs. All fields but Beat are required.
+// Options configure a Server. All fields except Beat are required.
 type Options struct {
 	App        *app.App
 	Operations domain.Operations
 	Messages   *locale.Messages
 	Live       *app.Live
 	LiveTime   time.Duration // how long a page receives updates before it must reconnect
-	Beat       time.Duration // how often a live page looks at its session; 0: 20 s
+	Beat       time.Duration // how often a live page checks its session; 0: 20 s
 	PublicURL  string        // where browsers reach the gateway
 	Now        func() time.Time
 }
@@ -61,13 +61,13 @@ func New(o Options) (*Server, error) {
 // Stop ends the streams of live pages. The graceful stop of the server would otherwise wait for them.
 func (s *Server) Stop() { close(s.stopping) }
 
-// workspaces is where the pages of tenants and modes begin.
+// workspaces is the path prefix of the pages of tenants and modes.
 const workspaces = "/admin/:tenant/:mode"
 
 // handler handles the request of a page.
 type handler func(p *page) error
 
-// Mount registers the pages. Only the gateway may request them.
+// Mount registers the pages. Only the gateway can request them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	handle := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, "gateway")) }
 	handle(http.MethodGet, "/admin", s.withSession(openFirstTenant))

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// session is the request of an operator's browser, and the signed-in operator.
+// session is a request of an operator's browser, with the signed-in operator.
 type session struct {
 	view.Format
 
@@ -27,7 +27,7 @@ type session struct {
 	r         *http.Request
 	token     string           // of the session's cookie
 	auth      *domain.Session  // the session of the token; nil until it is found
-	workspace domain.Workspace // zero outside one
+	workspace domain.Workspace // zero outside a workspace
 }
 
 // signedIn returns the session of the browser's cookie, or domain.ErrNoSession.
@@ -58,18 +58,18 @@ func (s *session) operator() string {
 	return s.auth.Operator.ID
 }
 
-// can reports whether the role may make a call.
+// can reports whether the role can make a call.
 func (s *session) can(operation string) bool {
 	return s.workspace.Can(s.server.Operations[operation])
 }
 
-// sees reports whether the role may see the list of a resource.
+// sees reports whether the role can see the list of a resource.
 func (s *session) sees(r *domain.Resource) bool {
 	return s.can(r.List) && (r.Needs == "" || s.workspace.HasPermission(r.Needs))
 }
 
-// address returns the address of the page, with its query. A form sent to an address without a page has the nearest page above
-// it.
+// address returns the address of the page, with its query. If a form was sent to an address without a page, it returns the nearest
+// page above it.
 func (s *session) address() string {
 	path, route, ok := s.r.URL.EscapedPath(), s.c.FullPath(), true
 	for s.r.Method == http.MethodPost && s.server.shown[strings.TrimPrefix(route, workspaces)] == nil && route != "/admin" && route != "" {
@@ -134,7 +134,7 @@ func (s *session) statusTexts(list []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// explain describes an error in the operator's language. An error without a text has the API's message.
+// explain describes an error in the operator's language. For an error without a text, it returns the API's message.
 func (s *session) explain(e *apperr.Error) string {
 	if text, ok := s.Find("error_" + e.Code); ok {
 		return text

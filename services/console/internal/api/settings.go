@@ -24,7 +24,7 @@ var settings = map[string][]string{
 	},
 }
 
-// tenantSettings returns the settings of the tenant, with those of its booking policy.
+// tenantSettings returns the settings of the tenant, including its booking policy.
 func (s *session) tenantSettings() (domain.Object, error) {
 	o, err := s.app.Do(s.r.Context(), domain.Request{Operation: "lookupTenant", Params: []string{s.workspace.Tenant.ID.String()}})
 	for name, value := range o.Object("booking_policy") {
@@ -61,7 +61,7 @@ func settingsPage(name string) handler {
 	}
 }
 
-// saveSettings sends the changes of the form. A form that is only previewed is shown again with a description of its effect.
+// saveSettings sends the changes of the form. For a preview, it shows the form again with a description of its effect.
 func saveSettings(name string) handler {
 	return func(p *page) error {
 		if !p.can("updateTenant") {
@@ -148,7 +148,7 @@ func (s *session) policyPreview(o domain.Object) []string {
 // gatewayFields are the keys of an account at a payment gateway.
 var gatewayFields = []string{"publishable_key", "secret_key", "webhook_secret"}
 
-// gatewayForm returns the form that connects an account, with the connected account.
+// gatewayForm returns the form that connects an account. It shows the connected account.
 func (f *form) gatewayForm() (pages.FormView, []forms.Field, error) {
 	out := pages.FormView{
 		Title: f.T("page_gateway"), Action: f.workspace.Path("gateway"), Back: f.workspace.Path("today"), Button: f.T("connect"), Preview: []string{f.T("gateway_none"), f.T("gateway_keys")},

@@ -21,8 +21,7 @@ func (p *platform) saved(t *testing.T, path string, values url.Values) (c call, 
 	return p.only(t), w.Body.String()
 }
 
-// TestSecretsAreShownOnce checks that a secret is on the page that follows its creation, which is not cached, and on no later
-// page.
+// TestSecretsAreShownOnce checks that a secret is shown only on the page after its creation, and that this page is not cached.
 func TestSecretsAreShownOnce(t *testing.T) {
 	t.Parallel()
 	for path, values := range map[string]url.Values{
@@ -56,8 +55,8 @@ func TestSecretsAreShownOnce(t *testing.T) {
 	}
 }
 
-// TestQuickStartWithAKey checks that the quick start shows its calls with a suitable key, created at a click, and does not show
-// it again.
+// TestQuickStartWithAKey checks that the quick start shows its calls with a suitable key, which a click creates, and does not show
+// the key again.
 func TestQuickStartWithAKey(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -109,7 +108,7 @@ func TestInvitationWithoutALink(t *testing.T) {
 	}
 }
 
-// TestInternalForms checks that the forms of settings send the changes in the form of the internal contract.
+// TestInternalForms checks that the forms of settings send the changes in the format of the internal contract.
 func TestInternalForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -153,7 +152,7 @@ func TestInternalForms(t *testing.T) {
 }
 
 // TestTestClockAcrossDaylightSaving checks that the days of the test clock are those of the tenant's calendar: the day on which
-// clocks change has 23 hours.
+// clocks go forward has 23 hours.
 func TestTestClockAcrossDaylightSaving(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -176,7 +175,7 @@ func TestTestClockAcrossDaylightSaving(t *testing.T) {
 	}
 }
 
-// TestPolicyPreview checks that a previewed policy is described in words and not saved, and that the input stays.
+// TestPolicyPreview checks that the preview describes a policy in words without saving it, and that the input stays.
 func TestPolicyPreview(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -204,7 +203,7 @@ func TestPolicyPreview(t *testing.T) {
 }
 
 // TestGatewayKeysAreNotEchoed checks that no page contains the secret key of a payment gateway, not even the form that was
-// refused with it.
+// rejected with it.
 func TestGatewayKeysAreNotEchoed(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -219,7 +218,8 @@ func TestGatewayKeysAreNotEchoed(t *testing.T) {
 	}
 }
 
-// TestSavedViews checks that the filters of a list are saved under a name and can be opened again. The form can only name a list.
+// TestSavedViews checks that the filters of a list are saved under a name and can be opened again. The form accepts only the name
+// of a list.
 func TestSavedViews(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -266,8 +266,8 @@ func TestAuditVerdict(t *testing.T) {
 	}
 }
 
-// TestTimeline checks that an event and its record in the audit log are one line, with the actor. Records without an event are
-// separate lines. The events of the chain are included.
+// TestTimeline checks that an event and its record in the audit log appear as one line, with the actor. Records without an event
+// are separate lines. The events of the chain are included.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ways returns the addresses to which a page leads back: the switch of the mode, and the return address of the language
-// selection.
+// ways returns two addresses that a page links to: the target of the mode switch and the return address of the language selection.
 func ways(doc *html.Node) (out []string) {
 	for _, n := range all(doc, "nav") {
 		if strings.Contains(attr(n, "class"), "join") && attr(n, "aria-label") == "Data" {
@@ -31,8 +30,8 @@ func ways(doc *html.Node) (out []string) {
 	return out
 }
 
-// TestEachPageLeadsToOneThatExists checks that the switch of the mode and the language selection lead to pages that exist, from
-// every page of both modes, including pages returned by a form.
+// TestEachPageLeadsToOneThatExists checks that the mode switch and the language selection lead to pages that exist, from every
+// page of both modes, including pages returned by a form.
 func TestEachPageLeadsToOneThatExists(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"owner", "viewer"} {

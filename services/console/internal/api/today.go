@@ -73,10 +73,10 @@ func today(p *page) error {
 	return p.show(http.StatusOK, pages.Today(f, out))
 }
 
-// shownComing is how many bookings that begin, or end, today the first page shows.
+// shownComing is how many of today's arrivals, and how many of its departures, the first page shows.
 const shownComing = 50
 
-// coming converts bookings that begin, or end, today to rows by their time.
+// coming converts bookings that begin or end today to rows, sorted by time.
 func (s *session) coming(list []domain.CalendarBooking, now time.Time, begin bool) pages.ComingList {
 	var ids []string
 	for _, b := range list {
@@ -116,7 +116,7 @@ func (s *session) failingEndpoints(list []domain.Object) pages.PartView {
 	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: s.rows(&r, list), All: s.workspace.Path("endpoints")}
 }
 
-// failedDeliveries returns the deliveries that have failed or are failing.
+// failedDeliveries returns the deliveries that failed or are failing.
 func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 	r := domain.ResourceNamed("endpoints")
 	out := pages.PartView{Name: "failed", Resource: r, Columns: []string{"type", "endpoint_id", "status", "last_answer", "created_at"}, All: s.workspace.Path(r.Name)}
@@ -135,8 +135,7 @@ func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 	return out
 }
 
-// firstSteps returns the first steps of a workspace without bookings; nil once they are done, and for a role that may not do
-// them.
+// firstSteps returns the first steps of a workspace without bookings; nil once they are done, and for a role that cannot do them.
 func (s *session) firstSteps() ([]pages.StepView, error) {
 	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
 	out, calls := make([]pages.StepView, len(steps)), make([]func() error, len(steps))

@@ -25,8 +25,8 @@ func (p *platform) firstCall(t *testing.T, operation string) call {
 	return all[i]
 }
 
-// TestNavigation checks that the navigation contains what the role may see: everything for an owner, no settings and no keys for
-// a viewer.
+// TestNavigation checks that the navigation contains only the pages that the role can see: all pages for an owner, no settings and
+// no keys for a viewer.
 func TestNavigation(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -53,8 +53,8 @@ func TestNavigation(t *testing.T) {
 	}
 }
 
-// TestCustomerOfALead checks that a quote for a lead without a customer creates the customer of the lead, once per form. Another
-// person's address does not.
+// TestCustomerOfALead checks that a quote for a lead without a customer creates the customer of the lead, once per form. A quote
+// for another e-mail address does not.
 func TestCustomerOfALead(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -88,8 +88,7 @@ func TestCustomerOfALead(t *testing.T) {
 	}
 }
 
-// TestCalendarPages checks that the calendar has its units in pages of 50, and requests the units that the selected service
-// leaves.
+// TestCalendarPages checks that the calendar shows its units in pages of 50, and requests only the units of the selected service.
 func TestCalendarPages(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -119,8 +118,8 @@ func TestCalendarPages(t *testing.T) {
 	}
 }
 
-// TestWhatIsDue checks that the first page sums up its days. It shows the due items of bookings and webhooks: the customer, the
-// amount, and why a delivery failed, each with a link.
+// TestWhatIsDue checks that the first page shows the totals of its days and the due items of bookings and webhooks: the customer,
+// the amount, and why a delivery failed, each with a link.
 func TestWhatIsDue(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -160,8 +159,8 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
-// TestOwedRefunds checks that the first page shows the refunds that a policy owes, for the mode of the page. Their actions send
-// the version and the note.
+// TestOwedRefunds checks that the first page shows the refunds that a policy requires, for the mode of the page. Their actions
+// send the version and the note.
 func TestOwedRefunds(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -213,7 +212,7 @@ func TestOwedRefunds(t *testing.T) {
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		booked string // the response that has a booking
+		booked string // the response that contains a booking
 		shown  bool
 	}{"an empty workspace": {"", true}, "an arrival": {"listCalendar", false}, "something due": {"listDueBookings", false}, "bookings of last month": {"listStatistics", false}} {
 		p := newPlatform(t, options{})
@@ -278,7 +277,7 @@ func TestDeliveryPage(t *testing.T) {
 	if !strings.Contains(page, event) {
 		t.Error("nothing leads to the event")
 	}
-	for body, sample := range map[string]bool{"": false, "{}": true} { // no longer stored, or of a test
+	for body, sample := range map[string]bool{"": false, "{}": true} { // no longer stored, or from a test delivery
 		p.setResponse("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": body, "sample": sample, "requests": []any{}}))
 		page := p.get("owner", path).Body.String()
 		if strings.Contains(page, event) || strings.Contains(textOf(parse(t, page)), "no longer stored") == sample {
@@ -341,7 +340,7 @@ func TestBoundsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestNotices checks that the following page reports what has been done, only with a text of the language.
+// TestNotices checks that the next page confirms an action, and only with a text from the locale.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -353,7 +352,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestActionsByStatus checks that an action is allowed in the statuses that it names, or in all.
+// TestActionsByStatus checks that an action is allowed only in its statuses, or in every status if it has none.
 func TestActionsByStatus(t *testing.T) {
 	t.Parallel()
 	some, each := domain.Action{From: []string{"draft"}}, domain.Action{}

@@ -15,7 +15,7 @@ import (
 // heaviest is the maximum size of a page, compressed.
 const heaviest = 150_000
 
-// noise returns a text of n characters that cannot be compressed, with four bytes each in UTF-8.
+// noise returns a text of n characters that cannot be compressed, each with four bytes in UTF-8.
 func noise(n int) string {
 	var b strings.Builder
 	for range n {
@@ -108,7 +108,7 @@ func letters(n int) string {
 	return string(b)
 }
 
-// poisonEach gives each text that a person can have written its own text, as long as most fields allow.
+// poisonEach replaces each text that a person can enter with a different one of the maximum length of most fields.
 func poisonEach(v any, field string) any {
 	switch value := v.(type) {
 	case map[string]any:
@@ -145,8 +145,8 @@ func TestPageSizesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMonthOfManyBookings checks that a month of 50 units shows all bookings if each unit has one or two a day. With more, it
-// shows as many of each day as its bound allows, and the number of the others.
+// TestMonthOfManyBookings checks that a month of 50 units shows all bookings if each unit has one or two a day. If there are more,
+// it shows as many of each day as the maximum size allows, and the number of the others.
 func TestMonthOfManyBookings(t *testing.T) {
 	t.Parallel()
 	for _, perDay := range []int{1, 2, 4} {
@@ -189,8 +189,8 @@ func TestMonthOfManyBookings(t *testing.T) {
 	}
 }
 
-// TestFormsOfferTheLargestCatalogue checks that a form offers as many services, units, and packages as a tenant may have, within
-// the maximum size of a page.
+// TestFormsOfferTheLargestCatalogue checks that a form offers as many services, units, and packages as a tenant can have, without
+// exceeding the maximum size of a page.
 func TestFormsOfferTheLargestCatalogue(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -36,8 +36,8 @@ func (p *platform) only(t *testing.T) call {
 	return list[0]
 }
 
-// TestCreateIsSentOnce checks that a create has the key of its form, so that a second click creates nothing again, and that it
-// makes the service refuse unknown fields.
+// TestCreateIsSentOnce checks that a create has the key of its form, so that a second click creates nothing, and that it makes the
+// service refuse unknown fields.
 func TestCreateIsSentOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -103,10 +103,10 @@ var edits = []struct {
 	{"packages/edit", url.Values{"base_price": {"1,234.50"}}, `{"base_price":{"amount":123450,"currency":"USD"}}`},
 }
 
-// hoursOnly are the initial opening hours of the unit in the tests: null, so that only those of the change are sent.
+// hoursOnly are the initial opening hours of the unit in the tests: null, so that only the changed hours are sent.
 var hoursOnly = map[string]any{"opening_hours": nil}
 
-// TestEditSendsChanges checks that a form sends only the changed fields, for the version that it showed.
+// TestEditSendsChanges checks that a form sends only the changed fields, for the version that the form showed.
 func TestEditSendsChanges(t *testing.T) {
 	t.Parallel()
 	for _, tc := range edits {
@@ -203,7 +203,7 @@ func TestRefusedFormPreservesInput(t *testing.T) {
 	}
 }
 
-// TestUnreadableForms checks that input that cannot be read is not sent, and that the form shows the error.
+// TestUnreadableForms checks that unreadable input is not sent to a service, and that the form shows the error.
 func TestUnreadableForms(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -230,7 +230,7 @@ func TestUnreadableForms(t *testing.T) {
 	}
 }
 
-// TestSlotTaken checks that, if a booking does not get its slot, the page shows which booking has it.
+// TestSlotTaken checks that if a booking does not get its slot, the page shows which booking has the slot.
 func TestSlotTaken(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -255,8 +255,8 @@ func TestSlotTaken(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile checks that a change that another operator has made in the meantime is not overwritten: the form reports
-// it and retains the version that it showed.
+// TestChangedMeanwhile checks that a concurrent change by another operator is not overwritten: the form reports it and retains the
+// version that it showed.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -275,7 +275,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestDangerousNeedsAFreshSignIn checks that dangerous actions require the password again if it was entered a while ago. Until
+// TestDangerousNeedsAFreshSignIn checks that dangerous actions require the password again if it was not entered recently. Until
 // then, nothing is sent.
 func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	t.Parallel()
@@ -325,7 +325,7 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	}
 }
 
-// TestCustomerByName checks that a customer can be identified by an e-mail address or by a name that only one customer has.
+// TestCustomerByName checks that a customer can be identified by an e-mail address or by a unique customer name.
 func TestCustomerByName(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"cu_01k00000000000000000000007 Ada Lovelace": "", "ada@example.com": "email", "Ada": "q"} {
@@ -352,8 +352,8 @@ func TestCustomerByName(t *testing.T) {
 	}
 }
 
-// TestFormsPreserveUnlistedChoices checks that a form retains its selected values when the choices no longer contain them: a unit
-// that is not active, or a deleted package.
+// TestFormsPreserveUnlistedChoices checks that a form retains its selected values when the choices no longer contain them: an
+// inactive unit or a deleted package.
 func TestFormsPreserveUnlistedChoices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

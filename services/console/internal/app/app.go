@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/services/console/internal/peers"
 )
 
-// App holds what the use cases need. All fields but Pauses are required.
+// App holds the dependencies of the use cases. All fields except Pauses are required.
 type App struct {
 	Services *peers.Services
 	Names    *Names
 	Now      func() time.Time
-	Pauses   []time.Duration // before a write whose outcome is unknown is sent again; nil: submitPauses
+	Pauses   []time.Duration // pauses before a write with an unknown outcome is sent again; nil: submitPauses
 }
 
-// Get returns a resource. A resource without a call of its own is found in its list, which is complete.
+// Get returns a resource. If no call returns a single resource of this kind, it searches the list, which is complete.
 func (a *App) Get(ctx context.Context, r *domain.Resource, id string) (domain.Object, error) {
 	if r.Whole {
 		list, err := a.List(ctx, r.List, nil)
@@ -39,7 +39,7 @@ func (a *App) Get(ctx context.Context, r *domain.Resource, id string) (domain.Ob
 	return a.Do(ctx, domain.Request{Operation: r.Get, Params: []string{id}})
 }
 
-// Do makes a call that returns an object; nil for one without a body.
+// Do makes a call and returns the object of its response; nil if the response has no body.
 func (a *App) Do(ctx context.Context, in domain.Request) (domain.Object, error) {
 	raw, err := a.Services.Call(ctx, in)
 	if err != nil || len(raw) == 0 {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	mostUnits    = 2_000 // units on all pages of a calendar, which is the maximum number for a tenant
+	mostUnits    = 2_000 // units on all pages of a calendar: the maximum number for a tenant
 	unitsPerPage = 50    // units on one page of a calendar
 	mostRules    = 200
-	nameBytes    = 40 // of the names of units and holidays that a calendar shows
+	nameBytes    = 40 // maximum length of the names of units and holidays in a calendar
 )
 
 // CalendarQuery selects the content of a calendar.
@@ -33,7 +33,7 @@ type Calendar struct {
 	Rows      []domain.CalendarRow
 	Units     int // on all pages
 	Pages     int
-	Truncated bool // there are more bookings than a calendar holds
+	Truncated bool // there are more bookings than a calendar can hold
 }
 
 // Calendar reads the units, and then the bookings of those on this page, in two steps.

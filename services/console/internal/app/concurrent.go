@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// RunConcurrently runs all functions in parallel and returns the first error in their order. A panic counts as an error of its function,
-// because it must not end the process.
+// RunConcurrently runs all functions in parallel and returns the first error in their order. A panic becomes an error of its
+// function, so that it does not end the process.
 func RunConcurrently(all ...func() error) error {
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/console/internal/peers"
 )
 
-// ErrTooManyPages says that this process already updates the maximum number of pages. A page without updates works as before.
+// ErrTooManyPages reports that this process already updates the maximum number of pages. Other pages work without updates.
 var ErrTooManyPages = apperr.New(apperr.RateLimited, "rate_limited", "Too many pages are open.")
 
 const (
@@ -32,7 +32,7 @@ type Live struct {
 	most     int // pages of this process
 	mu       sync.Mutex
 	open     int                 // guarded by mu
-	feeds    map[workplace]*feed // guarded by mu; without those that no page reads
+	feeds    map[workplace]*feed // guarded by mu; only those that a page reads
 }
 
 type workplace struct {
@@ -46,13 +46,13 @@ type feed struct {
 	stop  context.CancelFunc
 }
 
-// NewLive allows at most that many pages at the same time.
+// NewLive creates a Live that updates at most that many pages at the same time.
 func NewLive(s *peers.Services, most int) *Live {
 	return &Live{services: s, most: most, feeds: map[workplace]*feed{}}
 }
 
-// Subscribe returns a channel that holds a value whenever something has changed that the caller in ctx may read. The caller must
-// call end.
+// Subscribe returns a channel that holds a value whenever something changed that the caller in ctx can read. The caller must call
+// end.
 func (l *Live) Subscribe(ctx context.Context) (changes <-chan struct{}, end func(), err error) {
 	who := caller.FromContext(ctx)
 	at := workplace{who.Tenant, who.Mode}
@@ -100,7 +100,7 @@ func (l *Live) run(ctx context.Context, at workplace, f *feed) {
 	who.Scopes = proto.Scopes
 	last := ""
 	for ctx.Err() == nil {
-		_ = l.read(caller.With(ctx, who), f, &last) // webhooks logs why it refuses; the pages continue without updates
+		_ = l.read(caller.With(ctx, who), f, &last) // webhooks logs the reason for a refusal; the pages continue without updates
 		select {
 		case <-ctx.Done():
 		case <-time.After(reconnect):
@@ -126,7 +126,7 @@ func (l *Live) read(ctx context.Context, f *feed, last *string) error {
 	return nil
 }
 
-// notify wakes the pages that may read the event. A page with a pending notification gets no second one.
+// notify wakes the pages that can read the event. A page with a pending notification gets no second one.
 func (l *Live) notify(f *feed, eventType string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an expected event.
 const patience = 10 * time.Second
 
 var secret, _ = hex.DecodeString(strings.Repeat("ab", 32))
@@ -38,10 +38,10 @@ type upstream struct {
 	who    caller.Caller
 	last   string // Last-Event-ID
 	events chan string
-	closed chan struct{} // when the console has gone
+	closed chan struct{} // closed when the console disconnects
 }
 
-// streams simulates webhooks. It holds all connections that were opened.
+// streams simulates webhooks. It records all opened connections.
 type streams struct {
 	t    *testing.T
 	live *app.Live
@@ -118,7 +118,7 @@ func (s *streams) opened(n int) []*upstream {
 	}
 }
 
-// send sends an event.
+// send sends an event to the console.
 func (u *upstream) send(t *testing.T, eventType, id string) {
 	t.Helper()
 	select {
@@ -215,7 +215,7 @@ func TestOneStreamForAllPages(t *testing.T) {
 	}
 }
 
-// TestPagesAreNotifiedByScope checks that a page is notified only of events that its reader may read.
+// TestPagesAreNotifiedByScope checks that a page is notified only of events that its reader can read.
 func TestPagesAreNotifiedByScope(t *testing.T) {
 	t.Parallel()
 	s := newStreams(t, 10)
@@ -259,7 +259,7 @@ func TestStreamResumesAfterDisconnect(t *testing.T) {
 	s := newStreams(t, 10)
 	page, _ := s.page(ids.New[ids.TenantPrefix](), caller.Test, "read:bookings")
 	first := s.opened(1)[0]
-	first.send(t, "lead.created", "evt_1") // an event that no page reads counts too
+	first.send(t, "lead.created", "evt_1") // the position also advances with an event that no page reads
 	first.send(t, "booking.created", "evt_2")
 	notified(t, page)
 	close(first.events)

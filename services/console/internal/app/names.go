@@ -16,7 +16,7 @@ import (
 const (
 	namesCached = 20_000 // names that this process caches
 	namesAge    = 30 * time.Second
-	namesMost   = 60 // that one page looks up
+	namesMost   = 60 // maximum number that one page looks up
 	atOnce      = 8  // parallel look-ups of a page
 )
 

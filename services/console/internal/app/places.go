@@ -8,11 +8,11 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// ErrPlaces says that a session or its operator has too many streams or downloads open at the same time.
+// ErrPlaces reports that a session or its operator has too many streams or downloads open at the same time.
 var ErrPlaces = apperr.New(apperr.RateLimited, "rate_limited", "Too much is open at once. Close a page, or wait until a download has ended.")
 
-// Places limits how many streams or downloads a session and an operator have open at the same time in this process, regardless of
-// what their browsers send.
+// Places limits how many streams or downloads a session and an operator can have open at the same time in this process, regardless
+// of what their browsers send.
 type Places struct {
 	session, operator int
 	mu                sync.Mutex
@@ -24,7 +24,7 @@ func NewPlaces(session, operator int) *Places {
 	return &Places{session: session, operator: operator, open: map[string]int{}}
 }
 
-// Take takes a place. The caller must call leave. The error is ErrPlaces if there is none.
+// Take reserves a place. The caller must call leave. The error is ErrPlaces if no place is free.
 func (p *Places) Take(s *domain.Session) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

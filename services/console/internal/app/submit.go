@@ -22,7 +22,7 @@ var submitPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecon
 
 // Submit makes a call that changes something. While its outcome is unknown, it sends the same request again with the same
 // Idempotency-Key, a few times. A service that has completed the request returns its stored response, and Submit waits for one
-// that is still processing it. An error for which Unknown is true leaves open whether the call took effect.
+// that is still processing it. After an error for which Unknown is true, the call might have taken effect.
 func (a *App) Submit(ctx context.Context, in domain.Request) (domain.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, submitTime)
 	defer cancel()
@@ -58,21 +58,21 @@ func (a *App) first(ctx context.Context, in domain.Request) (domain.Object, erro
 	return a.Do(ctx, in)
 }
 
-// gone reports whether a repeated deletion finds nothing because an earlier attempt has deleted it.
+// gone reports whether a repeated deletion finds nothing because an earlier attempt deleted it.
 func (a *App) gone(in domain.Request, err error) bool {
 	var e *apperr.Error
 	return a.Services.Operations[in.Operation].Deletes() && errors.As(err, &e) && e.Kind == apperr.NotFound
 }
 
-// beforeTheKey reports whether a repetition was refused before its key was looked up. Such a refusal says nothing about the
-// earlier attempt.
+// beforeTheKey reports whether a repetition was refused before its key was looked up. Such a refusal does not reveal the outcome
+// of the earlier attempt.
 func beforeTheKey(err error) bool {
 	var e *apperr.Error
 	return errors.As(err, &e) && e.Kind == apperr.Forbidden
 }
 
-// Unknown reports whether an error leaves open that the call took effect, or takes effect later. A definite refusal means that
-// nothing happened.
+// Unknown reports whether the call might have taken effect, or might still take effect, despite the error. A definite refusal
+// means that nothing happened.
 func Unknown(err error) bool {
 	if err == nil {
 		return false
@@ -81,7 +81,7 @@ func Unknown(err error) bool {
 	if !errors.As(err, &e) {
 		return true
 	}
-	// The key is looked up after the rate limit check, so "too fast" says nothing about an earlier attempt.
+	// The key is looked up after the rate limit check, so "too fast" does not reveal the outcome of an earlier attempt.
 	open := []apperr.Kind{apperr.Internal, apperr.BadGateway, apperr.Unavailable, apperr.Timeout, apperr.RateLimited}
 	return slices.Contains(open, e.Kind) || errors.Is(err, apperr.ErrInProgress)
 }

@@ -14,9 +14,9 @@ type Line struct {
 	At     time.Time
 	Action string   // the type of the event
 	Object string   // id of the resource
-	Event  string   // its id; "" where the operator may read no events
+	Event  string   // its id; "" if the operator cannot read events
 	Actor  string   // from the audit log; "" if the record does not exist yet
-	Fields []string // that it changed
+	Fields []string // changed by it
 }
 
 // Timeline returns the newest lines of some resources from their events, if requested, and from the audit log. An event and its
@@ -47,7 +47,7 @@ func (a *App) Timeline(ctx context.Context, ids []string, events bool, most int)
 	return out[:min(len(out), most)], nil
 }
 
-// merge adds the actors to events, and adds the records that belong to no event.
+// merge adds the actors to events, and appends the records that belong to no event.
 func merge(events, records []Line) []Line {
 	out := slices.Clone(events)
 	for _, r := range records {

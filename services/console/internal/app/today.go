@@ -14,7 +14,7 @@ import (
 // shownRows is how many rows each part of the first page has.
 const shownRows = 10
 
-// Today holds what an operator needs first. A part that the role may not see, or whose service is unavailable, is nil.
+// Today holds the data that an operator needs first. A part is nil if the role cannot see it or its service is unavailable.
 type Today struct {
 	Arrivals, Departures []domain.CalendarBooking
 	Holds                []domain.Object // bookings, in the order in which their holds lapse
@@ -24,7 +24,7 @@ type Today struct {
 	Leads                []domain.Object
 	Failing              []domain.Object // endpoints whose deliveries fail
 	Failed               []domain.Object // deliveries, the newest first
-	Away                 []string        // parts that no service returns now
+	Away                 []string        // parts whose service is unavailable
 }
 
 // Busy reports whether there are bookings that need attention.
@@ -101,7 +101,7 @@ func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
 	}
 }
 
-// split returns the bookings that begin and those that end on the day of now.
+// split returns the bookings that begin on the day of now and those that end on it.
 func split(list []domain.CalendarBooking, now time.Time) (arrivals, departures []domain.CalendarBooking) {
 	day := now.Format(time.DateOnly)
 	for _, b := range list {
@@ -119,7 +119,7 @@ func split(list []domain.CalendarBooking, now time.Time) (arrivals, departures [
 	return arrivals, departures
 }
 
-// named sets the customer in bookings of an internal response as an expanded list has it.
+// named sets the customer of bookings from an internal response in the format of an expanded list.
 func named(list []domain.Object) []domain.Object {
 	for _, o := range list {
 		if name := o.Text("customer_name"); name != "" {
@@ -129,7 +129,7 @@ func named(list []domain.Object) []domain.Object {
 	return list
 }
 
-// failing returns the endpoints whose last deliveries have failed, and those that the platform has disabled.
+// failing returns the endpoints whose last deliveries failed, and those that the platform disabled.
 func failing(endpoints []domain.Object) []domain.Object {
 	var out []domain.Object
 	for _, e := range endpoints {
@@ -183,7 +183,7 @@ func (a *App) Search(ctx context.Context, q string) (found map[string][]domain.O
 	return found, err
 }
 
-// Find returns the resource that has an id, nil when there is none.
+// Find returns the kind of resource that an existing id belongs to; nil if the id does not exist.
 func (a *App) Find(ctx context.Context, id string) *domain.Resource {
 	r := domain.ResourceOf(id)
 	if r == nil || !r.HasPage() {

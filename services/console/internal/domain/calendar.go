@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// CalendarBooking is a booking as bookings returns it for a calendar.
+// CalendarBooking is a booking in a response of bookings for a calendar.
 type CalendarBooking struct {
 	ID             string     `json:"id"`
 	Number         string     `json:"number"`
@@ -64,26 +64,26 @@ func (s Span) Move(day time.Time, n int) time.Time {
 // Bookings holds the bookings of a range of days.
 type Bookings struct {
 	Data      []CalendarBooking `json:"data"`
-	Truncated bool              `json:"truncated"` // there are more than a response holds
+	Truncated bool              `json:"truncated"` // there are more than the response contains
 }
 
 // Quarters is how many columns a day has.
 const Quarters = 96
 
-// Slot is a booking at its place in a calendar.
+// Slot is a booking at its position in a calendar.
 type Slot struct {
 	CalendarBooking
 
 	Column, Width int    // in quarters of an hour, in the view of a day
 	Start         string // HH:MM on this day, "" for a whole day
-	First         bool   // the first day of the booking: only there it can be moved
+	First         bool   // the first day of the booking: it can be moved only there
 }
 
 // CalendarRow is a unit with its bookings on each day of a calendar.
 type CalendarRow struct {
 	UnitID, Name, Status string
 	Days                 [][]Slot
-	More                 []int            // for each day, the bookings that are left out
+	More                 []int            // for each day, the number of omitted bookings
 	Open                 [][Quarters]bool // for each day, the quarters of an hour in which the unit is open
 }
 
@@ -93,8 +93,7 @@ type Unit struct {
 	Hours            Object // by weekday; nil: always open
 }
 
-// CalendarRows places bookings on the units and days of a calendar. Bookings without a unit have a separate row at the front, if
-// there are any.
+// CalendarRows places bookings on the units and days of a calendar. Bookings without a unit are in a separate first row.
 func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zone *time.Location) []CalendarRow {
 	rows := make([]CalendarRow, len(units)+1)
 	at := map[string]int{}
@@ -183,7 +182,7 @@ func dayNumber(t time.Time) int {
 
 func quarter(t time.Time) int { return t.Hour()*4 + t.Minute()/15 }
 
-// open reports for each day when the unit is open.
+// open reports the open quarters of an hour of each day.
 func (u Unit) open(days []time.Time) [][Quarters]bool {
 	var week [7][Quarters]bool
 	for day := range week {
@@ -199,10 +198,10 @@ func (u Unit) open(days []time.Time) [][Quarters]bool {
 }
 
 func (u Unit) openAt(day time.Weekday, q int) bool {
-	return u.opened(day, q*15) || u.opened((day+6)%7, q*15+24*60) // an opening may run past midnight
+	return u.opened(day, q*15) || u.opened((day+6)%7, q*15+24*60) // opening hours can extend past midnight
 }
 
-// opened reports whether an opening of a weekday contains a time, in minutes from that day's midnight.
+// opened reports whether the opening hours of a weekday contain a time, in minutes from that day's midnight.
 func (u Unit) opened(day time.Weekday, at int) bool {
 	ranges, _ := u.Hours[Weekdays[(int(day)+6)%7]].([]any)
 	for _, one := range ranges {
@@ -260,7 +259,7 @@ func HolidayOn(rules []Object, day time.Time) string {
 	return ""
 }
 
-// Shift moves a time of day by minutes and returns it as HH:MM of the same or the next day.
+// Shift moves a time of day by some minutes and returns it as HH:MM of the same day or the next one.
 func Shift(clock string, by int) string {
 	m := ((minutes(clock)+by)%(24*60) + 24*60) % (24 * 60)
 	return time.Date(2000, 1, 1, m/60, m%60, 0, 0, time.UTC).Format("15:04")

@@ -58,7 +58,8 @@ func TestRangeAndMove(t *testing.T) {
 	}
 }
 
-// Over ten years the ranges follow each other without a gap, and each day is in its own range.
+// TestRangesFollowEachOther checks for ten years that the ranges follow each other without a gap, and that each day is in its own
+// range.
 func TestRangesFollowEachOther(t *testing.T) {
 	t.Parallel()
 	for _, span := range []domain.Span{domain.DaySpan, domain.WeekSpan, domain.MonthSpan} {
@@ -76,7 +77,8 @@ func TestRangesFollowEachOther(t *testing.T) {
 	}
 }
 
-// part is where a booking is on one day: its column, width and start; a width of 0 is nowhere.
+// part is the position of a booking on one day: its column, width, and start. A width of 0 means that the booking is not on that
+// day.
 type part struct {
 	column, width int
 	start         string
@@ -84,7 +86,7 @@ type part struct {
 }
 
 var places = []struct {
-	name, zone, first string // the first of the days
+	name, zone, first string // first is the first of the days
 	start, end        string // RFC 3339, "" for a whole day
 	local, clock      string // event_local_date, and event_start_time or ""
 	want              []part
@@ -144,8 +146,8 @@ func TestCalendarRowsPlaceBookings(t *testing.T) {
 	}
 }
 
-// TestCalendarRowsOfUnits checks that bookings without a unit have a row at the front, that bookings of a hidden unit have none,
-// and that the bookings of a day are in the order of their start.
+// TestCalendarRowsOfUnits checks that bookings without a unit are in a separate first row, that bookings of a hidden unit have
+// none, and that the bookings of a day are sorted by start.
 func TestCalendarRowsOfUnits(t *testing.T) {
 	t.Parallel()
 	one, hidden := "un_1", "un_9"

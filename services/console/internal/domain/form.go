@@ -18,13 +18,13 @@ import (
 // Weekdays are the days of opening hours, in the order of a form.
 var Weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 
-// Draft is what an operator has entered into a form before they had to sign in again.
+// Draft is the input that an operator entered into a form before they had to sign in again.
 type Draft struct {
-	Page   string // path of the page that has the form
+	Page   string // path of the page that contains the form
 	Values url.Values
 }
 
-// Keepable returns the values of a form that may be stored: no secrets, and not the form's token.
+// Keepable returns the values of a form that can be stored: all except secrets and the form's token.
 func Keepable(form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
@@ -71,10 +71,10 @@ const (
 	JSONInput     Input = "json"
 	TextsInput    Input = "texts" // one in each line
 	SecretInput   Input = "secret"
-	DepositInput  Input = "deposit" // an amount or a percentage, as deposit_type says
+	DepositInput  Input = "deposit" // an amount or a percentage, depending on deposit_type
 )
 
-// long are the texts with a multi-line input.
+// long are the text fields with a multi-line input.
 var long = []string{"notes", "description", "message", "terms", "billing_address", "address"}
 
 // special are the fields whose input does not follow from their type.
@@ -85,7 +85,7 @@ var special = map[string]Input{
 	"refund_rules": LinesInput, "event_date": DateInput, "url": URLInput, "type": ChoiceInput,
 }
 
-// InputOf is the input of a field of the contract.
+// InputOf returns the input of a field of the contract.
 func InputOf(f forms.Field) Input {
 	if in, ok := special[f.Name]; ok {
 		return in
@@ -117,8 +117,8 @@ func InputOf(f forms.Field) Input {
 	return TextInput
 }
 
-// Body creates a request body from a form. A field that the form leaves empty is null if the contract allows that, else it is
-// omitted. The error has a message for each field that cannot be read.
+// Body creates a request body from a form. An empty field is null if the contract allows that, else it is omitted. The error
+// contains a message for each field that cannot be read.
 func (r Reader) Body(fields []forms.Field, form url.Values) (map[string]any, error) {
 	body := map[string]any{}
 	var wrong []error
@@ -136,8 +136,8 @@ func (r Reader) Body(fields []forms.Field, form url.Values) (map[string]any, err
 	return body, apperr.Join(wrong...)
 }
 
-// Changes is Body with only the fields that differ from the resource. A field that was cleared and cannot be null is an empty
-// text, or an error.
+// Changes is Body with only the fields that differ from the resource. A cleared field that cannot be null becomes an empty text or
+// an error.
 func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[string]any, error) {
 	was := r.Form(fields, o)
 	var changed []forms.Field
@@ -155,7 +155,7 @@ func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[st
 		switch InputOf(f) {
 		case TextInput, LongInput, EmailInput, URLInput:
 			body[f.Name] = ""
-		case HoursInput, SecretInput: // nothing was sent
+		case HoursInput, SecretInput: // the form contains no value
 		default:
 			wrong = append(wrong, apperr.Field(f.Name, "Is required."))
 		}
@@ -252,7 +252,7 @@ func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (a
 		}
 		return v, nil
 	case CustomerInput:
-		id, _, _ := strings.Cut(text, " ") // a suggestion has the name after the id
+		id, _, _ := strings.Cut(text, " ") // a suggestion contains the name after the id
 		return id, nil
 	default:
 		return text, nil
@@ -269,10 +269,10 @@ func (r Reader) choices(f forms.Field, form url.Values) (any, bool, error) {
 			list = append(list, v)
 		}
 	}
-	if len(list) == 0 && f.MinItems > 0 && !f.Required { // without a selection it is omitted if an empty list is not allowed
+	if len(list) == 0 && f.MinItems > 0 && !f.Required { // an empty selection is omitted if an empty list is not allowed
 		return nil, false, nil
 	}
-	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value says that none was selected
+	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value means that none was selected
 }
 
 // texts returns the non-empty lines of a text.
@@ -338,8 +338,7 @@ func (r Reader) lines(f forms.Field, form url.Values) (any, bool, error) {
 	return list, len(list) > 0, apperr.Join(wrong...)
 }
 
-// RowsFirst returns a form with the empty rows of each list after the others, so that the rows have the numbers of their items in
-// the body.
+// RowsFirst returns a form with the empty rows of each list after the others, so that the row numbers match the items in the body.
 func RowsFirst(fields []forms.Field, form url.Values) url.Values {
 	out := maps.Clone(form)
 	for _, f := range fields {
@@ -363,7 +362,7 @@ func RowsFirst(fields []forms.Field, form url.Values) url.Values {
 	return out
 }
 
-// HasRow reports whether a form has a row of that number, empty or not.
+// HasRow reports whether a form has a row with that number, empty or not.
 func HasRow(form url.Values, f forms.Field, i int) bool {
 	return slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
 }
@@ -462,7 +461,7 @@ func (r Reader) text(f forms.Field, in Input, o Object) string {
 	return o.Text(f.Name)
 }
 
-// indented is a value as JSON with a line for each member; "" for nothing.
+// indented returns a value as JSON with one line for each member; "" for no value.
 func indented(v any) string {
 	m, _ := v.(map[string]any)
 	list, _ := v.([]any)
@@ -479,7 +478,7 @@ func indented(v any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// HoursText writes the opening hours of a day as a form shows them.
+// HoursText formats the opening hours of a day as a form shows them.
 func HoursText(v any) string {
 	ranges, _ := v.([]any)
 	var parts []string

@@ -41,12 +41,12 @@ func whole(t *rapid.T, most int64) any {
 	return json.Number(fmt.Sprint(rapid.Int64Range(0, most).Draw(t, "number")))
 }
 
-// clockTime is a time of day.
+// clockTime returns a random time of day.
 func clockTime(t *rapid.T) string {
 	return fmt.Sprintf("%02d:%02d", rapid.IntRange(0, 23).Draw(t, "hour"), rapid.IntRange(0, 59).Draw(t, "minute"))
 }
 
-// instant is an instant of a whole minute, at any time of three years: the clocks change six times.
+// instant returns a random instant of three years, without seconds. In this period the clocks change six times.
 func instant(t *rapid.T) time.Time {
 	return time.Date(2026, 1, 1, 0, rapid.IntRange(0, 3*365*24*60).Draw(t, "minutes"), 0, 0, time.UTC)
 }
@@ -65,7 +65,7 @@ func week(t *rapid.T) any {
 	return out
 }
 
-// valueOf returns a value as the API returns it for a field.
+// valueOf returns a random value as the API returns it for a field.
 func valueOf(t *rapid.T, f forms.Field) any {
 	if f.Nullable && rapid.Bool().Draw(t, f.Name+" is null") {
 		return nil
@@ -124,8 +124,8 @@ func long(f forms.Field) bool {
 	return domain.InputOf(f) == domain.LongInput || domain.InputOf(f) == domain.JSONInput
 }
 
-// browser returns what a browser sends for a form that was shown: lines end with CRLF in multi-line inputs, each input is
-// present, and an unchecked box is not.
+// browser returns what a browser submits for a form: lines end with CRLF in multi-line inputs, and every input is present except
+// an unchecked box.
 func browser(fields []forms.Field, form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
@@ -169,7 +169,7 @@ func browser(fields []forms.Field, form url.Values) url.Values {
 	return out
 }
 
-// each checks a property for the form of every resource that can be changed.
+// each checks a property for the edit form of every resource that has one.
 func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object)) {
 	t.Helper()
 	all, err := operations()
@@ -210,7 +210,7 @@ func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []form
 	}
 }
 
-// zones are zones with and without clock changes.
+// zones are time zones with and without clock changes.
 var zones = func() (out []*time.Location) {
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "Asia/Kathmandu", "UTC", "Australia/Lord_Howe"} {
 		if z, err := time.LoadLocation(name); err == nil {
@@ -242,7 +242,7 @@ func TestFormsAreReadBack(t *testing.T) {
 		for _, f := range fields {
 			was, is := o[f.Name], body[f.Name]
 			if at, err := time.Parse(time.RFC3339, fmt.Sprint(was)); err == nil && domain.InputOf(f) == domain.DatetimeInput {
-				was, is = at.In(r.Zone).Format("2006-01-02T15:04"), fmt.Sprint(is)[:16] // an hour that occurs twice means its first occurrence
+				was, is = at.In(r.Zone).Format("2006-01-02T15:04"), fmt.Sprint(is)[:16] // an hour that occurs twice is read as its first occurrence
 			}
 			want, got := flat(was), flat(is)
 			if !long(f) {
@@ -255,7 +255,7 @@ func TestFormsAreReadBack(t *testing.T) {
 	})
 }
 
-// flat is a value as JSON; what is empty or missing is null.
+// flat returns a value as JSON; empty and missing values are null.
 func flat(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

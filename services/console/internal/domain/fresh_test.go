@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// TestCredentialsAndSettingsRequireThePassword checks that all creates, changes, and deletions of developers and settings require
-// the password again. A test delivery does not.
+// TestCredentialsAndSettingsRequireThePassword checks that all operations that create, change, or delete something in the groups
+// developers and settings require the password again. A test delivery does not.
 func TestCredentialsAndSettingsRequireThePassword(t *testing.T) {
 	t.Parallel()
 	harmless := map[string]bool{"endpoints test": true}

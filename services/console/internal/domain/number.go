@@ -10,25 +10,27 @@ import (
 	"holdfast.dev/libs/money"
 )
 
-// Notation is how a language writes numbers: the decimal sign, a point or a comma, and the sign between groups of three digits.
-// The zero Notation is that of English.
+// Notation is how a language writes numbers: the decimal separator, a point or a comma, and the separator between groups of three
+// digits. The zero Notation is English.
 type Notation struct{ Point, Group string }
 
 var errNumber = errors.New("no number in this notation")
 
-// ambiguous is a number with one sign and three digits after it, which some languages read as thousands and others as decimals.
+// ambiguous is a number with one separator and three digits after it. Some languages read these as thousands and others as
+// decimals.
 type ambiguous struct{ Whole, Decimal string }
 
 func (ambiguous) Error() string { return "a number that can be read in two ways" }
 
-// blanks replaces the signs that separate groups of digits in some language, and are decimal signs in none, with one of them.
+// blanks replaces all characters that separate groups of digits in some language, but are decimal separators in none, with the
+// apostrophe.
 var blanks = strings.NewReplacer(" ", "'", "\u00a0", "'", "\u2009", "'", "\u202f", "'", "’", "'")
 
 func (n Notation) point() string { return cmp.Or(n.Point, ".") }
 
 func (n Notation) group() string { return blanks.Replace(cmp.Or(n.Group, ",")) }
 
-// foreign returns the decimal sign of other languages.
+// foreign returns the decimal separator of other languages.
 func (n Notation) foreign() string {
 	if n.point() == "," {
 		return "."
@@ -36,9 +38,9 @@ func (n Notation) foreign() string {
 	return ","
 }
 
-// Decimal reads a number with at most that many decimals as people write it, and returns it in the form that money.Parse reads.
-// Groups may be separated by the language's sign, by blanks, or by apostrophes. The decimal sign of other languages is accepted
-// if it cannot separate groups. If a number has both readings, the error is ambiguous.
+// Decimal parses a number, as people write it, with at most that many decimals. It returns the number in the format of
+// money.Parse. Groups can be separated by the language's separator, by blanks, or by apostrophes. The decimal separator of other
+// languages is accepted if it cannot separate groups. If a number has both readings, the error is of type ambiguous.
 func (n Notation) Decimal(text string, places int) (string, error) {
 	text = strings.Replace(blanks.Replace(strings.TrimSpace(text)), "−", "-", 1)
 	text, minus := strings.CutPrefix(text, "-")
@@ -65,7 +67,7 @@ func (n Notation) Decimal(text string, places int) (string, error) {
 	return whole, nil
 }
 
-// ungrouped returns the digits of a whole number without the signs between its groups.
+// ungrouped returns the digits of a whole number without the separators between its groups.
 func (n Notation) ungrouped(whole string) (string, bool) {
 	if digits(whole) {
 		return whole, true
@@ -87,10 +89,10 @@ func digits(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// write returns a number of money.Amount.Decimal in the notation.
+// write converts a number from money.Amount.Decimal to the notation.
 func (n Notation) write(decimal string) string { return strings.Replace(decimal, ".", n.point(), 1) }
 
-// number reads the text of a field. It returns otherwise for every error except that of an ambiguous number.
+// number parses the text of a field. It returns otherwise for every error except an ambiguous number.
 func (r Reader) number(name, text string, places int, otherwise error) (string, error) {
 	out, err := r.Notation.Decimal(text, places)
 	var both ambiguous
@@ -103,7 +105,7 @@ func (r Reader) number(name, text string, places int, otherwise error) (string, 
 	return out, nil
 }
 
-// amount reads an amount in the tenant's currency.
+// amount parses an amount in the tenant's currency.
 func (r Reader) amount(name, text string) (money.Amount, error) {
 	wrong := apperr.Field(name, "Must be an amount in %s, such as %s.", r.Currency, r.decimal(12500))
 	plain, err := r.number(name, text, r.places(), wrong)
@@ -117,7 +119,7 @@ func (r Reader) amount(name, text string) (money.Amount, error) {
 	return a, nil
 }
 
-// percent reads a percentage as basis points.
+// percent parses a percentage as basis points.
 func (r Reader) percent(name, text string) (int64, error) {
 	wrong := apperr.Field(name, "Must be a percentage with at most two decimals, such as %s.", r.Notation.write("12.5"))
 	plain, err := r.number(name, strings.TrimSuffix(text, "%"), 2, wrong)
@@ -131,7 +133,7 @@ func (r Reader) percent(name, text string) (int64, error) {
 	return a.Minor, nil
 }
 
-// whole reads a number without decimals.
+// whole parses a number without decimals.
 func (r Reader) whole(name, text string) (int64, error) {
 	wrong := apperr.Field(name, "Must be a whole number.")
 	plain, err := r.number(name, text, 0, wrong)
@@ -154,7 +156,7 @@ func (r Reader) places() int {
 	return n
 }
 
-// decimal writes minor units of the tenant's currency as a form shows them.
+// decimal formats minor units of the tenant's currency as a form shows them.
 func (r Reader) decimal(minor int64) string {
 	return r.Notation.write(money.Amount{Minor: minor, Currency: r.Currency}.Decimal(r.places()))
 }

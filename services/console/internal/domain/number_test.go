@@ -17,13 +17,13 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// notations are those of some languages, as in CLDR.
+// notations are the notations of some languages, as in CLDR.
 var notations = map[string]domain.Notation{
 	"en": {Point: ".", Group: ","}, "de": {Point: ",", Group: "."}, "es": {Point: ",", Group: "."}, "fr": {Point: ",", Group: "\u202f"}, "de-CH": {Point: ".", Group: "’"},
 }
 
-// entries are numbers as people write them, and the value that is read for each currency; "" is refused, and "?" is refused with
-// both readings.
+// entries are numbers as people write them, and the expected value for each currency. "" means that the number is refused, and "?"
+// that it is refused with both readings.
 var entries = []struct{ lang, text, jpy, usd, kwd string }{
 	{"en", "1250", "1250", "1250.00", "1250.000"},
 	{"en", "1,250", "1250", "1250.00", "?"},
@@ -74,7 +74,7 @@ var entries = []struct{ lang, text, jpy, usd, kwd string }{
 // numberOf returns a whole number as the API returns it.
 func numberOf(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// readAmount returns what a form reads for an amount: a plain decimal, "" if it is refused, "?" if the error names two readings.
+// readAmount returns the amount that a form reads as a plain decimal; "" if it is refused, "?" if the error names two readings.
 func readAmount(t *testing.T, lang, code, text string) string {
 	t.Helper()
 	r := domain.Reader{Currency: code, Notation: notations[lang]}
@@ -109,7 +109,7 @@ func TestAmountsByLanguage(t *testing.T) {
 }
 
 // TestAmbiguousAmountsHaveAnExample checks that the error of an ambiguous amount shows how to write both readings, and that each
-// of them is read accordingly.
+// one is read accordingly.
 func TestAmbiguousAmountsHaveAnExample(t *testing.T) {
 	t.Parallel()
 	for lang, want := range map[string]string{"en": "Is ambiguous. Write 1250 or 1.250.", "de": "Is ambiguous. Write 1250 or 1,250."} {
@@ -157,7 +157,7 @@ func TestAmountsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestOtherNumbersByLanguage checks that percentages and whole numbers follow the language too.
+// TestOtherNumbersByLanguage checks that percentages and whole numbers also follow the language.
 func TestOtherNumbersByLanguage(t *testing.T) {
 	t.Parallel()
 	percent, count := forms.Field{Name: "multiplier_bps", Kind: "integer"}, forms.Field{Name: "guest_count", Kind: "integer"}
@@ -188,8 +188,8 @@ func TestOtherNumbersByLanguage(t *testing.T) {
 	}
 }
 
-// TestBlankNumbers checks that a blank number is never 0: it is refused if it is required, null if null is allowed, else not
-// sent.
+// TestBlankNumbers checks that a blank number is never 0: it is refused if it is required, becomes null if null is allowed, and is
+// otherwise not sent.
 func TestBlankNumbers(t *testing.T) {
 	t.Parallel()
 	rules := forms.Field{Name: "refund_rules", Kind: "array", Items: &forms.Field{Fields: []forms.Field{{Name: "hours_before", Kind: "integer", Required: true}, {Name: "percent", Kind: "integer", Required: true}}}}
@@ -200,7 +200,7 @@ func TestBlankNumbers(t *testing.T) {
 		f    forms.Field
 		form url.Values
 		was  domain.Object
-		at   string // of the refusal; "": none
+		at   string // field of the refusal; "": none
 	}{
 		"a refund percentage":        {rules, url.Values{"refund_rules.0.hours_before": {"24"}, "refund_rules.0.percent": {""}}, nil, "refund_rules.0.percent"},
 		"the hours of a rule":        {rules, url.Values{"refund_rules.0.hours_before": {" "}, "refund_rules.0.percent": {"50"}}, nil, "refund_rules.0.hours_before"},

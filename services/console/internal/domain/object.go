@@ -17,14 +17,14 @@ type List struct {
 	NextCursor string   `json:"next_cursor"`
 }
 
-// Decode decodes a response into out, and leaves numbers as they are written.
+// Decode decodes a response into out, and preserves numbers as they are written.
 func Decode(raw json.RawMessage, out any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return dec.Decode(out)
 }
 
-// Text returns a text, "" for null and for anything else.
+// Text returns the text of a field; "" for null and for any other type.
 func (o Object) Text(name string) string {
 	s, _ := o[name].(string)
 	return s
@@ -40,7 +40,7 @@ func (o Object) First(names ...string) string {
 	return ""
 }
 
-// Int returns a whole number, and whether there is one.
+// Int returns the whole number of a field, and whether it contains one.
 func (o Object) Int(name string) (int64, bool) { return whole(o[name]) }
 
 func whole(v any) (int64, bool) {
@@ -52,19 +52,19 @@ func whole(v any) (int64, bool) {
 	return i, err == nil
 }
 
-// Bool returns a truth value, false for null.
+// Bool returns the Boolean value of a field; false for null.
 func (o Object) Bool(name string) bool {
 	b, _ := o[name].(bool)
 	return b
 }
 
-// Object returns an object inside, nil for null.
+// Object returns a nested object; nil for null.
 func (o Object) Object(name string) Object {
 	m, _ := o[name].(map[string]any)
 	return m
 }
 
-// Objects returns the objects of a list inside.
+// Objects returns the objects of a nested list.
 func (o Object) Objects(name string) []Object {
 	list, _ := o[name].([]any)
 	out := make([]Object, 0, len(list))
@@ -76,7 +76,7 @@ func (o Object) Objects(name string) []Object {
 	return out
 }
 
-// Texts returns the texts of a list inside.
+// Texts returns the texts of a nested list.
 func (o Object) Texts(name string) []string {
 	list, _ := o[name].([]any)
 	var out []string
@@ -88,7 +88,7 @@ func (o Object) Texts(name string) []string {
 	return out
 }
 
-// Time returns an instant, nil for null.
+// Time returns the instant of a field; nil for null.
 func (o Object) Time(name string) *time.Time {
 	t, err := time.Parse(time.RFC3339Nano, o.Text(name))
 	if err != nil {
@@ -97,7 +97,7 @@ func (o Object) Time(name string) *time.Time {
 	return &t
 }
 
-// Version is the resource's version, 0 without one.
+// Version returns the resource's version; 0 if it has none.
 func (o Object) Version() int64 {
 	v, _ := o.Int("version")
 	return v
@@ -109,8 +109,8 @@ type Money struct {
 	Currency string
 }
 
-// Money returns an amount: an object with amount and currency, or a number with the resource's currency. It reports whether there
-// is one.
+// Money returns an amount: an object with amount and currency, or a number with the resource's currency. It also reports whether
+// the field contains one.
 func (o Object) Money(name string) (Money, bool) {
 	if m := o.Object(name); m != nil {
 		minor, ok := m.Int("amount")

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/forms"
 )
 
-// publicBase is where the operations of the public contract begin.
+// publicBase is the path prefix of the operations of the public contract.
 const publicBase = "/api/v1"
 
 // Operation is a call of a service: one of the public contract, or an internal one for the operators' area.
@@ -20,10 +20,10 @@ type Operation struct {
 	ID         string // operationId
 	Service    string
 	Method     string
-	Path       string // from the root, with {id}
+	Path       string // absolute, with {id} for parameters
 	PathParams []string
-	Scopes     []string // that the operator's role must have
-	Permission string   // besides them; "" for none
+	Scopes     []string // required from the operator's role
+	Permission string   // also required; "": none
 	Secret     bool     // its response contains a secret
 	HasBody    bool
 	CSV        bool // the list is also available as text/csv
@@ -69,7 +69,7 @@ func NewOperations(c *contract.Contract, public []byte, internal map[string][]by
 	return out, nil
 }
 
-// Address is the path of a call with its parameters and its query.
+// Address returns the path of a call with its parameters and its query.
 func (op *Operation) Address(params []string, query url.Values) string {
 	path := op.Path
 	for i, name := range op.PathParams {
@@ -88,7 +88,7 @@ func (w Workspace) With(ctx context.Context, requestID string) context.Context {
 	return context.WithValue(caller.With(ctx, w.Caller(requestID)), permissionsKey{}, w.Tenant.Permissions)
 }
 
-// Allowed returns ErrForbidden if the operator for whom ctx makes calls may not make this one.
+// Allowed returns ErrForbidden if the operator in ctx cannot make this call.
 func (op *Operation) Allowed(ctx context.Context) error {
 	who, err := caller.Require(ctx)
 	if err != nil {

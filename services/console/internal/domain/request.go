@@ -8,6 +8,6 @@ type Request struct {
 	Params    []string // values of the parameters in its path, from left to right
 	Query     url.Values
 	Body      any    // nil: none
-	Version   int64  // that the resource must have; 0: any
+	Version   int64  // required version of the resource; 0: any
 	Key       string // Idempotency-Key; "": none
 }

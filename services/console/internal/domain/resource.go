@@ -17,7 +17,7 @@ type Resource struct {
 	List, Get, Create, Update string // operationIds; "" where there is none
 	ListQuery                 map[string]string
 
-	Title    []string // fields of which the first that is not empty is its title
+	Title    []string // fields, the first non-empty one is its title
 	Columns  []string
 	Filters  []string // query parameters
 	Sections []Section
@@ -28,16 +28,16 @@ type Resource struct {
 	Except   []string // fields of the contract that are shown and requested only if the lists above name them
 	Events   bool     // it has events
 	PDF      string
-	Whole    bool   // its list is complete, and a resource is found there: there is no call for one
+	Whole    bool   // its list is complete and contains each resource: no call returns a single one
 	Fresh    bool   // creating or changing one requires the password again
-	Needs    string // the permission to see its list; "" if the call defines it
+	Needs    string // the permission to see its list; "" if the call requires it
 }
 
 // Resources are the resources of the API, in the order of the navigation, with all fields of the public contract. Fields that the
 // table does not name are at the end of the first section and of the forms.
 var Resources = completed(resourceTable, proto.OperationFields)
 
-// everywhere are the fields of each response that pages show in another form.
+// everywhere are the fields of every response that pages show in a different form.
 var everywhere = []string{"id", "object", "mode", "version"}
 
 func completed(table []Resource, of map[string]proto.Fields) []Resource {
@@ -59,8 +59,8 @@ func completed(table []Resource, of map[string]proto.Fields) []Resource {
 	return out
 }
 
-// with returns a list with the contract's fields that are neither named nor excepted. A resource without a form has
-// none.
+// with appends the contract's fields that are neither in named nor in Except to a list. It returns nil for nil: the resource has
+// no form.
 func (r *Resource) with(list, named, fields []string) []string {
 	if list == nil {
 		return nil
@@ -83,17 +83,17 @@ type Section struct {
 // Related is a list of other resources on the page of one.
 type Related struct {
 	Resource string
-	Filter   string // the query parameter that takes the id
-	Field    string // of the resource whose value it takes; "": its id
+	Filter   string // the query parameter that contains the id
+	Field    string // the field of the resource that contains this value; "": its id
 }
 
 // Action is an action on a resource.
 type Action struct {
 	Name      string // of its page and texts: cancel
 	Operation string
-	From      []string          // statuses that allow it; nil: each
+	From      []string          // statuses that allow it; nil: all
 	Fields    []string          // of the body, requested in a form
-	Fixed     map[string]string // of the body; for a Page the initial values of its form
+	Fixed     map[string]string // of the body; for a Page, the initial values of its form
 	Body      string            // the field of the body for the resource's id; "": it is in the path
 	Page      bool              // it leads to the form of another resource
 	Fresh     bool              // it requires the password again
@@ -109,7 +109,7 @@ func (a Action) AllowedIn(status string) bool {
 // HasPage reports whether each of its resources has a page.
 func (r *Resource) HasPage() bool { return r.Get != "" || r.Whole }
 
-// Action returns the action of a name, nil without one.
+// Action returns the action with a name; nil if there is none.
 func (r *Resource) Action(name string) *Action {
 	i := slices.IndexFunc(r.Actions, func(a Action) bool { return a.Name == name })
 	if i < 0 {
@@ -135,7 +135,7 @@ func (r *Resource) TitleOf(o Object) string {
 	return strings.Join(parts, " ")
 }
 
-// ResourceNamed returns the resource of a page's name, nil without one.
+// ResourceNamed returns the resource of a page's name; nil if there is none.
 func ResourceNamed(name string) *Resource {
 	i := slices.IndexFunc(Resources, func(r Resource) bool { return r.Name == name })
 	if i < 0 {
@@ -144,7 +144,7 @@ func ResourceNamed(name string) *Resource {
 	return &Resources[i]
 }
 
-// ResourceOf returns the resource to which an id belongs by its prefix, nil for an id of something else.
+// ResourceOf returns the resource that the prefix of an id belongs to; nil if there is none.
 func ResourceOf(id string) *Resource {
 	prefix, rest, ok := strings.Cut(id, "_")
 	if !ok || rest == "" {

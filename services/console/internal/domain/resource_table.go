@@ -10,10 +10,10 @@ const (
 
 const customerOf = "customer_id"
 
-// times are at the end of each page of a resource.
+// times is the last section of every page of a resource.
 var times = Section{"times", []string{"created_at", "updated_at", "id"}}
 
-// resourceTable has the resources of the API in the order of the navigation, with the fields that have a position of their own.
+// resourceTable lists the resources of the API in the order of the navigation, with the fields that need a specific position.
 var resourceTable = []Resource{
 	{
 		Name: "bookings", Prefix: "bk", Group: Business, Events: true,

@@ -35,8 +35,8 @@ func TestFieldsOfTheContractAppear(t *testing.T) {
 	}
 }
 
-// TestExceptionsAreFieldsOfTheContract checks that each exception is a field of the contract. Otherwise the field has another
-// name there and is shown.
+// TestExceptionsAreFieldsOfTheContract checks that each exception is a field of the contract. A misspelled exception would not
+// hide the field.
 func TestExceptionsAreFieldsOfTheContract(t *testing.T) {
 	t.Parallel()
 	for _, r := range Resources {

@@ -1,5 +1,5 @@
-// Package domain has the console's own rules: who works where, what its pages show of each resource, and how forms become
-// requests. Pure: no I/O, no clock.
+// Package domain contains the console's own rules: which workspaces an operator can enter, what pages show of each resource, and
+// how forms become requests. Pure: no I/O, no clock.
 package domain
 
 import (
@@ -20,10 +20,10 @@ var (
 	ErrForbidden = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
 )
 
-// ErrStaleForm says that a form belongs to another session. Only pages show it.
+// ErrStaleForm reports that a form belongs to another session. Only pages show it.
 var ErrStaleForm = errors.New("the form is not of this session")
 
-// Recently is the longest time since the password was entered at which an operator can run dangerous actions.
+// Recently is how long after entering the password an operator can run dangerous actions.
 const Recently = 15 * time.Minute
 
 // Operator is the signed-in operator.
@@ -32,13 +32,13 @@ type Operator struct {
 	SecondFactor    bool
 }
 
-// Tenant is a tenant as an operator who is a member of it sees it.
+// Tenant is a tenant from the view of an operator who is a member of it.
 type Tenant struct {
 	ID            ids.Tenant
 	Slug, Name    string
 	Role          string
-	Scopes        []string // of the API, by role
-	Permissions   []string // besides them
+	Scopes        []string // of the API, granted by the role
+	Permissions   []string // other permissions of the role
 	Timezone      string   // IANA name
 	Currency      string   // ISO 4217
 	Country       string
@@ -50,9 +50,9 @@ type Tenant struct {
 type Session struct {
 	ID         string
 	SignedInAt time.Time // when the password was last entered
-	FormProof  string    // by which identity recognizes a form of this operator's pages
+	FormProof  string    // proves to identity that a form is from a page of this operator
 	Operator   Operator
-	Tenants    []Tenant // in the order in which the operator became a member
+	Tenants    []Tenant // in the order in which the operator joined them
 }
 
 // Workspace is where an operator works: one mode of one tenant.
@@ -62,7 +62,7 @@ type Workspace struct {
 	Mode    caller.Mode
 }
 
-// Enter returns the workspace of a tenant's slug and a mode. A tenant of which the operator is not a member counts as unknown.
+// Enter returns the workspace of a tenant's slug and a mode. A tenant is unknown if the operator is not a member of it.
 func (s *Session) Enter(slug, mode string) (Workspace, error) {
 	i := slices.IndexFunc(s.Tenants, func(t Tenant) bool { return t.Slug == slug })
 	if i < 0 || mode != string(caller.Live) && mode != string(caller.Test) {
@@ -74,7 +74,7 @@ func (s *Session) Enter(slug, mode string) (Workspace, error) {
 // Live reports whether the workspace has live data.
 func (w Workspace) Live() bool { return w.Mode == caller.Live }
 
-// Path is the address of a page of the workspace: "bookings", "customers/cu_…".
+// Path returns the address of a page of the workspace: "bookings", "customers/cu_…".
 func (w Workspace) Path(page string) string {
 	return "/admin/" + w.Tenant.Slug + "/" + string(w.Mode) + "/" + page
 }
@@ -84,7 +84,7 @@ func (w Workspace) Has(scopes []string) bool {
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(w.Tenant.Scopes, s) })
 }
 
-// Can reports whether the role may make a call.
+// Can reports whether the role can make a call.
 func (w Workspace) Can(op *Operation) bool {
 	return op != nil && w.Has(op.Scopes) && (op.Permission == "" || w.HasPermission(op.Permission))
 }
@@ -94,10 +94,10 @@ func (w Workspace) HasPermission(permission string) bool {
 	return slices.Contains(w.Tenant.Permissions, permission)
 }
 
-// Recent reports whether the operator has entered their password recently.
+// Recent reports whether the operator entered their password recently.
 func (w Workspace) Recent(now time.Time) bool { return now.Sub(w.Session.SignedInAt) < Recently }
 
-// Zone is the tenant's time zone; an unknown one is UTC.
+// Zone returns the tenant's time zone; UTC if the name is unknown.
 func (w Workspace) Zone() *time.Location {
 	zone, err := time.LoadLocation(w.Tenant.Timezone)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w Workspace) Zone() *time.Location {
 	return zone
 }
 
-// Now returns the tenant's time, in its zone: that of the test clock if one is set.
+// Now returns the tenant's time in its zone: the time of the test clock if it is set.
 func (w Workspace) Now(real time.Time) time.Time {
 	return w.Caller("").Now(real).In(w.Zone())
 }

@@ -22,7 +22,7 @@ type CalendarView struct {
 
 	Span       domain.Span
 	Title      string
-	Today      string // YYYY-MM-DD, where the tenant is
+	Today      string // YYYY-MM-DD in the tenant's time zone
 	Back, Next string // addresses
 	Now        string
 	Page       int
@@ -30,8 +30,8 @@ type CalendarView struct {
 	Services   []view.Option
 	CanMake    bool
 	CanMove    bool
-	CanAdd     bool   // units
-	Base       string // address of bookings, with a slash at its end
+	CanAdd     bool   // the role can create units
+	Base       string // address of the bookings, with a trailing slash
 }
 
 // Calendar shows a calendar.
@@ -1433,7 +1433,7 @@ func dayGrid(f Frame, v CalendarView) templ.Component {
 	})
 }
 
-// slot is a booking: a link that can be dragged where it may be moved.
+// slot is a booking: a link that can be dragged if the booking can be moved.
 func slot(f Frame, v CalendarView, s domain.Slot, class string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,11 +1,12 @@
-// What the pages do beyond links and forms: shortcuts, suggestions, live updates, countdowns, drag in the calendar, charts. All pages work
-// without it.
+// Enhancements of the pages: shortcuts, suggestions, live updates, countdowns, dragging in the calendar, and charts. All pages
+// work without this script.
 "use strict";
 (() => {
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 
-  // Shortcuts: / goes to the search, any other letter to the element that names it. They rest while text is being entered.
+  // Shortcuts: / moves the focus to the search. Any other letter selects the element that declares it. Shortcuts are disabled
+  // during text input.
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") all("details[data-close][open]").forEach((d) => { d.open = false; });
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, [contenteditable]")) return;
@@ -19,7 +20,7 @@
     all("details[data-close][open]").forEach((d) => { if (!d.contains(e.target)) d.open = false; });
   });
 
-  // A form is sent once: the second click finds its button disabled. Going back to the page enables it.
+  // A form is submitted once: its button is disabled after the first click. Going back to the page enables it again.
   document.addEventListener("submit", (e) => {
     const buttons = all("button", e.target);
     setTimeout(() => buttons.forEach((b) => { b.disabled = true; }));
@@ -27,7 +28,7 @@
   });
   addEventListener("pageshow", () => all("button:disabled").forEach((b) => { b.disabled = false; }));
 
-  // Holds are counted down by the second.
+  // Holds have a countdown in seconds.
   const countdown = () => {
     for (const el of all("[data-until]")) {
       const left = Math.max(0, Math.floor((new Date(el.dataset.until) - Date.now()) / 1000));
@@ -38,7 +39,8 @@
   };
   setInterval(countdown, 1000);
 
-  // The calendar: a booking is dragged to another unit, day or time; its end is dragged to another time. The server decides.
+  // The calendar: a booking can be dragged to another unit, day, or time, and its end to another time. The server decides whether
+  // to accept the change.
   const drag = (calendar) => {
     let held = null;
     calendar.addEventListener("dragstart", (e) => {
@@ -58,7 +60,7 @@
       all(".drop", calendar).forEach((el) => el.classList.remove("drop"));
       held = null;
     });
-    // An end is dropped at a quarter of an hour.
+    // A dropped end snaps to a quarter of an hour.
     const endAt = (cell, x) => {
       const box = cell.getBoundingClientRect(), quarters = Math.max(1, Math.round((x - box.left) / box.width * 4));
       const minutes = (Number((cell.dataset.time || "0").slice(0, 2)) * 60 + quarters * 15) % 1440;
@@ -79,7 +81,7 @@
     });
   };
 
-  // Charts: the table beside a chart has its figures, for readers of tables and without this script.
+  // Charts: the table next to a chart contains its figures, for screen readers and browsers without this script.
   const draw = (el) => {
     if (!window.uPlot) return;
     const rows = all("tbody tr", document.getElementById(el.dataset.chart)).map((tr) => all("[data-value]", tr).map((td) => Number(td.dataset.value)));
@@ -93,10 +95,10 @@
       series: [{}, { stroke: css.getPropertyValue("--color-primary"), width: 2, fill: "transparent", points: { show: false } }],
     };
     const plot = new window.uPlot(options, rows[0].map((_, i) => rows.map((r) => r[i])), el);
-    new ResizeObserver(() => plot.setSize({ width: el.clientWidth, height: 220 })).observe(el); // it ends with its element, when the page is fetched again
+    new ResizeObserver(() => plot.setSize({ width: el.clientWidth, height: 220 })).observe(el); // it ends with its element, when the page is reloaded
   };
 
-  // Live pages: the server says that something has changed, and the content is fetched again. What is being entered is never replaced.
+  // Live pages: when the server reports a change, the content is reloaded. Input in progress is never replaced.
   const live = (address) => {
     let source, wait = 0;
     const refresh = () => {
@@ -113,7 +115,7 @@
     addEventListener("pageshow", (e) => { if (e.persisted) open(); });
   };
 
-  // A calendar begins with today in view; one that is fetched again stays where it was moved to.
+  // A calendar initially shows today. After a reload, it keeps its scroll position.
   let left;
   const place = (calendar) => {
     if (left === undefined) $("[data-today]", calendar)?.scrollIntoView({ inline: "center", block: "nearest" });

@@ -10,10 +10,10 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "holdfast.dev/services/console/internal/view"
 
-// DeliveriesView are the newest deliveries of an endpoint.
+// DeliveriesView holds the newest deliveries of an endpoint.
 type DeliveriesView struct {
 	Base   string // address of the endpoint
-	Status string // that they are filtered by
+	Status string // selected status; "": all
 	Health string
 	Rows   []DeliveryRow
 	Next   string // address of the next page
@@ -25,7 +25,7 @@ type DeliveryRow struct {
 	Status                         view.Value
 }
 
-// Deliveries are the newest deliveries of an endpoint, on its page.
+// Deliveries shows the newest deliveries of an endpoint on its page.
 func Deliveries(f Frame, v DeliveriesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -336,23 +336,23 @@ func Deliveries(f Frame, v DeliveriesView) templ.Component {
 	})
 }
 
-// DeliveryView is the page of a delivery.
+// DeliveryView holds the data of a delivery's page.
 type DeliveryView struct {
 	Title    string
 	Endpoint string // its address
 	Back     string
 	Values   []view.Value
 	Attempts []AttemptView
-	Body     string // of the event as it was sent
-	Event    string // address of the event; "" where it cannot be read
-	Retry    string // address of the form that sends it again; "" when it may not
-	Why      string // why it may not
+	Body     string // the event as it was sent
+	Event    string // address of the event; "" if it cannot be read
+	Retry    string // address of the form that resends it; "" if this is not allowed
+	Why      string // why it cannot be resent
 }
 
 // AttemptView is one attempt of a delivery.
 type AttemptView struct{ Number, At, Response, Took, Headers, Body string }
 
-// Delivery is the page of a delivery.
+// Delivery shows the page of a delivery.
 func Delivery(f Frame, v DeliveryView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// DetailView is the page of one resource.
+// DetailView holds the data of a resource's page.
 type DetailView struct {
 	Resource *domain.Resource
 	ID       string
@@ -21,12 +21,12 @@ type DetailView struct {
 	Status   view.Value
 	Sections []SectionView
 	Actions  []ActionView
-	Edit     string // address of the form; "" when it may not be changed
+	Edit     string // address of the form; "" if the resource cannot be changed
 	PDF      string
 	Links    []LinkView
 	Related  []RelatedView
 	Timeline []TimelineItem
-	Extra    templ.Component // nil for none
+	Extra    templ.Component // nil: none
 }
 
 // SectionView is a group of values.
@@ -35,10 +35,10 @@ type SectionView struct {
 	Values []view.Value
 }
 
-// ActionView is an action that may be done, or why it may not.
+// ActionView is an action, or the reason why it is not available.
 type ActionView struct {
 	Name   string
-	Href   string // "" when it may not be done
+	Href   string // "" if the action is not available
 	Why    string
 	Danger bool
 }
@@ -51,14 +51,14 @@ type RelatedView struct {
 	More     bool
 }
 
-// TimelineItem is something that happened to the resource.
+// TimelineItem is an entry in the history of a resource.
 type TimelineItem struct {
 	At, Action, Who, What string
-	Href                  string // of the event; "" for none
+	Href                  string // of the event; "": none
 	Of, OfHref            string // another resource of the chain; "" for the resource itself
 }
 
-// Detail is the page of one resource.
+// Detail shows the page of one resource.
 func Detail(f Frame, v DetailView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -846,13 +846,13 @@ func timeline(f Frame, list []TimelineItem) templ.Component {
 	})
 }
 
-// SecretView is something that is shown only once.
+// SecretView holds a secret that is shown only once.
 type SecretView struct {
 	Title, Text, Secret, Back string
-	Try                       string // the address of the API, for a key that can be tried; "" for another secret
+	Try                       string // the address of the API to try a key with; "" for other secrets
 }
 
-// Secret shows something once.
+// Secret shows a secret that is displayed only once.
 func Secret(f Frame, v SecretView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,30 +14,30 @@ import (
 	"slices"
 )
 
-// FormView is a form that makes or changes something.
+// FormView is a form that creates or changes a resource.
 type FormView struct {
 	Title   string
-	Action  string // address that it is sent to
-	Back    string // address of the page that it came from
+	Action  string // address to which the form is submitted
+	Back    string // address of the previous page
 	Button  string
 	Danger  bool
 	Inputs  []view.Input
-	Faults  []string // what is wrong and no input shows, a sentence each
-	Preview []string // what it will do, a sentence each
+	Faults  []string // errors that no input shows, each as a sentence
+	Preview []string // effects of the form, each as a sentence
 	Facts   []view.Value
-	Version int64 // of the resource when the form was shown; 0: a new one
+	Version int64 // of the resource when the form was shown; 0: a new resource
 	Fixed   map[string]string
-	Try     string // a second button, which shows what the form would do; "" for none
+	Try     string // label of a second button that previews the effect; "": none
 	Links   []LinkView
 }
 
-// LinkView leads to another page.
+// LinkView is a link to another page.
 type LinkView struct {
 	Text, Href string
 	Danger     bool
 }
 
-// Form is the page of a form.
+// Form shows the page of a form.
 func Form(f Frame, v FormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -409,7 +409,7 @@ func Form(f Frame, v FormView) templ.Component {
 	})
 }
 
-// faults are what is wrong and no input shows.
+// faults shows the errors that no input shows.
 func faults(list []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -464,7 +464,7 @@ func faults(list []string) templ.Component {
 	})
 }
 
-// field is an input with its label, hint and fault.
+// field shows an input with its label, hint, and error.
 func field(f Frame, in view.Input) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1347,7 +1347,7 @@ func control(f Frame, in view.Input) templ.Component {
 	})
 }
 
-// Options are suggestions of an input.
+// Options shows the suggestions of an input.
 func Options(list []view.Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1405,7 +1405,7 @@ func Options(list []view.Option) templ.Component {
 	})
 }
 
-// group is an input that has several controls.
+// group shows an input with several controls.
 func group(f Frame, in view.Input) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

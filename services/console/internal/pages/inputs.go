@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// longest is the maximum length of a text for which the contract defines none.
+// longest is the maximum length of a text if the contract does not define one.
 const longest = 5000
 
 func maxLen(in view.Input) string {
@@ -42,7 +42,7 @@ func inputType(in view.Input) string {
 	return "text"
 }
 
-// limits are the bounds of an input.
+// limits returns the attributes with the bounds of an input.
 func limits(in view.Input) templ.Attributes {
 	out := templ.Attributes{}
 	switch in.Kind {
@@ -57,12 +57,12 @@ func limits(in view.Input) templ.Attributes {
 		out["maxlength"], out["autocomplete"] = maxLen(in), "off"
 	case domain.TextInput, domain.EmailInput, domain.URLInput:
 		out["maxlength"] = maxLen(in)
-	default: // dates, times and choices have none
+	default: // dates, times, and choices have no bounds
 	}
 	return out
 }
 
-// described references the texts that belong to an input, for screen readers.
+// described returns the attributes that refer screen readers to the texts of an input.
 func described(in view.Input) templ.Attributes {
 	var ids []string
 	if in.Hint != "" {

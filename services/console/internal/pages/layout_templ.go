@@ -220,7 +220,7 @@ func document(f Frame, title string) templ.Component {
 	})
 }
 
-// Layout is a page of a workspace.
+// Layout shows a page of a workspace.
 func Layout(f Frame, title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1170,7 +1170,7 @@ func token(f Frame) templ.Component {
 	})
 }
 
-// Message is a page that says one thing, outside a workspace.
+// Message shows a page with a single message, outside a workspace.
 func Message(f Frame, title, text, href, link string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1280,7 +1280,7 @@ func Message(f Frame, title, text, href, link string) templ.Component {
 	})
 }
 
-// Problem is a page of a workspace that says what did not work.
+// Problem shows a page of a workspace that describes an error.
 func Problem(f Frame, title, text, detail string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1386,7 +1386,7 @@ func Problem(f Frame, title, text, detail string) templ.Component {
 	})
 }
 
-// heading is the title of a page with what can be done on it.
+// heading shows the title of a page with its actions.
 func heading(title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1437,7 +1437,7 @@ func heading(title string) templ.Component {
 	})
 }
 
-// Empty says what to do first where nothing is.
+// Empty shows the first step on a page without data.
 func empty(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -20,7 +20,7 @@ type ListView struct {
 	Columns  []string
 	Rows     []RowView
 	Filters  []view.Input
-	Faults   []string // what is wrong with the filters, a sentence each; then there are no rows
+	Faults   []string // errors in the filters, each as a sentence; in this case, there are no rows
 	Filtered bool
 	Next     string // cursor of the next page
 	Paged    bool   // this is not the first page
@@ -37,10 +37,10 @@ type RowView struct {
 	Values []view.Value
 }
 
-// SavedView is a list with its filters that an operator has saved.
+// SavedView is a list with filters that an operator saved.
 type SavedView struct{ ID, Name, Href string }
 
-// List is the page of a list.
+// List shows the page of a list.
 func List(f Frame, v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1130,7 +1130,7 @@ func savedViews(f Frame, v ListView) templ.Component {
 	})
 }
 
-// table shows rows: on narrow screens it can be moved sideways inside its box.
+// table shows rows. On narrow screens, it scrolls horizontally inside its box.
 func table(f Frame, name string, columns []string, rows []RowView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

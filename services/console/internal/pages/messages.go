@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/locale"
 )
 
-// message is a form of the API's messages about an invalid value. The English texts contain them, with names in place of the
-// variable parts.
+// message is a pattern of the API's messages about invalid values. The English texts contain the messages, with names in place of
+// the variable parts.
 type message struct {
 	id      string
 	pattern *regexp.Regexp
@@ -20,7 +20,7 @@ type message struct {
 
 var insert = regexp.MustCompile(`\{\{\.(\w+)\}\}`)
 
-// patterns are the messages, the longest first, because of two that match it is the more specific.
+// patterns are the messages, the longest first, because it is the most specific of several matches.
 var patterns = sync.OnceValue(func() []message {
 	raw, err := locales.ReadFile("locales/" + standard.String() + ".json")
 	texts := map[string]json.RawMessage{}
@@ -47,7 +47,8 @@ var patterns = sync.OnceValue(func() []message {
 	return out
 })
 
-// Translate returns the API's message about an invalid value in another language. A message without a text is returned unchanged.
+// Translate returns the API's message about an invalid value in another language. It returns a message without a translation
+// unchanged.
 func Translate(t locale.Text, said string) string {
 	if t.Lang == standard.String() {
 		return said

@@ -23,10 +23,10 @@ import (
 //go:embed locales/*.json
 var locales embed.FS
 
-// standard is the language of the API, and the default.
+// standard is the language of the API and the default language.
 var standard = language.English
 
-// NewMessages reads the embedded texts: each file is a language.
+// NewMessages reads the embedded texts: one file for each language.
 func NewMessages() (*locale.Messages, error) { return locale.New(locales, standard) }
 
 //go:embed all:assets console.js
@@ -49,7 +49,7 @@ func load() map[string]Asset {
 	for _, path := range []string{"assets/style.css", "assets/htmx.js", "assets/uplot.js", "assets/uplot.css", "console.js"} {
 		body, err := fs.ReadFile(files, path)
 		if err != nil {
-			continue // the build had no Node; the pages work without it
+			continue // the build had no Node.js; the pages work without these assets
 		}
 		name := path[strings.LastIndexByte(path, '/')+1:]
 		sum := sha256.Sum256(body)
@@ -59,22 +59,23 @@ func load() map[string]Asset {
 	return out
 }
 
-// Styled reports whether the build has created the style of the pages.
+// Styled reports whether the build created the style of the pages.
 func Styled() bool { return Style() != "" }
 
-// Style returns the name of the style of the pages; "" if the build has created none.
+// Style returns the name of the style of the pages; "" if the build did not create it.
 func Style() string { return assets["style.css"].Name }
 
-// StyleSource is what a content security policy must allow besides 'self' so that a page can contain its style.
+// StyleSource returns the source that a content security policy must allow in addition to 'self' so that a page can contain its
+// style.
 var StyleSource = sync.OnceValue(func() string {
 	sum := sha256.Sum256(assets["style.css"].Body)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 })
 
-// inlineStyle is the style as an element.
+// inlineStyle returns the style as an element.
 func inlineStyle() string { return "<style>" + string(assets["style.css"].Body) + "</style>" }
 
-// Assets returns all assets by the names with their hashes.
+// Assets returns all assets by their names with hashes.
 func Assets() map[string]Asset {
 	out := map[string]Asset{}
 	for _, a := range assets {
@@ -83,7 +84,7 @@ func Assets() map[string]Asset {
 	return out
 }
 
-// asset returns the address of an asset; "" for one that was not built.
+// asset returns the address of an asset; "" if it was not built.
 func asset(name string) string {
 	if a := assets[name]; a.Name != "" {
 		return "/admin/-/assets/" + a.Name
@@ -95,21 +96,21 @@ func asset(name string) string {
 type Frame struct {
 	view.Format
 
-	Workspace domain.Workspace // without a session on pages outside one
+	Workspace domain.Workspace // without a session on pages outside a workspace
 	Nav       []NavGroup
 	Form      string     // the token of each form
-	Draft     url.Values // what was entered into the page's form before
+	Draft     url.Values // what was entered into the page's form earlier
 	Once      string     // the idempotency key of each form
-	Page      string     // the entry of the navigation that is marked
-	OtherMode string     // the page to which the switch of the mode leads
+	Page      string     // the selected entry of the navigation
+	OtherMode string     // the target of the switch between test and live
 	Address   string     // of this page, with its query
 	Theme     string     // light, dark, or "" for that of the browser
 	Query     string     // of the search
-	Notice    string     // what has been done
-	Problem   string     // what did not work
-	Charts    bool       // it has charts
-	First     bool       // the browser has not been given the style yet: the page holds it, so that it shows with no second round trip
-	Live      string     // the address of the page's updates, "" for none
+	Notice    string     // confirmation of an action
+	Problem   string     // description of an error
+	Charts    bool       // the page has charts
+	First     bool       // the browser does not have the style yet: the page contains it, to avoid a second round trip
+	Live      string     // the address of the page's updates; "": none
 }
 
 // NavGroup is a group of the navigation.
@@ -121,15 +122,15 @@ type NavGroup struct {
 // NavItem is an entry of the navigation.
 type NavItem struct{ Name, Href string }
 
-// Path is the address of a page of the workspace.
+// Path returns the address of a page of the workspace.
 func (f Frame) Path(page string) templ.SafeURL { return templ.URL(f.Workspace.Path(page)) }
 
-// inMode is the address of the same kind of page in a mode.
+// inMode returns the address of the same kind of page in a mode.
 func (f Frame) inMode(mode string) templ.SafeURL {
 	return templ.URL("/admin/" + f.Workspace.Tenant.Slug + "/" + mode + "/" + f.OtherMode)
 }
 
-// with is the address of this page with one value of its query changed; "" removes it.
+// with returns the address of this page with some values of its query changed; "" removes a value.
 func (f Frame) with(pairs ...string) string {
 	path, raw, _ := strings.Cut(f.Address, "?")
 	q, _ := url.ParseQuery(raw)

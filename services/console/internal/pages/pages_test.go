@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// texts are the texts of a language; the forms of a plural are joined.
+// texts returns the texts of a language, with the plural forms of a text joined.
 func texts(t *testing.T, lang string) map[string]string {
 	t.Helper()
 	raw, err := locales.ReadFile("locales/" + lang + ".json")
@@ -45,7 +45,7 @@ func texts(t *testing.T, lang string) map[string]string {
 	return out
 }
 
-// needed returns the ids of texts that the pages use: those in the sources, and those that the tables create.
+// needed returns the ids of texts that the pages use: ids in the sources and ids that the code builds from tables.
 func needed(t *testing.T) map[string]bool {
 	t.Helper()
 	used := map[string]bool{}
@@ -94,7 +94,7 @@ func needed(t *testing.T) map[string]bool {
 	return used
 }
 
-// extra are ids that consist of parts that no table holds.
+// extra are ids that the code builds from parts that are in no table.
 var extra = []string{
 	"page_today", "page_calendar", "span_day", "span_week", "span_month", "chart_revenue", "chart_occupancy",
 	"today_arrivals", "today_departures", "today_holds", "today_unpaid", "today_overdue", "today_owed", "today_leads", "today_failing", "today_failed",
@@ -111,7 +111,7 @@ var extra = []string{
 	"word_available", "word_limited", "word_sold_out", "word_closed", "word_held", "word_booked", "word_blocked", "why_booked", "why_held", "why_closed", "why_maintenance", "why_retired", "why_notice", "why_advance", "why_dst_gap", "why_not_a_slot",
 }
 
-// resources adds the ids that the tables of resources and the contract create.
+// resources adds the ids that the code builds from the table of resources and from the contract.
 func resources(t *testing.T, add func(ids ...string)) {
 	t.Helper()
 	byID, err := forms.Load(proto.OpenAPI)
@@ -126,7 +126,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 		maps.Copy(byID, internal)
 	}
 	addEnum := func(f forms.Field) {
-		if len(f.Enum) > 0 && strings.Contains(f.Enum[len(f.Enum)-1], ".") { // types of events are shown as they are
+		if len(f.Enum) > 0 && strings.Contains(f.Enum[len(f.Enum)-1], ".") { // types of events are shown unchanged
 			return
 		}
 		for _, one := range f.Enum {
@@ -174,7 +174,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 	}
 }
 
-// optional are prefixes of ids that only some values have.
+// optional are prefixes of ids that exist only for some values.
 var optional = []string{"hint_", "preview_", "word_", "error_", "message_", "done_", "field_", "failure_"}
 
 var placeholder = regexp.MustCompile(`{{\.\w+}}`)
@@ -219,7 +219,7 @@ func TestTextsOfAllLanguages(t *testing.T) {
 }
 
 // TestTranslate checks that the API's message about an invalid value is shown in German, in its most specific form. A message
-// without a German form stays.
+// without a German translation stays unchanged.
 func TestTranslate(t *testing.T) {
 	t.Parallel()
 	w, err := NewMessages()

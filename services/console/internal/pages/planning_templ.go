@@ -13,13 +13,13 @@ import (
 	"strconv"
 )
 
-// ClockView is the test clock.
+// ClockView holds the state of the test clock.
 type ClockView struct {
 	Now    string
-	Input  string // as an input has it
+	Input  string // in the format of an input
 	Frozen bool
 	Wrong  string
-	From   string // the time that the steps begin with, as RFC 3339
+	From   string // the time from which the steps start, in RFC 3339
 }
 
 // Clock shows the test clock and moves it.
@@ -373,20 +373,20 @@ func Clock(f Frame, v ClockView) templ.Component {
 	})
 }
 
-// AvailabilityView are the slots of a day, and the reason why a time is not available.
+// AvailabilityView holds the slots of a day and the reason why a time is not available.
 type AvailabilityView struct {
 	Date    string
 	Filters []view.Input
 	Holiday string
 	Rows    []UnitSlots
 	Problem string
-	Units   []view.Input // of the question why
+	Units   []view.Input // of the form that requests an explanation
 	At      string
-	Why     string // the reason; "" before the question
+	Why     string // the reason; "" if none was requested
 	Free    bool
 }
 
-// UnitSlots are the slots of a unit on a day.
+// UnitSlots holds the slots of a unit on a day.
 type UnitSlots struct {
 	Name, Status string
 	Slots        []SlotView
@@ -903,7 +903,7 @@ func Availability(f Frame, v AvailabilityView) templ.Component {
 	})
 }
 
-// PricesView is a year with what a package costs on each day.
+// PricesView holds the price of a package on each day of a year.
 type PricesView struct {
 	Year     int
 	Packages []view.Option
@@ -913,14 +913,14 @@ type PricesView struct {
 	Rules    []view.Value
 }
 
-// MonthView is a month; Before is how many days of its first week belong to the month before.
+// MonthView is a month. Before is the number of days in its first week that belong to the previous month.
 type MonthView struct {
 	Name   string
 	Before int
 	Days   []PriceView
 }
 
-// PriceView is a day with its price, and the holiday rule that decides; "" for none.
+// PriceView is a day with its price and the holiday rule that determines it; "": none.
 type PriceView struct{ Day, Price, Rule string }
 
 // Prices shows a year of prices.
@@ -1314,7 +1314,7 @@ func month(f Frame, m MonthView) templ.Component {
 	})
 }
 
-// VerdictView is the outcome of checking the audit log.
+// VerdictView holds the result of the verification of the audit log.
 type VerdictView struct {
 	Text   string
 	Broken bool
@@ -1322,7 +1322,7 @@ type VerdictView struct {
 	Back   string
 }
 
-// Verdict says whether the chain of the audit log holds.
+// Verdict reports whether the chain of the audit log is valid.
 func Verdict(f Frame, v VerdictView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

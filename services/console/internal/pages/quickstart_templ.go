@@ -10,11 +10,11 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "cmp"
 
-// QuickStartView is what a developer begins with.
+// QuickStartView holds the data of a developer's quick start.
 type QuickStartView struct {
 	Base, Docs, Mode string
-	Make             string // address of the form that makes a key for these calls; "" when the role may not
-	Key              string // its secret, once it is created
+	Make             string // address of the form that creates a key for these calls; "" if the role cannot do this
+	Key              string // its secret after its creation
 }
 
 // QuickStart shows the first calls of the API.

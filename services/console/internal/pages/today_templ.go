@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// TodayView is the first page of a workspace.
+// TodayView holds the data of a workspace's first page.
 type TodayView struct {
 	Date       string
 	Arrivals   ComingList
@@ -21,20 +21,20 @@ type TodayView struct {
 	Away       []string
 	Charts     []ChartView
 	Days       int        // of the charts
-	First      []StepView // what to do first, in an empty workspace
+	First      []StepView // first steps in an empty workspace
 }
 
-// ComingList are bookings that begin, or end, today.
+// ComingList holds the bookings that begin today, or those that end today.
 type ComingList struct {
 	Rows []ComingView
-	More int    // that are not shown
+	More int    // number of bookings that are not shown
 	All  string // address of the page that shows all
 }
 
 // ComingView is a booking that begins or ends today.
 type ComingView struct{ Time, Name, Number, Unit, Href, Status, Tone string }
 
-// PartView is a list of what has to be done.
+// PartView is a list of pending tasks.
 type PartView struct {
 	Name     string
 	Resource *domain.Resource
@@ -43,7 +43,7 @@ type PartView struct {
 	All      string
 }
 
-// ChartView is a line of figures by day.
+// ChartView is a line chart of daily figures.
 type ChartView struct {
 	Name, Unit, Total string
 	Points            []PointView
@@ -57,13 +57,13 @@ type PointView struct {
 	Text  string
 }
 
-// StepView is something to do first.
+// StepView is a first step.
 type StepView struct {
 	Name, Href string
 	Done       bool
 }
 
-// Today is the first page of a workspace.
+// Today shows the first page of a workspace.
 func Today(f Frame, v TodayView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -657,7 +657,7 @@ func coming(f Frame, name string, list ComingList) templ.Component {
 	})
 }
 
-// chart is a line that a script draws next to a table of its figures, which is there for readers without it.
+// chart shows a line chart, which a script draws, next to a table of its figures for readers without the script.
 func chart(f Frame, c ChartView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -853,13 +853,13 @@ func chart(f Frame, c ChartView) templ.Component {
 	})
 }
 
-// SearchView is what was found.
+// SearchView holds the results of a search.
 type SearchView struct {
 	Query string
 	Found []RelatedView
 }
 
-// Search shows what was found.
+// Search shows the results of a search.
 func Search(f Frame, v SearchView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -995,13 +995,13 @@ func Search(f Frame, v SearchView) templ.Component {
 	})
 }
 
-// BoardView is the board of leads.
+// BoardView holds the data of the board of leads.
 type BoardView struct {
 	Columns []BoardColumn
 	CanMake bool
 }
 
-// BoardColumn are the leads of a status.
+// BoardColumn holds the leads with a status.
 type BoardColumn struct {
 	Status string
 	Cards  []BoardCard
@@ -1016,7 +1016,7 @@ type BoardCard struct {
 	Moves             []BoardMove
 }
 
-// BoardMove is a status to which a lead can go.
+// BoardMove is a status to which a lead can change.
 type BoardMove struct{ Name, Href string }
 
 // Board shows leads by status.

@@ -26,19 +26,19 @@ func (s *Services) WatchSession(ctx context.Context, token, requestID string) (*
 	return s.session(ctx, token, requestID, true)
 }
 
-// itself returns a context in which the console makes a call for no operator.
+// itself returns a context in which the console makes a call on its own behalf, without an operator.
 func itself(ctx context.Context, requestID string) context.Context {
 	who := caller.Service("console", ids.Tenant{}, "")
 	who.RequestID = requestID
 	return caller.With(ctx, who)
 }
 
-// SaveDraft stores the values of a form at identity by its key, for the operator of the form's proof.
+// SaveDraft stores the values of a form in identity by its key, for the operator of the form's proof.
 func (s *Services) SaveDraft(ctx context.Context, requestID, key, proof string, d domain.Draft) error {
 	return s.Clients["identity"].Do(itself(ctx, requestID), http.MethodPut, internal+"drafts/"+key, internalapi.NewDraft{Proof: proof, Page: d.Page, Values: internalapi.FormValues(d.Values)}, nil)
 }
 
-// Draft returns what an operator has entered into the form of a key.
+// Draft returns the input of an operator for the form with a key.
 func (s *Services) Draft(ctx context.Context, requestID, key, operator string) (domain.Draft, error) {
 	var got internalapi.Draft
 	err := s.Clients["identity"].Do(itself(ctx, requestID), http.MethodGet, internal+"drafts/"+key+"?"+url.Values{"operator": {operator}}.Encode(), nil, &got)

@@ -20,7 +20,7 @@ type Services struct {
 }
 
 // Call makes a request for the caller in ctx and returns the body of the response. If the operator lacks a scope or permission,
-// the error is ErrForbidden, and nothing is sent. Other errors are those that the service returns.
+// the error is ErrForbidden, and nothing is sent. Other errors are those of the service.
 func (s *Services) Call(ctx context.Context, r domain.Request) (json.RawMessage, error) {
 	op, path, err := s.prepare(ctx, r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Services) Open(ctx context.Context, r domain.Request, accept string) (b
 	return res.Body, res.Header.Get("Content-Type"), nil
 }
 
-// prepare finds the operation, checks that the operator may call it, and builds its address.
+// prepare finds the operation, checks that the operator is allowed to call it, and builds its address.
 func (s *Services) prepare(ctx context.Context, r domain.Request) (*domain.Operation, string, error) {
 	op := s.Operations[r.Operation]
 	if op == nil || len(r.Params) != len(op.PathParams) {
@@ -63,7 +63,7 @@ func (s *Services) prepare(ctx context.Context, r domain.Request) (*domain.Opera
 	return op, op.Address(r.Params, r.Query), nil
 }
 
-// Stream opens a stream of server-sent events for the caller in ctx, after the event with that id; "" begins now.
+// Stream opens a stream of server-sent events for the caller in ctx, after the event with that id; "": new events only.
 func (s *Services) Stream(ctx context.Context, operation, last string) (io.ReadCloser, error) {
 	op, path, err := s.prepare(ctx, domain.Request{Operation: operation})
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// budget holds the approximate number of bytes of a booking on a compressed page without its name, and of all bookings together.
+// budget holds approximate numbers of bytes on a compressed page: of one booking without its name, and the maximum of all
+// bookings.
 type budget struct{ each, all int }
 
 func budgetOf(span domain.Span) budget {
@@ -50,7 +51,7 @@ func (b budget) taken(rows []domain.CalendarRow, shown int) int {
 	return sum
 }
 
-// compressed returns the approximate number of bytes of a name on a compressed page. Letters beyond ASCII take more.
+// compressed returns the approximate number of bytes of a name on a compressed page. Non-ASCII letters take more.
 func compressed(name string) int {
 	quarters := 0
 	for i := range len(name) {

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// TestCompact checks that of days with many bookings the first ones stay, the same number on each day, until the page has no room
-// for more.
+// TestCompact checks that days with many bookings retain their first ones, the same number on each day, up to the maximum size of
+// the page.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	name := "Ada"
@@ -27,7 +27,7 @@ func TestCompact(t *testing.T) {
 	for name, tc := range map[string]struct {
 		span   domain.Span
 		counts []int
-		shown  int // of each
+		shown  int // of each day and unit
 	}{
 		"nothing":             {domain.WeekSpan, []int{0, 0}, 1},
 		"all fit":             {domain.WeekSpan, []int{3, 900, 0}, 900},

@@ -6,8 +6,8 @@ import "strings"
 // language.
 type Fault struct{ Path, Text string }
 
-// Place assigns to each input the first error at or below its name; of nested inputs, to the innermost. It returns the errors
-// that no input shows, in their order.
+// Place assigns to each input the first error at or below its name. For nested inputs, it uses the innermost. It returns the
+// errors that no input shows, in their original order.
 func Place(inputs []Input, faults []Fault) (others []Fault) {
 	for _, one := range faults {
 		in := inputAt(inputs, one.Path)
@@ -23,7 +23,7 @@ func Place(inputs []Input, faults []Fault) (others []Fault) {
 	return others
 }
 
-// inputAt returns the innermost input whose name is a path or a prefix of it; nil without one.
+// inputAt returns the innermost input whose name is a path or a prefix of it; nil if there is none.
 func inputAt(inputs []Input, path string) *Input {
 	for i := range inputs {
 		in := &inputs[i]

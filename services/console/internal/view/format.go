@@ -14,38 +14,38 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// Format writes values in a language and a time zone.
+// Format formats values in a language and a time zone.
 type Format struct {
 	locale.Text
 
 	Zone *time.Location
 }
 
-// Date writes a day: 3 July 2026.
+// Date formats a day: 3 July 2026.
 func (f Format) Date(t time.Time) string {
 	return f.T("date", "Day", t.Day(), "Month", f.T("month_"+strconv.Itoa(int(t.Month()))), "Year", t.Year())
 }
 
-// ShortDate writes a day without its year: Fri 3 Jul.
+// ShortDate formats a day without its year: Fri 3 Jul.
 func (f Format) ShortDate(t time.Time) string {
 	return f.T("date_short", "Weekday", f.Weekday(t.Weekday()), "Day", t.Day(), "Month", f.T("mon_"+strconv.Itoa(int(t.Month()))))
 }
 
-// Weekday writes the short name of a weekday.
+// Weekday returns the short name of a weekday.
 func (f Format) Weekday(d time.Weekday) string { return f.T("wd_" + strconv.Itoa(int(d))) }
 
-// Month writes a month: July 2026.
+// Month formats a month: July 2026.
 func (f Format) Month(t time.Time) string {
 	return f.T("month_"+strconv.Itoa(int(t.Month()))) + " " + strconv.Itoa(t.Year())
 }
 
-// DateTime writes an instant in the zone: 3 July 2026, 09:00.
+// DateTime formats an instant in the zone: 3 July 2026, 09:00.
 func (f Format) DateTime(t time.Time) string {
 	t = t.In(f.Zone)
 	return f.Date(t) + ", " + t.Format("15:04")
 }
 
-// Day writes a date of the API, YYYY-MM-DD.
+// Day formats a date of the API, YYYY-MM-DD.
 func (f Format) Day(s string) string {
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f Format) Day(s string) string {
 	return f.Date(t)
 }
 
-// Money writes an amount with its currency, in the notation of the language.
+// Money formats an amount with its currency, in the notation of the language.
 func (f Format) Money(m domain.Money) string {
 	places, err := money.Decimals(m.Currency)
 	if err != nil {
@@ -67,7 +67,7 @@ func (f Format) Money(m domain.Money) string {
 	return currency.NewFormatter(currency.NewLocale(f.Lang)).Format(a)
 }
 
-// Plain writes an amount without its currency, and without decimals that are zero.
+// Plain formats an amount without its currency, and without decimals if they are zero.
 func (f Format) Plain(m domain.Money) string {
 	places, err := money.Decimals(m.Currency)
 	if err != nil {
@@ -80,14 +80,14 @@ func (f Format) Plain(m domain.Money) string {
 	return strings.ReplaceAll(s, ".", f.T("decimal_point"))
 }
 
-// Percent writes basis points in the notation of the language: 12.5%.
+// Percent formats basis points in the notation of the language: 12.5%.
 func (f Format) Percent(bps int64) string {
 	s := money.Amount{Minor: bps}.Decimal(2)
 	s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	return f.T("percent", "Number", strings.ReplaceAll(s, ".", f.T("decimal_point")))
 }
 
-// Label returns the name of a field. A field without a name in the language has its name in the API.
+// Label returns the name of a field. If the language has no name for it, Label returns its name in the API.
 func (f Format) Label(field string) string {
 	if s, ok := f.Find("field_" + field); ok {
 		return s

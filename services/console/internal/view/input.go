@@ -23,7 +23,7 @@ type Input struct {
 	Options  []Option
 	Required bool
 	MaxLen   int
-	Min, Max string // of a number; "" without a bound
+	Min, Max string // of a number; "": no bound
 	Hint     string
 	Wrong    string // the error of the value; "" for none
 	Inner    []Input
@@ -52,7 +52,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	}
 	switch in.Kind {
 	case domain.SecretInput:
-		in.Value = "" // no page contains it
+		in.Value = "" // no page contains a secret
 	case domain.NumberInput:
 		in.Min, in.Max = strconv.FormatInt(field.Min, 10), ""
 		if field.Max != 0 {
@@ -76,7 +76,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 		}
 	case domain.LinesInput:
 		f.lines(&in, field, form)
-	default: // the value alone
+	default: // only the value
 	}
 	return in
 }
@@ -96,7 +96,7 @@ func (f Format) options(field forms.Field, choices Choices) []Option {
 func (f Format) enumOptions(enum []string) []Option {
 	out := make([]Option, 0, len(enum))
 	for _, one := range enum {
-		if one != "canceled" || !slices.Contains(enum, "cancelled") { // a second spelling
+		if one != "canceled" || !slices.Contains(enum, "cancelled") { // cancelled is another spelling of canceled
 			out = append(out, Option{one, f.Word(one)})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// Kind is how a value is displayed.
+// Kind specifies how a value is displayed.
 type Kind string
 
 // The kinds of values.
@@ -42,11 +42,11 @@ type Value struct {
 	Tone  string // of a badge: good, bad, busy, calm
 	At    string // RFC 3339, of an instant that is counted down
 	Links []Value
-	Rows  [][]string // of lines, payments and hours
+	Rows  [][]string // of lines, payments, and hours
 }
 
 // Values converts fields to values. Path returns the address of a page of the workspace. NameOf returns the name of a resource by
-// its id, or "" if it is not known.
+// its id, or "" if the name is unknown.
 type Values struct {
 	Format
 
@@ -151,7 +151,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 	}
 }
 
-// link sets an id: for another resource a link with its name, for the resource itself its text.
+// link sets the value of an id: a link with a name for another resource, only text for the resource itself.
 func (v Values) link(out *Value, o domain.Object, name, id string) {
 	r := domain.ResourceOf(id)
 	if r == nil && name == "actor" {
@@ -265,16 +265,16 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 	}
 }
 
-// longestChange is how many characters of a value the audit log shows.
+// longestChange is the maximum number of characters of a value that the audit log shows.
 const longestChange = 120
 
-// unsaid are the fields that every record has and that its other columns already show.
+// unsaid are fields of every record that are omitted, because its other columns already show them.
 var unsaid = []string{"id", "tenant_id", "version", "mode", "created_at", "updated_at"}
 
 // changes describes a change in a record of the audit log: each field with its values, or only the names of the fields.
 func (v Values) changes(o domain.Object) string {
 	before, after := o.Object("before"), o.Object("after")
-	if list, ok := after["fields"].([]any); ok { // from a service that stores no values
+	if list, ok := after["fields"].([]any); ok { // from a service that does not store values
 		names := make([]string, 0, len(list))
 		for _, one := range after.Texts("fields") {
 			names = append(names, v.Label(one))
@@ -305,7 +305,7 @@ func (v Values) changes(o domain.Object) string {
 	return strings.Join(lines, "\n")
 }
 
-// short returns a value in one line.
+// short returns a value on one line.
 func short(v any) string {
 	s, ok := v.(string)
 	if !ok {
@@ -324,7 +324,8 @@ func short(v any) string {
 	return s
 }
 
-// MostShown is how many bytes of a document a page shows, so that the page stays small regardless of the content of an event.
+// MostShown is the maximum number of bytes of a document on a page, so that the page stays small regardless of the content of an
+// event.
 const MostShown = 32 << 10
 
 // Indented returns a document in a readable form.
@@ -339,7 +340,7 @@ func Indented(v any) string {
 	return cut(strings.TrimSpace(out.String()))
 }
 
-// IndentedText returns a document that was sent, with its fields in their order.
+// IndentedText returns a sent document in a readable form, with its fields in their original order.
 func IndentedText(raw string) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, []byte(raw), "", "  "); err != nil {
@@ -348,7 +349,7 @@ func IndentedText(raw string) string {
 	return cut(out.String())
 }
 
-// cut shortens a text that is too long for a page and adds how much it omits.
+// cut shortens a text that is too long for a page and adds the number of omitted bytes.
 func cut(s string) string {
 	if len(s) <= MostShown {
 		return s

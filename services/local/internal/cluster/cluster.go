@@ -19,7 +19,7 @@ type Cluster struct {
 	Namespace string
 	Say       func(format string, args ...any)
 
-	context string // of KUBECONFIG; no other context is used, regardless of the current one
+	context string // from KUBECONFIG; used instead of the current context
 	helm    string // command
 }
 
@@ -74,7 +74,7 @@ func (c *Cluster) apply(ctx context.Context, o object) error {
 	return err
 }
 
-// MakeNamespace creates the namespace, in which only restricted pods may run.
+// MakeNamespace creates the namespace, in which only restricted pods can run.
 func (c *Cluster) MakeNamespace(ctx context.Context) error {
 	return c.apply(ctx, object{
 		"apiVersion": "v1", "kind": "Namespace",
@@ -84,14 +84,14 @@ func (c *Cluster) MakeNamespace(ctx context.Context) error {
 	})
 }
 
-// PutSecret replaces all values of the Secret by these.
+// PutSecret replaces all values of the Secret with the given ones.
 func (c *Cluster) PutSecret(ctx context.Context, name string, values map[string]string) error {
 	return c.apply(ctx, object{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": object{"name": name}, "stringData": values,
 	})
 }
 
-// Secret returns one value of a Secret, nil when there is none.
+// Secret returns one value of a Secret; nil if there is none.
 func (c *Cluster) Secret(ctx context.Context, name, key string) ([]byte, error) {
 	out, err := c.Kubectl(ctx, nil, "get", "secret", name, "--ignore-not-found", "-o", "json")
 	if err != nil || len(out) == 0 {
@@ -120,7 +120,7 @@ func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
 	return nil
 }
 
-// Release installs or upgrades the chart and returns when every pod is ready. A failure is helm's own error.
+// Release installs or upgrades the chart and returns when every pod is ready. If it fails, it returns helm's own error.
 func (c *Cluster) Release(ctx context.Context, name, chart string, args ...string) error {
 	_, err := c.RunHelm(ctx, append([]string{
 		"upgrade", "--install", name, chart, "--wait", "--wait-for-jobs", "--timeout", "5m",

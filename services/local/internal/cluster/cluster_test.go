@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// record puts a program into PATH that records its arguments, and returns the file.
+// record adds a program to PATH that records its arguments, and returns the file with the arguments.
 func record(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +23,8 @@ func record(t *testing.T, names ...string) string {
 	return calls
 }
 
-// Only the kind cluster is used, even when the current context is another one, such as production.
+// TestOnlyTheNamedClusterIsTouched checks that only the kind cluster is used, even if the current context is another cluster, such
+// as production.
 func TestOnlyTheNamedClusterIsTouched(t *testing.T) {
 	for named, context := range map[string]string{"": "kind-holdfast", "lab": "kind-lab"} {
 		calls := record(t, "kubectl", "helm")

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Forward connects a port of this machine to a port of a pod until ctx ends, also when the pod is replaced. It returns
-// when the port accepts a connection for the first time.
+// Forward connects a port of this machine to a port of a pod until ctx ends, even if the pod is replaced. It returns when the port
+// accepts a connection for the first time.
 func (c *Cluster) Forward(ctx context.Context, pod string, local, port int) error {
 	first := make(chan error, 1)
 	go func() {
@@ -48,7 +48,7 @@ func offer(to chan<- error, err error) {
 func (c *Cluster) forward(ctx context.Context, pod string, local, port int, ready func()) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go func() { // kubectl does not notice the end of the pod: what is sent to a pod that is gone may hang for minutes
+	go func() { // kubectl does not detect the end of the pod: data sent to a deleted pod can hang for minutes
 		c.awaitEnd(ctx, pod)
 		end()
 	}()
@@ -68,11 +68,11 @@ func (c *Cluster) forward(ctx context.Context, pod string, local, port int, read
 			ready()
 		}
 	}
-	_ = cmd.Wait() // its error output says how it ended
+	_ = cmd.Wait() // its error output contains the reason
 	return fmt.Errorf("port-forward: %s", strings.TrimSpace(said.String()))
 }
 
-// awaitEnd returns when the pod is gone, also when a new one has the same name.
+// awaitEnd returns when the pod is deleted, even if a new one has the same name.
 func (c *Cluster) awaitEnd(ctx context.Context, pod string) {
 	for ctx.Err() == nil {
 		if _, err := c.Kubectl(ctx, nil, "wait", "--for=delete", "pod/"+pod, "--timeout=1m"); err == nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Testable returns an error of one line that describes what the cluster lacks for `make kind-test`: a second node, onto which the pods of
-// a drained one move, and the metrics by which pods are added.
+// Testable returns an error on one line if the cluster lacks a requirement of `make kind-test`: a second node, to which the pods
+// of a drained node move, and the metrics for scaling pods.
 func (c *Cluster) Testable(ctx context.Context) error {
 	nodes, err := c.usableNodes(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Cluster) Testable(ctx context.Context) error {
 	return nil
 }
 
-// usableNodes returns the names of the nodes that are ready and take pods without a toleration.
+// usableNodes returns the names of the nodes that are ready and accept pods without a toleration.
 func (c *Cluster) usableNodes(ctx context.Context) ([]string, error) {
 	out, err := c.Kubectl(ctx, nil, "get", "nodes", "-o", "json")
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Cluster) usableNodes(ctx context.Context) ([]string, error) {
 func (c *Cluster) hasMetrics(ctx context.Context) bool {
 	out, err := c.Kubectl(ctx, nil, "get", "apiservice", "v1beta1.metrics.k8s.io", "-o", "json")
 	if err != nil {
-		return false // kubectl says in the same way that there is none
+		return false // kubectl also fails if the API does not exist
 	}
 	var service struct {
 		Status struct{ Conditions []condition }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// answering puts a kubectl into PATH that returns these objects; without metrics it finds no metrics API.
+// answering adds a kubectl to PATH that returns these objects. Without metrics, it finds no metrics API.
 func answering(t *testing.T, nodes []string, metrics string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func node(name, spec, ready string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":%s,"status":{"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"Ready","status":%q}]}}`, name, spec, ready)
 }
 
-// What is missing is said in one line, before anything is attacked.
+// TestWhatAClusterLacksForTheTests checks that a missing requirement is reported in one line before a test disturbs the cluster.
 func TestWhatAClusterLacksForTheTests(t *testing.T) {
 	const (
 		served   = `{"status":{"conditions":[{"type":"Available","status":"True"}]}}`

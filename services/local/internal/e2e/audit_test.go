@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Each write of the chain has its audit record, with the key that made it and the names of the fields, and no record holds a
-// value of the person.
+// TestEachWriteIsAudited checks that each write of the chain has its audit record, with the API key and the names of the changed
+// fields. No record contains personal data.
 func TestEachWriteIsAudited(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	key := read[struct{ ID string }](t, c, "/me").ID

@@ -19,7 +19,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// database connects as administrator to a service's database, without row-level security.
+// database connects to a service's database as administrator, without row-level security.
 func (p *platform) database(t *testing.T, service string) *pgx.Conn {
 	t.Helper()
 	u, err := url.Parse(p.env["POSTGRES_URL"])
@@ -35,7 +35,7 @@ func (p *platform) database(t *testing.T, service string) *pgx.Conn {
 	return conn
 }
 
-// rows reads a column of text.
+// rows returns the values of a text column.
 func rows(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
 	t.Helper()
 	found, err := conn.Query(t.Context(), sql, args...)
@@ -67,14 +67,14 @@ func (p *platform) redis(t *testing.T) *redis.Client {
 	return client
 }
 
-// events reads the events of a topic by the id of their object, each event once.
+// events returns the events of a topic by the id of their object, each event once.
 func (p *platform) events(t *testing.T, topic string) map[string][]*eventsv1.Event {
 	t.Helper()
 	seen := map[string]bool{}
 	out := map[string][]*eventsv1.Event{}
 	for _, m := range p.messages(t, topic) {
 		e, err := outbox.Decode(m.Value)
-		if err != nil || seen[e.GetId()] { // poison that a test has sent, or a duplicate, which is allowed
+		if err != nil || seen[e.GetId()] { // a poison message from a test, or a duplicate, which is allowed
 			continue
 		}
 		seen[e.GetId()] = true
@@ -83,7 +83,7 @@ func (p *platform) events(t *testing.T, topic string) map[string][]*eventsv1.Eve
 	return out
 }
 
-// ofType counts the events of an object that have the type.
+// ofType counts the events of a type.
 func ofType(events []*eventsv1.Event, kind string) int {
 	n := 0
 	for _, e := range events {
@@ -94,7 +94,7 @@ func ofType(events []*eventsv1.Event, kind string) int {
 	return n
 }
 
-// messages reads a whole topic. It waits for a broker that is restarting.
+// messages returns all messages of a topic. It waits for a broker that is restarting.
 func (p *platform) messages(t *testing.T, topic string) []kafka.Message {
 	t.Helper()
 	var all []kafka.Message
@@ -157,7 +157,7 @@ func readPartition(ctx context.Context, broker, topic string, partition int) ([]
 		batch := conn.ReadBatchWith(kafka.ReadBatchConfig{MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second})
 		for {
 			m, err := batch.ReadMessage()
-			if err != nil { // the batch is at its end, or the next one returns the error
+			if err != nil { // the batch ended, or the next one returns the error
 				break
 			}
 			at, out = m.Offset+1, append(out, m)
@@ -182,7 +182,7 @@ func (p *platform) produce(t *testing.T, topic string, messages ...kafka.Message
 	}
 }
 
-// uuidOf returns the form of a public id in the databases.
+// uuidOf returns the UUID of a public id, as stored in the databases.
 func uuidOf(t *testing.T, id string) string {
 	t.Helper()
 	kind, _, _ := strings.Cut(id, "_")

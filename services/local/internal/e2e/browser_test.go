@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 )
 
-// inABrowser runs a file of tests in browser/ with Chromium, with settings besides those of .run/env.
+// inABrowser runs a test file of browser/ in Chromium, with settings in addition to those in .run/env.
 func inABrowser(t *testing.T, file string, settings ...string) {
 	t.Helper()
 	if os.Getenv("CHROMIUM") == "" {
@@ -22,7 +22,7 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 		t.Fatalf("%v: %v", scripts, err)
 	}
 	for _, name := range scripts {
-		if _, err := os.ReadFile(name); err != nil { // so that go test runs again after a change of it
+		if _, err := os.ReadFile(name); err != nil { // so that go test runs again after the file changes
 			t.Fatal(err)
 		}
 	}
@@ -44,8 +44,9 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 	node("node", "--test", "--test-reporter=spec", "--test-timeout=480000", file)
 }
 
-// Operators sign in, consent and manage their account in a real browser, by keyboard, at two widths, in two schemes and four languages,
-// and a JavaScript client that knows the RFCs alone goes the whole way of an app.
+// TestOAuthInABrowser checks that operators can sign in, consent, and manage their account in a real browser: by keyboard, at two
+// widths, in two color schemes and four languages. It also runs the complete flow of an app with a generic JavaScript OAuth
+// client.
 func TestOAuthInABrowser(t *testing.T) {
 	var operators []map[string]string // one for each look
 	for _, role := range []string{"owner", "staff"} {

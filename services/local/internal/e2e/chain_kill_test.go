@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// attempt is one request of the load with its key, and its last clear response.
+// attempt is one request of the load with its key and its last definite response.
 type attempt struct {
 	verb, method, path, body, key string
-	statuses                      []int // clear responses; after any other one the client repeats the request
+	statuses                      []int // definite responses; after any other response, the client repeats the request
 	got                           response
 }
 
 func (a *attempt) completed() bool { return slices.Contains(a.statuses, a.got.Status) }
 
-// send sends the request once. While processes crash, the response is an outage, or that another attempt is still running.
+// send sends the request once. While processes crash, the response can report an outage or that another attempt is still running.
 func (a *attempt) send(t *testing.T, c *client) {
 	t.Helper()
 	got, err := c.try(t, a.method, a.path, a.body, a.key)
@@ -34,7 +34,7 @@ func (a *attempt) send(t *testing.T, c *client) {
 	}
 }
 
-// complete repeats the request until it has a clear response, and once more: a request that has had an effect gets the same
+// complete repeats the request until it gets a definite response, and then once more: a request that took effect must get the same
 // response.
 func (a *attempt) complete(t *testing.T, c *client) {
 	t.Helper()
@@ -49,13 +49,13 @@ func (a *attempt) complete(t *testing.T, c *client) {
 	}
 }
 
-// target is a quote, a lead or a draft of an invoice, with the requests that compete for it.
+// target is a quote, a lead, or a draft invoice, with the requests that compete for it.
 type target struct {
 	operation, id string
 	attempts      []*attempt
 }
 
-// newTarget creates a target: a lead, an invoice, or a quote that is accepted while something else happens to it.
+// newTarget creates a target: a lead, an invoice, or a quote that is accepted during another operation on it.
 func (w *chain) newTarget(t *testing.T, day int) *target {
 	t.Helper()
 	operation := []string{"accept", "accept", "accept", "convert with a booking", "open"}[rand.IntN(5)]
@@ -77,10 +77,10 @@ func (w *chain) newTarget(t *testing.T, day int) *target {
 	return out
 }
 
-// Quotes are accepted, canceled, declined and changed at the same time, leads are converted and invoices are opened, while the
-// services of the chain are killed at random moments. In the end the data matches every response that a client received. An
-// accepted quote and a converted lead have one booking, an accepted quote has one invoice, each has its events once, and the
-// numbers of the invoices have no gap.
+// TestChainUnderKills accepts, cancels, declines, and changes quotes at the same time, converts leads, and opens invoices, while
+// the services of the chain are killed at random moments. It checks that in the end, the data matches every response that a client
+// received. An accepted quote and a converted lead have one booking, an accepted quote has one invoice, each event exists once,
+// and the invoice numbers have no gaps.
 func TestChainUnderKills(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	w := newChain(t, c)
@@ -107,7 +107,7 @@ func TestChainUnderKills(t *testing.T) {
 		shared.kill(t, []string{"customers", "bookings", "gateway"}[n%3])
 	}
 	workers.stop()
-	leases := goOn(t, 1, func() { // an attempt that finds bookings still down would have 30 seconds to itself
+	leases := goOn(t, 1, func() { // an attempt that starts while bookings is down would hold its lease for 30 seconds
 		w.endLeases(t)
 		time.Sleep(time.Second)
 	})

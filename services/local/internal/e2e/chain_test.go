@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// chainBooking is what the chain's tests read of a booking.
+// chainBooking contains the fields of a booking that the chain's tests read.
 type chainBooking struct {
 	ID            string     `json:"id"`
 	Status        string     `json:"status"`
@@ -52,7 +52,8 @@ func read[T any](t *testing.T, c *client, path string) T {
 	return v
 }
 
-// newQuote sends a quote for a unit, where one is given, on a day, with a deposit of 200.00 of 1,000.00, and returns its id.
+// newQuote sends a quote for a day, and for a unit if one is given, with a deposit of 200.00 of 1,000.00. It returns the quote's
+// id.
 func newQuote(t *testing.T, c *client, customer, lead, unit, day string) string {
 	t.Helper()
 	tag := unique("chain")
@@ -70,13 +71,13 @@ func newQuote(t *testing.T, c *client, customer, lead, unit, day string) string 
 	return id
 }
 
-// chainDay is a day that no other test uses.
+// chainDay returns a day that no other test uses.
 func chainDay(n int) string {
 	return time.Date(2150, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n).Format(time.DateOnly)
 }
 
-// From a lead to a paid deposit: a quote is accepted, its booking is created, the invoice is opened and paid, and the booking
-// is confirmed. Each step has its event once, and each resource names the others.
+// TestFromLeadToPaidInvoice checks the chain from a lead to a paid deposit: a quote is accepted, its booking is created, the
+// invoice is opened and paid, and the booking is confirmed. Each step has its event once, and the resources refer to each other.
 func TestFromLeadToPaidInvoice(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.want(t, http.StatusCreated, http.MethodPost, "/units", `{"name":"Chain"}`).id(t)
@@ -147,8 +148,8 @@ func TestFromLeadToPaidInvoice(t *testing.T) {
 	checkExport(t, c, customer, map[string]int{"bookings": 1, "leads": 1, "quotes": 1, "invoices": 2}, events)
 }
 
-// checkExport compares what the export of a customer has with its number of resources by kind, each as its own GET shows it, and
-// with its events, by object and type.
+// checkExport checks the export of a customer: the number of resources by kind, that each equals the response of its own GET, and
+// the events by object and type.
 func checkExport(t *testing.T, c *client, customer string, want map[string]int, events map[string]map[string]int) {
 	t.Helper()
 	export := read[map[string]json.RawMessage](t, c, "/customers/"+customer+"/export")
@@ -190,7 +191,8 @@ func checkExport(t *testing.T, c *client, customer string, want map[string]int, 
 	}
 }
 
-// The export of a customer has the refunds of the customer's card payments, as their own GET shows them.
+// TestExportHasRefunds checks that the export of a customer contains the refunds of the customer's card payments, equal to the
+// responses of their own GET.
 func TestExportHasRefunds(t *testing.T) {
 	m := newMerchant(t, "USD")
 	customer := m.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Rae","email":"rae@example.com"}`).id(t)

@@ -18,10 +18,10 @@ import (
 	"holdfast.dev/proto"
 )
 
-// rounds scales with TEST_SCALE=full.
+// rounds returns n, or ten times as many with TEST_SCALE=full.
 func rounds(n int) int { return scaled(n, n*10) }
 
-// scaled is normal, or full with TEST_SCALE=full.
+// scaled returns normal, or full with TEST_SCALE=full.
 func scaled(normal, full int) int {
 	if os.Getenv("TEST_SCALE") == "full" {
 		return full
@@ -29,7 +29,7 @@ func scaled(normal, full int) int {
 	return normal
 }
 
-// unique creates a value that no earlier run has used.
+// unique creates a value that no earlier run used.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
 // response is one HTTP response, read completely.
@@ -46,7 +46,7 @@ func (a response) decode(t *testing.T, v any) {
 	}
 }
 
-// id is the id of the resource in the body.
+// id returns the id of the resource in the body.
 func (a response) id(t *testing.T) string {
 	t.Helper()
 	var r struct{ ID string }
@@ -54,7 +54,7 @@ func (a response) id(t *testing.T) string {
 	return r.ID
 }
 
-// code is error.code, "" on success.
+// code returns error.code; "" on success.
 func (a response) code() string {
 	var e struct {
 		Error struct{ Code string } `json:"error"`
@@ -63,8 +63,7 @@ func (a response) code() string {
 	return e.Error.Code
 }
 
-// outage reports whether the response is the documented one while something is unavailable: 503 with a
-// Retry-After, or 504.
+// outage reports whether the response is one that is documented for an outage: 503 with a Retry-After, or 504.
 func (a response) outage() bool {
 	switch a.Status {
 	case http.StatusServiceUnavailable:
@@ -81,10 +80,10 @@ func (a response) outage() bool {
 type client struct {
 	base, key string
 	checker   *contracttest.Checker
-	reported  sync.Map // kinds of wrong responses that were reported
+	reported  sync.Map // kinds of wrong responses that are already reported
 }
 
-// as creates a client with a key of .run/env.
+// as creates a client with a key from .run/env.
 func (p *platform) as(t *testing.T, name string) *client {
 	t.Helper()
 	if p.env[name] == "" {
@@ -92,7 +91,7 @@ func (p *platform) as(t *testing.T, name string) *client {
 	}
 	c := p.with(t, p.env[name])
 	for _, path := range []string{"/customers", "/bookings", "/webhook-endpoints"} {
-		c.list(t, path+"?limit=1") // waits until what an earlier test has killed runs again
+		c.list(t, path+"?limit=1") // waits until processes that an earlier test killed run again
 	}
 	return c
 }
@@ -104,7 +103,7 @@ func (p *platform) with(t *testing.T, key string) *client {
 
 var httpClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
-// try sends one request; a transport error is returned, not fatal.
+// try sends one request. It returns a transport error and does not fail the test.
 func (c *client) try(t *testing.T, method, path, body, key string) (response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
@@ -157,11 +156,11 @@ func (c *client) insist(t *testing.T, method, path, body, key string, statuses .
 		a, err := c.try(t, method, path, body, key)
 		switch {
 		case err != nil: // the gateway itself was down
-		case a.code() == "idempotency_in_progress": // the previous attempt still runs
+		case a.code() == "idempotency_in_progress": // the previous attempt is still running
 		case slices.Contains(statuses, a.Status):
 			return a
 		case !a.outage():
-			if _, reported := c.reported.LoadOrStore(fmt.Sprint(a.Status, a.code()), true); !reported { // an outage makes hundreds
+			if _, reported := c.reported.LoadOrStore(fmt.Sprint(a.Status, a.code()), true); !reported { // an outage causes hundreds
 				t.Errorf("%s %s meanwhile: %d, Retry-After %v, %s", method, path, a.Status, a.Header["Retry-After"], a.Body)
 			}
 		}
@@ -170,7 +169,7 @@ func (c *client) insist(t *testing.T, method, path, body, key string, statuses .
 	return response{}
 }
 
-// list is any list page.
+// list is a page of any list.
 type list struct {
 	Data []map[string]any `json:"data"`
 }

@@ -14,8 +14,7 @@ import (
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
-// openCluster returns the platform in a cluster. folder is the one that `local kind forward` maintains, with the
-// command-line tools in its bin/.
+// openCluster returns the platform in a cluster. `local kind forward` maintains folder, with the command-line tools in its bin/.
 func openCluster(folder string) (*platform, error) {
 	c, err := cluster.Open(context.Background(), "holdfast", func(string, ...any) {})
 	if err != nil {
@@ -25,7 +24,7 @@ func openCluster(folder string) (*platform, error) {
 	return &platform{root: folder, env: env, cluster: c}, err
 }
 
-// onMachine skips a test in a cluster.
+// onMachine skips a test that cannot run against a cluster.
 func onMachine(t *testing.T) {
 	t.Helper()
 	if shared.cluster != nil {
@@ -33,12 +32,12 @@ func onMachine(t *testing.T) {
 	}
 }
 
-// signalPods signals the process of each pod. A killed one is replaced by another pod.
+// signalPods signals the process of each pod. A killed pod is replaced.
 func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) {
 	t.Helper()
 	pods := p.pods(t, process)
 	if sig == syscall.SIGKILL {
-		t.Cleanup(func() { p.pods(t, process) }) // the next test finds it running
+		t.Cleanup(func() { p.pods(t, process) }) // so that it is running for the next test
 		if err := clustertest.Kill(t.Context(), p.cluster, pods...); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +53,7 @@ func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) 
 // pods waits until all remaining pods of a service are ready.
 func (p *platform) pods(t *testing.T, process string) (pods []clustertest.Pod) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // also while a test cleans up
+	ctx := context.WithoutCancel(t.Context()) // also during the cleanup of a test
 	await(t, process+" runs", func() bool {
 		all, err := clustertest.Pods(ctx, p.cluster, process)
 		pods = slices.DeleteFunc(all, func(pod clustertest.Pod) bool { return pod.Ending })
@@ -64,8 +63,8 @@ func (p *platform) pods(t *testing.T, process string) (pods []clustertest.Pod) {
 	return pods
 }
 
-// ended waits until no pod of a service is ending: until then its Service may still send connections there. On a machine
-// a process that was killed has ended.
+// ended waits until no pod of a service is terminating. Until then, its Service can still route connections there. Outside a
+// cluster, a killed process has already ended.
 func (p *platform) ended(t *testing.T, process string) {
 	t.Helper()
 	if p.cluster == nil {

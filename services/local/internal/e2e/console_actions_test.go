@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// Each action of the operators' area is done in a real browser, once by mouse with scripts and once by keyboard without them: a quarter of
-// them each time, all with TEST_SCALE=full. In each status a page offers the actions that the services take, and no other.
+// TestConsoleActionsInABrowser runs each action of the operators' area in a real browser, once by mouse with scripts and once by
+// keyboard without scripts. It runs a quarter of the actions each time, and all with TEST_SCALE=full. It checks that in each
+// status, a page offers exactly the actions that the services accept.
 func TestConsoleActionsInABrowser(t *testing.T) {
-	var desks []map[string]string // tenants with an owner, a key and a payment gateway
+	var desks []map[string]string // tenants with an owner, a key, and a payment gateway
 	for range 3 {
 		m := newMerchant(t, "EUR")
 		var invited struct{ Link string }

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Operators work in a real browser, from an empty tenant to a paid invoice: by mouse with scripts, by keyboard without them. Half of the pages
-// are checked, each at one of two widths, in one of two schemes and languages: all at both with TEST_SCALE=full.
+// TestConsoleInABrowser checks the work of operators in a real browser, from an empty tenant to a paid invoice: by mouse with
+// scripts, and by keyboard without scripts. It checks half of the pages, each at one of two widths and in one of two color schemes
+// and languages. With TEST_SCALE=full, it checks all pages at both.
 func TestConsoleInABrowser(t *testing.T) {
 	var operators []map[string]string // an owner of an empty tenant for each way of working
 	for range 2 {

@@ -34,7 +34,7 @@ func (p *platform) control(t *testing.T, path string, body map[string]any) {
 	}
 }
 
-// deposit creates an intent of a new booking's deposit.
+// deposit creates an intent for a new booking's deposit.
 func deposit(t *testing.T, c *client) (created intent, booking string) {
 	t.Helper()
 	accepted := payable(t, c)
@@ -43,8 +43,8 @@ func deposit(t *testing.T, c *client) (created intent, booking string) {
 	return created, accepted.BookingID
 }
 
-// A payer disputes a charge. The intent, the booking and the invoice show the dispute until the operator has won, and the audit
-// log describes both events in plain language.
+// TestDisputeIsShownAndAudited checks that the intent, the booking, and the invoice show a payer's dispute until the operator wins
+// it, and that the audit log describes both events in plain language.
 func TestDisputeIsShownAndAudited(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	created, booking := deposit(t, c)
@@ -89,7 +89,8 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 	}
 }
 
-// Stripe's events of a payment never come. The next comparison with Stripe finds it: the booking is paid, and the ledger has it.
+// TestLostWebhookIsReconciled checks that if Stripe's events of a payment never arrive, the next reconciliation finds the payment.
+// The booking is then paid, and the ledger contains the payment.
 func TestLostWebhookIsReconciled(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	payments := shared.database(t, "payments")
@@ -101,7 +102,7 @@ func TestLostWebhookIsReconciled(t *testing.T) {
 		t.Errorf("without an event: %+v", got)
 	}
 	begun := time.Now()
-	execute(t, payments, `update gateway_reconciliations set due_at = now()`) // the hour is over
+	execute(t, payments, `update gateway_reconciliations set due_at = now()`) // as if the hour were over
 	await(t, "the intent has succeeded", func() bool {
 		return read[intent](t, c, "/payment-intents/"+created.ID).Status == "succeeded"
 	})

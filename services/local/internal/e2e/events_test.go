@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/libs/kafkax"
 )
 
-// The service whose relay publishes is killed at random while customers are created.
+// TestEveryCommittedChangeHasItsEvent kills the service with the event relay at random while customers are created, and checks
+// that every change has its event.
 func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -35,7 +36,8 @@ func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
 	})
 }
 
-// A change without effect and a refused one have no event; every other change has one, in order.
+// TestNoEventWithoutAChange checks that a change without effect and a refused change have no event, and that every other change
+// has one, in order.
 func TestNoEventWithoutAChange(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -55,7 +57,8 @@ func TestNoEventWithoutAChange(t *testing.T) {
 	})
 }
 
-// Kafka is stopped, then killed, while writes continue: they succeed, and their events arrive when it is back.
+// TestWritesContinueWithoutKafka stops and then kills Kafka during writes. It checks that the writes succeed, and that their
+// events arrive after Kafka is back.
 func TestWritesContinueWithoutKafka(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -86,14 +89,14 @@ func TestWritesContinueWithoutKafka(t *testing.T) {
 	})
 }
 
-// projection is the state of customers in bookings, and truth the state in customers: "id name version erased".
+// projection selects the state of customers in bookings, and truth the state in customers: "id name version erased".
 const (
 	projection = `select format('%s|%s|%s|%s', id, name, version, erased) from customers where id = any($1)`
 	truth      = `select format('%s|%s|%s|%s', id, first_name, version, false) from customers where id = any($1)`
 )
 
-// The consumer is killed repeatedly while customers change. Afterwards its state is correct, and each event has had
-// its effect once.
+// TestAKilledConsumerDoesEachEffectOnce kills the consumer repeatedly while customers change. It checks that afterwards its state
+// is correct, and that each event took effect once.
 func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -138,8 +141,8 @@ func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 	})
 }
 
-// A poison message among good ones delays no other message and ends in the dead-letter topic. After a redrive, messages
-// that can be handled now are handled, and the others return to the dead-letter topic.
+// TestPoisonIsDeadLetteredAndRedriven checks that a poison message does not delay other messages and moves to the dead-letter
+// topic. After a redrive, messages that can be handled are handled, and the others return to the dead-letter topic.
 func TestPoisonIsDeadLetteredAndRedriven(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -165,7 +168,7 @@ func TestPoisonIsDeadLetteredAndRedriven(t *testing.T) {
 		await(t, "a customer behind the poison is known", func() bool { return knows(good) })
 		await(t, "twelve dead letters", func() bool { return dead() >= 12 })
 
-		// A good event that became a dead letter by mistake: bookings has no record of it.
+		// A valid event that became a dead letter by mistake. bookings has no record of it.
 		var lost kafka.Message
 		for _, m := range p.messages(t, "customers") {
 			if string(m.Key) == good {
@@ -187,7 +190,7 @@ func TestPoisonIsDeadLetteredAndRedriven(t *testing.T) {
 	})
 }
 
-// poisonIn12 returns one message for each of twelve partitions that cannot be decoded.
+// poisonIn12 returns one undecodable message for each of twelve partitions.
 func poisonIn12(text string) []kafka.Message {
 	var all []kafka.Message
 	for n := range 12 {

@@ -20,7 +20,8 @@ type exampleApp struct {
 	log *transcript
 }
 
-// startExampleApp starts the app with a file of tokens. Its port is not the registered one: on a loopback address any may be used.
+// startExampleApp starts the app with a file of tokens. Its port differs from the registered one: on a loopback address, an app
+// can use any port.
 func startExampleApp(t *testing.T, tokens string) *exampleApp {
 	t.Helper()
 	bin, err := filepath.Abs("../../../../bin/oauth-app")
@@ -74,7 +75,7 @@ func (a *exampleApp) allow(t *testing.T) {
 	}
 }
 
-// ends waits until the app has ended well, and returns what it has printed last.
+// ends waits until the app exits without an error, and returns its last output.
 func (a *exampleApp) ends(t *testing.T) string {
 	t.Helper()
 	if err := a.cmd.Wait(); err != nil {
@@ -87,8 +88,8 @@ func (a *exampleApp) ends(t *testing.T) string {
 	return listed[1]
 }
 
-// The app of the documentation lists bookings: with consent, then with the tokens of its file, then with a refresh. It requests
-// consent again after the operator has revoked the grant.
+// TestTheExampleApp checks that the app of the documentation lists bookings after a consent, with the stored tokens, and after a
+// refresh. It requests consent again after the operator revokes the grant.
 func TestTheExampleApp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens.json")
 	first := startExampleApp(t, file)

@@ -20,9 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the examples of the contract, proto/examples")
 
-// TestExamples creates each example of the contract again, as one story of an operator: what it sells, who books, and what
-// its receiver gets. It fails when a response differs from the example. Run it with -update after a change, then run
-// make gen.
+// TestExamples recreates each example of the contract in one scenario of an operator: the offers, the bookings, and the deliveries
+// to a receiver. It fails if a response differs from the example. After a change, run it with -update, and then run make gen.
 func TestExamples(t *testing.T) {
 	onMachine(t) // a cluster has no stand-in for Stripe
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
@@ -201,8 +200,8 @@ func (b *book) invoice(t *testing.T, customer string) {
 // exampleCalendar is the path of a calendar in the examples.
 const exampleCalendar = "/calendar/mfrggzdfmztwq2lknnwg23tpobyxe43u.ics"
 
-// calendar creates the examples of calendar feeds. The calendar's own has its first lines, and the token of its address is
-// replaced.
+// calendar creates the examples of calendar feeds. The example of the feed itself contains its first lines, and the token of its
+// address is replaced.
 func (b *book) calendar(t *testing.T) {
 	t.Helper()
 	feed := b.step(t, "createCalendarFeed", "POST", "/calendar-feeds", `{"name":"All boats"}`)
@@ -229,7 +228,7 @@ func (b *book) calendar(t *testing.T) {
 	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
 }
 
-// pdf creates the example of a document: its first bytes.
+// pdf creates the example of a document, which contains its first bytes.
 func (b *book) pdf(t *testing.T, operation, path string) {
 	t.Helper()
 	a := b.client.want(t, http.StatusOK, "GET", path, "")
@@ -272,7 +271,7 @@ func (b *book) clock(t *testing.T) {
 	b.step(t, "deleteTestClock", "DELETE", "/test-clock", "")
 }
 
-// export creates the example of an export: of a customer with an invoice, when their events have arrived.
+// export creates the example of an export. It exports a customer with an invoice after their events arrived.
 func (b *book) export(t *testing.T) {
 	t.Helper()
 	customer := b.client.want(t, http.StatusCreated, "POST", "/customers", `{"first_name":"Alan","last_name":"Turing","email":"alan@example.com"}`).id(t)
@@ -284,14 +283,14 @@ func (b *book) export(t *testing.T) {
 	b.step(t, "exportCustomer", "GET", "/customers/"+customer+"/export", "")
 }
 
-// book makes examples and compares them with the folder proto/examples.
+// book creates examples and compares them with the folder proto/examples.
 type book struct {
 	client  *client
 	masks   *masks
 	created map[string]bool
 }
 
-// example is the form of a file of proto/examples.
+// example is the format of a file in proto/examples.
 type example struct {
 	Request  exampleRequest  `json:"request"`
 	Response exampleResponse `json:"response"`
@@ -300,13 +299,13 @@ type example struct {
 type exampleRequest struct {
 	Method  string            `json:"method"`
 	Path    string            `json:"path"`
-	Headers map[string]string `json:"headers,omitempty"` // besides Authorization and Content-Type
+	Headers map[string]string `json:"headers,omitempty"` // in addition to Authorization and Content-Type
 	Body    json.RawMessage   `json:"body,omitempty"`
 }
 
 type exampleResponse struct {
 	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body,omitempty"` // a text when the response is not JSON
+	Body   json.RawMessage `json:"body,omitempty"` // a text if the response is not JSON
 }
 
 // capitals finds the capital letters of an operationId.
@@ -367,7 +366,7 @@ func (b *book) stream(t *testing.T, path, after string) {
 	})
 }
 
-// compare compares an example with its file, or writes it.
+// compare compares an example with its file, or writes the file.
 func (b *book) compare(t *testing.T, operation string, e example) {
 	t.Helper()
 	b.created[operation] = true
@@ -401,8 +400,8 @@ type masks struct {
 	fixed    *strings.Replacer
 	known    map[string]string
 	count    map[string]int // ids by prefix
-	began    time.Time      // of the step
-	pretends time.Time      // when the step began in the examples
+	began    time.Time      // start of the step
+	pretends time.Time      // start of the step in the examples
 }
 
 func newMasks(slug, receiver string) *masks {
@@ -412,7 +411,7 @@ func newMasks(slug, receiver string) *masks {
 	}
 }
 
-// begin starts a step: each step is a minute after the previous one.
+// begin starts a step. Each step is one minute after the previous one.
 func (m *masks) begin() {
 	m.began, m.pretends = time.Now(), m.pretends.Add(time.Minute)
 }

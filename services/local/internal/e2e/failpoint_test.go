@@ -19,8 +19,9 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// failpoints are the steps of the chain at which a process crashes in TestCrashAtEachStep, with the service, an operation that
-// passes the step, and what is left of it before the client repeats it: done, as a completer ends what was begun, or nothing.
+// failpoints are the steps of the chain at which a process crashes in TestCrashAtEachStep, with the service and an operation that
+// includes the step. left is the state before the client repeats the request: "done" if a completer finishes the operation, or
+// "nothing".
 var failpoints = []struct{ name, service, operation, left string }{
 	{"accept.marked", "customers", "accept", "done"},
 	{"accept.booked", "customers", "accept", "done"},
@@ -41,7 +42,7 @@ var failpoints = []struct{ name, service, operation, left string }{
 	{"linked.committed", "bookings", "convert with a booking", "done"},
 }
 
-// allFailpoints are the names of all steps, with their services.
+// allFailpoints returns the names of all steps, with their services.
 func allFailpoints() (list []struct{ name, service string }) {
 	for _, f := range failpoints {
 		list = append(list, struct{ name, service string }{f.name, f.service})
@@ -52,10 +53,10 @@ func allFailpoints() (list []struct{ name, service string }) {
 	for _, name := range oauthFailpoints {
 		list = append(list, struct{ name, service string }{name, "identity"})
 	}
-	return append(list, struct{ name, service string }{"owed.begun", "payments"}) // by a test of its own, of owed refunds
+	return append(list, struct{ name, service string }{"owed.begun", "payments"}) // has its own test, for owed refunds
 }
 
-// Each step of the code is attacked, and each attacked step is in the code.
+// TestEachFailpointIsAttacked checks that each failpoint in the code is tested, and that each tested failpoint is in the code.
 func TestEachFailpointIsAttacked(t *testing.T) {
 	t.Parallel()
 	call := regexp.MustCompile(`failpoint\.Here\(([^()]*)\)`)
@@ -85,7 +86,8 @@ func TestEachFailpointIsAttacked(t *testing.T) {
 	}
 }
 
-// What make build makes has no failpoints; the executables for the test below have them.
+// TestProductionHasNoFailpoint checks that the executables of make build contain no failpoints, and that those for the next test
+// do.
 func TestProductionHasNoFailpoint(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -117,16 +119,17 @@ func TestProductionHasNoFailpoint(t *testing.T) {
 type step struct {
 	failpoint, operation, left string
 	id, path, body, key        string
-	committed                  bool // the process crashes after the commit of the whole operation
+	committed                  bool // the process crashes after the commit of the complete operation
 }
 
 func (s step) books() bool { return s.operation == "accept" || s.operation == "convert with a booking" }
 
 func (s step) String() string { return s.operation + ", killed at " + s.failpoint }
 
-// Customers and bookings crash at each step of accept, convert and open, while other processes of both go on. Without another
-// request of the client, each operation is completed, or nothing of it is left. Its repetition with the same key succeeds, and
-// there is one booking, one invoice with the next number, and one event of each kind.
+// TestCrashAtEachStep crashes customers and bookings at each step of accept, convert, and open, while other processes of both
+// services continue. It checks that without another request from the client, each operation is either completed or completely
+// undone. A repetition with the same key succeeds, and there is one booking, one invoice with the next number, and one event of
+// each kind.
 func TestCrashAtEachStep(t *testing.T) {
 	onMachine(t)
 	c := shared.as(t, "DEMO_TEST_KEY")
@@ -167,7 +170,7 @@ func TestCrashAtEachStep(t *testing.T) {
 		victim.killed(t)
 		steps = append(steps, s)
 	}
-	for _, r := range []*replica{gateway, customers, bookings} { // their peers are dead: the others go on
+	for _, r := range []*replica{gateway, customers, bookings} { // their peers crash, the other processes continue
 		r.stop()
 	}
 	world.endLeases(t)
@@ -183,7 +186,7 @@ func TestCrashAtEachStep(t *testing.T) {
 	noGaps(t, shared)
 }
 
-// chain makes what the steps of the chain work on, and reads what is left of them.
+// chain creates the resources for the steps of the chain, and reads their state afterwards.
 type chain struct {
 	c                   *client
 	customers, bookings *pgx.Conn
@@ -200,7 +203,8 @@ func newChain(t *testing.T, c *client) *chain {
 	}
 }
 
-// prepare creates a sent quote or a lead for a day, or a draft of an invoice, and returns the request that accepts, converts or opens it.
+// prepare creates a sent quote or a lead for a day, or a draft invoice, and returns the request that accepts, converts, or opens
+// it.
 func (w *chain) prepare(t *testing.T, operation string, day int) step {
 	t.Helper()
 	s := step{operation: operation, key: unique("step")}
@@ -229,14 +233,14 @@ func (w *chain) prepare(t *testing.T, operation string, day int) step {
 	return s
 }
 
-// endLeases lets the time pass for which a dead process has what it began to itself.
+// endLeases ends the leases of crashed processes on their operations.
 func (w *chain) endLeases(t *testing.T) {
 	t.Helper()
 	execute(t, w.customers, `update quotes set accept_until = now() - interval '1 s', accept_next = now() - interval '1 s' where accept_until is not null`)
 	execute(t, w.customers, `update leads set converting_until = now() - interval '1 s' where converting_until is not null`)
 }
 
-// done reports whether the operation has had its whole effect; it fails when the operation has had half of it.
+// done reports whether the operation took effect completely. It fails the test if only a part took effect.
 func (w *chain) done(t *testing.T, s step) bool {
 	t.Helper()
 	for {
@@ -251,7 +255,7 @@ func (w *chain) done(t *testing.T, s step) bool {
 	}
 }
 
-// look reads what the operation has done, and what is wrong about it.
+// look reports whether the operation took effect, and describes an incomplete effect.
 func (w *chain) look(t *testing.T, s step) (done bool, half string) {
 	t.Helper()
 	switch s.operation {
@@ -285,7 +289,7 @@ func (w *chain) booked(t *testing.T, s step) []string {
 	return rows(t, w.bookings, `select id::text from bookings where quote_id = $1 or lead_id = $1`, uuidOf(t, s.id))
 }
 
-// left checks what there is before the client repeats its request.
+// left checks the state before the client repeats its request.
 func (w *chain) left(t *testing.T, s step) {
 	t.Helper()
 	if s.left == "done" {
@@ -298,7 +302,7 @@ func (w *chain) left(t *testing.T, s step) {
 	}
 }
 
-// repeated repeats the request as a client does that has no response.
+// repeated repeats the request like a client that received no response.
 func (w *chain) repeated(t *testing.T, s step) {
 	t.Helper()
 	second := w.c.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK)
@@ -317,10 +321,10 @@ func (w *chain) repeated(t *testing.T, s step) {
 	}
 }
 
-// expectedEvent is an event that there is to be once.
+// expectedEvent is an event that must exist once.
 type expectedEvent struct{ topic, object, kind string }
 
-// events checks that each step has caused each of its events once.
+// events checks that each step caused each of its events once.
 func (w *chain) events(t *testing.T, steps []step) {
 	t.Helper()
 	var expected []expectedEvent
@@ -343,7 +347,7 @@ func (w *chain) events(t *testing.T, steps []step) {
 	onceEach(t, expected)
 }
 
-// onceEach waits until all these events have come, and fails when one has come twice.
+// onceEach waits until all these events arrive, and fails the test if one arrives twice.
 func onceEach(t *testing.T, expected []expectedEvent) {
 	t.Helper()
 	events := map[string]map[string][]*eventsv1.Event{}
@@ -362,7 +366,7 @@ func onceEach(t *testing.T, expected []expectedEvent) {
 	}
 }
 
-// noGaps checks the numbers of all invoices.
+// noGaps checks that the numbers of all invoices have no gaps.
 func noGaps(t *testing.T, p *platform) {
 	t.Helper()
 	gaps := rows(t, p.database(t, "customers"), `

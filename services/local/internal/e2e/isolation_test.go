@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Each id route serves the owner of the id, and responds to every other caller with the same 404 as for an unknown id.
+// TestIdsBelongToTheirTenantAndMode checks that each route with an id serves the owner of the id, and responds to every other
+// caller with the same 404 as for an unknown id.
 func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
 	own, live, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "DEMO_LIVE_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	var customer, booking map[string]any
@@ -59,7 +60,7 @@ func TestForeignIdsInBodiesAndFilters(t *testing.T) {
 	}
 }
 
-// The three bases and every host are the same API with the same rate limit.
+// TestBasesAreEquivalent checks that the three base paths and every host serve the same API with the same rate limit.
 func TestBasesAreEquivalent(t *testing.T) {
 	c := shared.as(t, "DEMO_LIVE_KEY")
 	base := shared.env["BASE_URL"]

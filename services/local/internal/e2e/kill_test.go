@@ -14,7 +14,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// write is one request with a key, and how to find the resource that it created.
+// write is one request with a key, and a way to find the resource that it created.
 type write struct {
 	path, body, key, topic, created string
 }
@@ -96,8 +96,8 @@ func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	}
 }
 
-// The worst moment, on purpose: the transaction is committed, and the process crashes before the client gets the response.
-// PostgreSQL is made to wait, after its commit, for a replica that does not exist.
+// TestKilledBetweenCommitAndResponse crashes the process at the worst moment: after the commit of the transaction and before the
+// response to the client. To achieve this, PostgreSQL waits after the commit for a replica that does not exist.
 func TestKilledBetweenCommitAndResponse(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	admin := shared.database(t, "bookings")
@@ -123,7 +123,7 @@ func TestKilledBetweenCommitAndResponse(t *testing.T) {
 				go send()
 				await(t, "the commit", func() bool {
 					select {
-					case a := <-responses: // refused, as by a process that another test has killed and that is not ready yet
+					case a := <-responses: // refused, for example by a process that another test killed and that is not ready yet
 						t.Logf("sent again after %d %s", a.Status, a.Body)
 						go send()
 					default:
@@ -144,7 +144,7 @@ func TestKilledBetweenCommitAndResponse(t *testing.T) {
 	writes.check(t, shared, c)
 }
 
-// commitsWait turns on or off that every commit waits for an absent replica.
+// commitsWait sets whether every commit waits for a missing replica.
 func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 	t.Helper()
 	absent := "''"
@@ -158,7 +158,8 @@ func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 	await(t, "the setting has arrived", func() bool { return rows(t, admin, `show synchronous_standby_names`)[0] == want })
 }
 
-// Processes that serve the request are killed at random moments. Afterwards each operation exists exactly once.
+// TestKilledAtRandomMoments kills processes that serve the request at random moments. It checks that afterwards each operation
+// exists exactly once.
 func TestKilledAtRandomMoments(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	var writes ledger
@@ -182,8 +183,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	writes.check(t, shared, c)
 }
 
-// PostgreSQL crashes under load and comes back: clients get 503 with a Retry-After, never a 500, and what was
-// confirmed exists once.
+// TestPostgresKilledUnderLoad checks that if PostgreSQL crashes under load and restarts, clients get 503 with a Retry-After and
+// never a 500, and each confirmed resource exists once.
 func TestPostgresKilledUnderLoad(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	var writes ledger
@@ -203,7 +204,7 @@ func TestPostgresKilledUnderLoad(t *testing.T) {
 	writes.check(t, shared, c)
 }
 
-// load is work that continues until it is stopped.
+// load is work that repeats until it is stopped.
 type load struct {
 	quit chan struct{}
 	once sync.Once
@@ -213,7 +214,7 @@ type load struct {
 func goOn(t *testing.T, workers int, work func()) *load {
 	t.Helper()
 	l := &load{quit: make(chan struct{})}
-	t.Cleanup(l.stop) // also when the test ends early
+	t.Cleanup(l.stop) // also if the test ends early
 	for range workers {
 		l.wg.Go(func() {
 			for {
@@ -234,8 +235,8 @@ func (l *load) stop() {
 	l.wg.Wait()
 }
 
-// Every process of the platform is killed once, in random order, while clients compete for slots: no slot is booked
-// twice, and each confirmed booking exists and has its event.
+// TestEveryProcessKilledUnderLoad kills every process of the platform once, in random order, while clients compete for slots. It
+// checks that no slot is booked twice, and that each confirmed booking exists and has its event.
 func TestEveryProcessKilledUnderLoad(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]["id"].(string)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// stripeObjects lists objects of an intent at the stand-in; nil while the stand-in is being started.
+// stripeObjects returns the objects of an intent at the stand-in; nil while the stand-in is starting.
 func (p *platform) stripeObjects(t *testing.T, kind, intent string) []map[string]any {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, p.env["STRIPE_URL"]+"/v1/"+kind+"?"+url.Values{"payment_intent": {intent}, "limit": {"100"}}.Encode(), nil)
@@ -35,7 +35,7 @@ func (p *platform) stripeObjects(t *testing.T, kind, intent string) []map[string
 	return page.Data
 }
 
-// movements are the balance transactions of an intent's charges and refunds at the stand-in.
+// movements returns the balance transactions of an intent's charges and refunds at the stand-in.
 func (p *platform) movements(t *testing.T, intent string) (list []string) {
 	t.Helper()
 	for _, kind := range []string{"charges", "refunds"} {
@@ -49,8 +49,8 @@ func (p *platform) movements(t *testing.T, intent string) (list []string) {
 	return list
 }
 
-// Each movement at the gateway is in the ledger once, whichever process crashes: payments and the stand-in are killed while an
-// intent is paid, and while a part of it is refunded.
+// TestLedgerUnderKills checks that each movement at the gateway is in the ledger once, regardless of which process crashes. It
+// kills payments and the stand-in while an intent is paid, and while a part of it is refunded.
 func TestLedgerUnderKills(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	rounds := 2

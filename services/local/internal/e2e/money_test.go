@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// purse is one booking of a merchant, and what its payers and its operator have done with it.
+// purse is one booking of a merchant, with the actions of its payers and its operator.
 type purse struct {
 	merchant
 	t         *testing.T
@@ -21,11 +21,11 @@ type purse struct {
 	customers *pgx.Conn
 	customer  string
 	booking   string
-	open      []intent // created, and not confirmed
+	open      []intent // created but not confirmed
 	steps     []string
 }
 
-// purseInvoice is what these tests read of an invoice.
+// purseInvoice contains the fields of an invoice that these tests read.
 type purseInvoice struct {
 	ID       string
 	Status   string
@@ -44,7 +44,7 @@ func (i purseInvoice) awaits() bool {
 	return slices.Contains([]string{"open", "partially_paid", "uncollectible"}, i.Status)
 }
 
-// purseBooking is what these tests read of a booking.
+// purseBooking contains the fields of a booking that these tests read.
 type purseBooking struct {
 	Status   string
 	Total    minorAmount `json:"total_amount"`
@@ -54,7 +54,7 @@ type purseBooking struct {
 	Disputed bool
 }
 
-// purseIntent is what these tests read of a payment intent.
+// purseIntent contains the fields of a payment intent that these tests read.
 type purseIntent struct {
 	ID, Status         string
 	Received, Refunded int64
@@ -71,7 +71,7 @@ func (p *purse) now() purseBooking {
 	return read[purseBooking](p.t, p.client, "/bookings/"+p.booking)
 }
 
-// intents are those of the booking, as payments shows them, by id.
+// intents returns the booking's intents in payments, by id.
 func (p *purse) intents() map[string]purseIntent {
 	p.t.Helper()
 	out := map[string]purseIntent{}
@@ -89,7 +89,7 @@ func (p *purse) intents() map[string]purseIntent {
 	return out
 }
 
-// held is what the stand-in holds of the booking, by intent.
+// held returns the booking's intents at the stand-in, by id.
 func (p *purse) held() map[string]purseIntent {
 	p.t.Helper()
 	var h struct {
@@ -122,8 +122,8 @@ func (p *purse) held() map[string]purseIntent {
 	return out
 }
 
-// differs returns where the stand-in, payments, bookings and customers disagree, or what does not add up. It returns "" when
-// everything agrees.
+// differs describes where the stand-in, payments, bookings, and customers disagree, or which amounts do not add up. It returns ""
+// if all data is consistent.
 func (p *purse) differs() string {
 	p.t.Helper()
 	held, shown, b, list := p.held(), p.intents(), p.now(), p.invoices()
@@ -165,7 +165,7 @@ func (p *purse) differs() string {
 	return p.allocation(held, awaited)
 }
 
-// allocation says what of the booking's charges does not lie where it is to lie.
+// allocation describes which of the booking's charges are allocated incorrectly; "" if none.
 func (p *purse) allocation(held map[string]purseIntent, awaited int64) string {
 	p.t.Helper()
 	found, err := p.customers.Query(p.t.Context(), `select c.id, c.amount, c.refunded, c.unapplied, c.disputed,
@@ -211,7 +211,7 @@ func (p *purse) allocation(held map[string]purseIntent, awaited int64) string {
 	return ""
 }
 
-// agree waits until everybody agrees.
+// agree waits until all data is consistent.
 func (p *purse) agree() {
 	p.t.Helper()
 	last := ""
@@ -223,7 +223,7 @@ func (p *purse) agree() {
 	p.t.Fatalf("after %v: %s", p.steps, last)
 }
 
-// begin creates an intent. owed is the most that the intent may request: what is due for the booking and, if body names an
+// begin creates an intent. owed is the maximum amount of the intent: the amount due for the booking and, if body refers to an
 // invoice, on the invoice.
 func (p *purse) begin(body string, owed int64) (created intent, ok bool) {
 	p.t.Helper()
@@ -253,7 +253,7 @@ func (p *purse) card() (intent, bool) {
 	return p.begin(body+"}", owed)
 }
 
-// payAndRequestMore confirms an intent, and immediately requests more, before the other services can have processed the payment.
+// payAndRequestMore confirms an intent and immediately requests more, before the other services can process the payment.
 func (p *purse) payAndRequestMore(i intent, method string) {
 	p.t.Helper()
 	before := p.now()
@@ -276,11 +276,11 @@ func (p *purse) payAndRequestMore(i intent, method string) {
 	all.Wait()
 }
 
-// walk is what may happen to a booking, by how often it does.
+// walk contains the random steps, each as often as its relative frequency.
 var walk = strings.Fields(`draft draft balance card card card card refund refund refund cash cash reverse reverse void uncollectible dispute close
 	left failing`)
 
-// step does something.
+// step executes one step.
 func (p *purse) step(kind string) {
 	p.t.Helper()
 	list := p.invoices()
@@ -378,10 +378,11 @@ func (p *purse) dispute(kind string) {
 	}
 }
 
-// Random sequences of an accepted quote, invoices, payments by card and in cash, reversals, voids, refunds that also fail,
-// disputes and a cancellation on one booking. After each step the stand-in for Stripe, payments, bookings and customers agree.
-// Money that was taken and not refunded is allocated to invoices or unallocated, and none is unallocated while an invoice awaits
-// money. No intent requests more than is owed, even in the moment after a payment.
+// TestMoneyAgreesEverywhere runs random sequences of an accepted quote, invoices, payments by card and in cash, reversals, voids,
+// successful and failed refunds, disputes, and a cancellation on one booking. It checks that after each step, the stand-in for
+// Stripe, payments, bookings, and customers agree. Money that was paid and not refunded is allocated to invoices or unallocated,
+// and none is unallocated while an invoice is unpaid. No intent requests more than the amount due, even immediately after a
+// payment.
 func TestMoneyAgreesEverywhere(t *testing.T) {
 	m, customers := newMerchant(t, "USD"), shared.database(t, "customers")
 	for range scaled(8, 200) {

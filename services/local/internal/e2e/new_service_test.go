@@ -12,8 +12,8 @@ import (
 // checkoutRoot is the folder of the sources.
 const checkoutRoot = "../../../.."
 
-// A service is an entry of proto/services.yaml and a folder: it is built, started, awaited and stopped like the others,
-// and no other file names it.
+// TestAServiceFollowsFromTheList checks that a new service needs only an entry in proto/services.yaml and a folder. It is built,
+// started, awaited, and stopped like the others, and no other file mentions it.
 func TestAServiceFollowsFromTheList(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 	if planned := makeIn(t, p.root, "-n", "build"); !strings.Contains(planned, "build bin/example") {
 		t.Errorf("`make build` does not build it:\n%s", planned)
 	}
-	makeIn(t, p.root, "bin/local", "bin/gateway", "bin/example") // the other executables are those of the checkout
+	makeIn(t, p.root, "bin/local", "bin/gateway", "bin/example") // the other executables are from the checkout
 	if err := p.up(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 	p.stopped(t)
 }
 
-// addExample copies the sources to root, and adds the service example: an entry of the list, and a folder with the
-// requirements of another service.
+// addExample copies the sources to root and adds the service example: an entry in the list, and a folder with the requirements of
+// another service.
 func addExample(t *testing.T, root string) {
 	t.Helper()
 	args := []string{"-a"}

@@ -23,7 +23,7 @@ import (
 // oauthFailpoints are the steps at which identity crashes in TestIdentityCrashesDuringTokenRotation.
 var oauthFailpoints = []string{"grant.rotated", "grant.revoked"}
 
-// person is an operator's browser, without a screen.
+// person is a headless browser of an operator.
 type person struct {
 	t      *testing.T
 	base   string // of the pages
@@ -41,7 +41,7 @@ func newPerson(t *testing.T, base string) *person {
 	}}
 }
 
-// open sends a request, with a form for a POST, and follows redirects as long as they stay on the pages' site.
+// open sends a request, with a form for a POST, and follows redirects within the site of the pages.
 func (p *person) open(method, address string, form url.Values) (res *http.Response, body string) {
 	p.t.Helper()
 	for range 10 {
@@ -76,7 +76,7 @@ var (
 	formHidden = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
 )
 
-// submit fills in the form of a page and sends it.
+// submit fills in the form of a page and submits it.
 func (p *person) submit(body string, fields url.Values) (*http.Response, string) {
 	p.t.Helper()
 	action := formAction.FindStringSubmatch(body)
@@ -89,7 +89,7 @@ func (p *person) submit(body string, fields url.Values) (*http.Response, string)
 	return p.open(http.MethodPost, p.base+html.UnescapeString(action[1]), fields)
 }
 
-// consent opens an app's authorization URL, signs in when required, and allows what the app requests in a mode. It returns the
+// consent opens an app's authorization URL, signs in if necessary, and grants the requested scopes in a mode. It returns the
 // parameters that the app receives.
 func (p *person) consent(address, mode string) url.Values {
 	p.t.Helper()
@@ -105,7 +105,7 @@ func (p *person) consent(address, mode string) url.Values {
 	return to.Query()
 }
 
-// oauthApp is the seeded app, as golang.org/x/oauth2 sees it.
+// oauthApp returns the configuration of the seeded app for golang.org/x/oauth2.
 func oauthApp(base string, scopes ...string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: shared.env["OAUTH_CLIENT_ID"], RedirectURL: shared.env["OAUTH_REDIRECT_URI"], Scopes: scopes,
@@ -113,14 +113,14 @@ func oauthApp(base string, scopes ...string) *oauth2.Config {
 	}
 }
 
-// authorize goes the whole way of an app with a library that knows the RFCs alone.
+// authorize runs the complete flow of an app with a generic OAuth library.
 func authorize(t *testing.T, app *oauth2.Config, pages, mode string) *oauth2.Token {
 	t.Helper()
 	token, _ := authorized(t, app, pages, mode)
 	return token
 }
 
-// authorized is authorize, and returns all secrets of the way.
+// authorized is authorize, and also returns all secrets of the flow.
 func authorized(t *testing.T, app *oauth2.Config, pages, mode string) (token *oauth2.Token, secrets []string) {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
@@ -135,8 +135,9 @@ func authorized(t *testing.T, app *oauth2.Config, pages, mode string) (token *oa
 	return token, []string{verifier, got.Get("code"), token.AccessToken, token.RefreshToken}
 }
 
-// An app acts for an operator with a library that knows the RFCs alone: it reads and books in the mode and with the scopes that were
-// consented to, and refreshes. After the operator has revoked the access, its next request fails.
+// TestAnAppActsForAnOperator checks that an app with a generic OAuth library can act for an operator: it reads and books in the
+// granted mode and with the granted scopes, and refreshes its token. After the operator revokes the access, the next request
+// fails.
 func TestAnAppActsForAnOperator(t *testing.T) {
 	app := oauthApp(shared.env["AUTH_URL"], "read:customers", "write:customers")
 	token, secrets := authorized(t, app, shared.env["AUTH_URL"], "test")
@@ -180,7 +181,7 @@ func TestAnAppActsForAnOperator(t *testing.T) {
 	noSecret(t, append(secrets, fresh.AccessToken, fresh.RefreshToken, shared.env["OPERATOR_PASSWORD"])...)
 }
 
-// createdID is the id of what was created.
+// createdID returns the id of the created resource.
 func createdID(t *testing.T, a response) string {
 	t.Helper()
 	if a.Status != http.StatusCreated {
@@ -189,7 +190,7 @@ func createdID(t *testing.T, a response) string {
 	return a.Header.Get("Location")[strings.LastIndex(a.Header.Get("Location"), "/")+1:]
 }
 
-// noSecret fails when a log of a process, an event, what Redis holds or a column of identity holds one of the secrets.
+// noSecret fails the test if a process log, an event, Redis, or a column of identity's database contains one of the secrets.
 func noSecret(t *testing.T, secrets ...string) {
 	t.Helper()
 	for _, topic := range []string{"identity", "customers", "webhooks"} {
@@ -211,7 +212,7 @@ func noSecret(t *testing.T, secrets ...string) {
 		}
 	}
 	if shared.cluster != nil {
-		return // its logs are the pods'
+		return // the pods have the logs
 	}
 	logs, err := filepath.Glob(shared.path("logs", "*"))
 	if err != nil || len(logs) == 0 {
@@ -238,9 +239,9 @@ func noSecret(t *testing.T, secrets ...string) {
 	}
 }
 
-// Identity crashes between the rotation of a refresh token and its response. An app with a leeway sends the old token again and
-// gets what it was exchanged for; without one that token was used, and its family ends. Killed between the end of a grant and its
-// publication, the end holds.
+// TestIdentityCrashesDuringTokenRotation crashes identity between the rotation of a refresh token and the response. An app with a
+// leeway can send the old token again and gets its successor. Without a leeway, the token counts as reused, and its family is
+// revoked. If identity crashes between the revocation of a grant and the publication of the revocation, the grant stays revoked.
 func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 	onMachine(t)
 	bin, err := filepath.Abs("../../../../bin")
@@ -265,7 +266,7 @@ func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 		identity.stop()
 		identity.start(t, shared, "FAILPOINT=grant.rotated")
 		old := &oauth2.Token{RefreshToken: token.RefreshToken}
-		await(t, "identity crashes", func() bool { // a connection to the process before may break first
+		await(t, "identity crashes", func() bool { // a connection to the previous process can fail first
 			if _, err := app.TokenSource(t.Context(), old).Token(); err == nil {
 				t.Fatal("identity has responded, and was to crash")
 			}
@@ -292,7 +293,7 @@ func TestIdentityCrashesDuringTokenRotation(t *testing.T) {
 	identity.start(t, shared)
 	token := authorize(t, app, "http://"+gateway.address, "test")
 	c := shared.with(t, token.AccessToken)
-	c.want(t, http.StatusOK, http.MethodGet, "/me", "") // every gateway has it in its cache
+	c.want(t, http.StatusOK, http.MethodGet, "/me", "") // so that every gateway caches it
 	identity.stop()
 	identity.start(t, shared, "FAILPOINT=grant.revoked")
 	form := url.Values{"token": {token.RefreshToken}, "client_id": {app.ClientID}}

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// owing creates a merchant whose policy automatically refunds half of what was paid.
+// owing creates a merchant whose policy automatically refunds half of the paid amount.
 func owing(t *testing.T) merchant {
 	t.Helper()
 	m := newMerchant(t, "USD")
@@ -18,7 +18,7 @@ func owing(t *testing.T) merchant {
 	return m
 }
 
-// cancelled is a booking with payments of 10.00 that is cancelled; before runs when all are paid.
+// cancelled returns a canceled booking with payments of 10.00. before runs after all payments and before the cancellation.
 func (m merchant) cancelled(t *testing.T, payments int, before func(paid []intent)) (booking string, paid []intent) {
 	t.Helper()
 	booking = m.booking(t)
@@ -35,7 +35,7 @@ func (m merchant) cancelled(t *testing.T, payments int, before func(paid []inten
 	return booking, paid
 }
 
-// returned is what the stand-in has returned over each intent.
+// returned returns the amount that the stand-in refunded for each intent.
 func (m merchant) returned(t *testing.T) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
@@ -47,7 +47,7 @@ func (m merchant) returned(t *testing.T) map[string]int64 {
 	return out
 }
 
-// owed reads what is owed of a booking: its state, how often it was tried, and the code of the last failure.
+// owed returns the owed refund of a booking: its state, the number of tries, and the code of the last failure.
 func owed(t *testing.T, db *pgx.Conn, booking string) (state string, tries int, failure string) {
 	t.Helper()
 	err := db.QueryRow(t.Context(), `select state, tries, coalesce(failure ->> 'code', '') from automatic_refunds where cause = 'cancelled' and subject = $1`, booking).
@@ -58,7 +58,8 @@ func owed(t *testing.T, db *pgx.Conn, booking string) (state string, tries int, 
 	return state, tries, failure
 }
 
-// isRefused waits until a try at an owed refund is refused for a reason. A try counts from its begin, so its refund must have ended too.
+// isRefused waits until a try of an owed refund is refused for a reason. A try is counted when it begins, so isRefused also checks
+// that its refund has ended.
 func isRefused(t *testing.T, db *pgx.Conn, booking string, try int, reason string) {
 	t.Helper()
 	patient(t, fmt.Sprintf("try %d is refused", try), func() bool {
@@ -72,14 +73,14 @@ func isRefused(t *testing.T, db *pgx.Conn, booking string, try int, reason strin
 	})
 }
 
-// nextDay lets the pause of an owed refund end.
+// nextDay ends the pause before the next try of an owed refund.
 func nextDay(t *testing.T, db *pgx.Conn, booking string) {
 	t.Helper()
 	execute(t, db, `update automatic_refunds set retry_at = now(), due_at = now() where subject = $1`, booking)
 }
 
-// The payer disputes a payment before the booking is canceled: the gateway refuses the refund on each day until the dispute is won, and
-// then makes it once.
+// TestOwedRefundIsRetriedUntilTheDisputeEnds disputes a payment before the booking is canceled. It checks that the gateway refuses
+// the refund on each day until the dispute is won, and then makes it once.
 func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	m := owing(t)
 	db := shared.database(t, "payments")
@@ -93,7 +94,7 @@ func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	})
 	for try := 1; try <= 3; try++ {
 		isRefused(t, db, booking, try, "charge_disputed")
-		time.Sleep(3 * time.Second) // some runs of the worker
+		time.Sleep(3 * time.Second) // during some runs of the worker
 		if _, tries, _ := owed(t, db, booking); tries != try {
 			t.Fatalf("%d tries within the pause of the first %d", tries, try)
 		}
@@ -115,7 +116,8 @@ func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	})
 }
 
-// The account's balance does not cover what is owed: the gateway refuses the refund, says why, and makes it once on the day on which it does.
+// TestOwedRefundIsRetriedUntilTheBalanceCoversIt checks that the gateway refuses an owed refund with a reason while the account's
+// balance does not cover it, and makes it once on the day on which the balance does.
 func TestOwedRefundIsRetriedUntilTheBalanceCoversIt(t *testing.T) {
 	m := owing(t)
 	db := shared.database(t, "payments")
@@ -144,7 +146,7 @@ func TestOwedRefundIsRetriedUntilTheBalanceCoversIt(t *testing.T) {
 	})
 }
 
-// What is owed goes back over more payments than one refund has.
+// TestOwedRefundOverManyPayments checks that an owed refund can span more payments than a single refund can contain.
 func TestOwedRefundOverManyPayments(t *testing.T) {
 	const payments = 45
 	m := owing(t)
@@ -166,8 +168,8 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 	}
 }
 
-// Payments crashes after it has written the refund of what is owed, before it calls the gateway. Another process creates the
-// refund, once.
+// TestOwedRefundIsCreatedOnceWhenPaymentsCrashes crashes payments after it stores the refund and before it calls the gateway. It
+// checks that another process creates the refund once.
 func TestOwedRefundIsCreatedOnceWhenPaymentsCrashes(t *testing.T) {
 	m := owing(t)
 	bin, err := filepath.Abs("../../../../bin")
@@ -179,8 +181,8 @@ func TestOwedRefundIsCreatedOnceWhenPaymentsCrashes(t *testing.T) {
 	defer payments.stop()
 	db := shared.database(t, "payments")
 	bookings := map[string]intent{}
-	for round, end := 1, time.Now().Add(3*time.Minute); !payments.dead(); round++ { // the process of `local up` may take a booking first
-		if round%8 == 0 { // it may always look a moment earlier: another start looks at other times
+	for round, end := 1, time.Now().Add(3*time.Minute); !payments.dead(); round++ { // the process of `local up` can process a booking first
+		if round%8 == 0 { // that process might always poll a moment earlier: a restart changes the polling times
 			payments.stop()
 			payments.start(t, shared, "FAILPOINT=owed.begun")
 		}
@@ -196,7 +198,7 @@ func TestOwedRefundIsCreatedOnceWhenPaymentsCrashes(t *testing.T) {
 		}
 	}
 	payments.killed(t)
-	execute(t, db, `update refunds set leased_until = now() where leased_until is not null`) // the dead has had its time
+	execute(t, db, `update refunds set leased_until = now() where leased_until is not null`) // ends the lease of the crashed process
 	execute(t, db, `update automatic_refunds set due_at = now() where state = 'open'`)
 	for booking, i := range bookings {
 		patient(t, "the refund of "+booking, func() bool {

@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// merchant is a tenant with an account of its own at the stand-in.
+// merchant is a tenant with its own account at the stand-in.
 type merchant struct {
 	*client
 	stripe
@@ -111,7 +111,7 @@ func (m merchant) beginWith(t *testing.T, booking string, amount int64, more, ke
 	})
 }
 
-// tryConfirm pays as Stripe.js does, once; 0 when the response is lost.
+// tryConfirm pays once, like Stripe.js. The status is 0 if the response is lost.
 func (s stripe) tryConfirm(i intent, method string) (status int, body string) {
 	form := url.Values{"key": {s.publishable}, "client_secret": {i.ClientSecret}, "payment_method": {method}}
 	res, err := httpClient.PostForm(s.url+"/v1/payment_intents/"+i.ID+"/confirm", form)
@@ -126,7 +126,7 @@ func (s stripe) tryConfirm(i intent, method string) (status int, body string) {
 	return res.StatusCode, string(text)
 }
 
-// pay confirms until it is known to have succeeded, also when responses are lost.
+// pay confirms an intent until it has definitely succeeded, even if responses are lost.
 func (s stripe) pay(t *testing.T, i intent) {
 	t.Helper()
 	await(t, i.ID+" is paid", func() bool {
@@ -138,7 +138,7 @@ func (s stripe) pay(t *testing.T, i intent) {
 	})
 }
 
-// holding is what the stand-in holds of an account.
+// holding contains the objects of an account at the stand-in.
 type holding struct {
 	Intents []struct {
 		ID       string            `json:"id"`
@@ -167,7 +167,7 @@ func (m merchant) holding(t *testing.T) (h holding) {
 	return h
 }
 
-// taken is what was charged and captured for each booking, and how often each intent was charged.
+// taken returns the charged and captured amount of each booking, and how often each intent was charged.
 func (h holding) taken() (bookings map[string]int64, charges map[string]int) {
 	bookings, charges = map[string]int64{}, map[string]int{}
 	bookingOf := map[string]string{}
@@ -183,7 +183,7 @@ func (h holding) taken() (bookings map[string]int64, charges map[string]int) {
 	return bookings, charges
 }
 
-// paid waits until bookings shows what was taken. A process that crashed may hold an event until its lease ends.
+// paid waits until bookings shows the paid amount. A crashed process can hold an event until its lease ends.
 func (m merchant) paid(t *testing.T, booking string, amount int64) {
 	t.Helper()
 	patient(t, fmt.Sprintf("the booking %s shows %d", booking, amount), func() bool {
@@ -191,8 +191,8 @@ func (m merchant) paid(t *testing.T, booking string, amount int64) {
 	})
 }
 
-// Payments is killed at random under load while the stand-in loses every third response. Each intent that a client has requested
-// is still created and charged once, and bookings shows what the gateway holds.
+// TestChargedOnceUnderKillsAndLostResponses kills payments at random under load while the stand-in loses every third response. It
+// checks that each requested intent is still created and charged once, and that bookings shows the amounts of the gateway.
 func TestChargedOnceUnderKillsAndLostResponses(t *testing.T) {
 	m := newMerchant(t, "USD")
 	var rule struct{ ID int }
@@ -227,7 +227,7 @@ func TestChargedOnceUnderKillsAndLostResponses(t *testing.T) {
 				})
 			}
 		}
-		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond) // somewhere in the middle
+		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond) // somewhere in the middle of the requests
 		if pid := shared.pid("payments"); pid != 0 {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				t.Fatal(err)
@@ -270,7 +270,8 @@ func TestChargedOnceUnderKillsAndLostResponses(t *testing.T) {
 	}
 }
 
-// Twenty clients with one key make one intent and one charge; of two intents of the full amount both may succeed, and nothing is lost.
+// TestPaidTwice checks that twenty clients with one key create one intent and one charge. Two intents of the full amount can both
+// succeed, and no payment is lost.
 func TestPaidTwice(t *testing.T) {
 	m := newMerchant(t, "USD")
 	accepted := payable(t, m.client)
@@ -296,8 +297,8 @@ func TestPaidTwice(t *testing.T) {
 	}
 }
 
-// What excludes each other at the gateway is decided there once, and everybody shows it: a payment and a cancellation, a capture and a
-// cancellation, and refunds that in total would return more than was taken.
+// TestPaymentRaces checks that the gateway decides conflicting operations once, and that all services show the result: a payment
+// and a cancellation, a capture and a cancellation, and refunds that in total exceed the paid amount.
 func TestPaymentRaces(t *testing.T) {
 	m := newMerchant(t, "USD")
 	agree := func(t *testing.T, booking, id string, allowed ...string) {
@@ -382,8 +383,8 @@ func TestPaymentRaces(t *testing.T) {
 	})
 }
 
-// Events that arrive out of order, several times, and with a time of a day ago do not change the result, and each payment is
-// reported once.
+// TestGatewayEventsOutOfOrder checks that events that arrive out of order, several times, or with a time one day ago do not change
+// the result, and that each payment is reported once.
 func TestGatewayEventsOutOfOrder(t *testing.T) {
 	m := newMerchant(t, "USD")
 	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account, "repeat": 2, "shuffle": "1s", "age": "24h"}, nil)
@@ -422,14 +423,14 @@ func TestGatewayEventsOutOfOrder(t *testing.T) {
 	}
 }
 
-// signature is Stripe's of an event.
+// signature returns Stripe's signature of an event.
 func signature(secret string, at time.Time, body string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
 	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(mac.Sum(nil)))
 }
 
-// send sends bytes as an event of the account, and returns the status; 0 when the connection is closed without a response.
+// send sends bytes as an event of the account, and returns the status; 0 if the connection is closed without a response.
 func (m merchant) send(t *testing.T, url string, body io.Reader, signature string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
@@ -446,7 +447,8 @@ func (m merchant) send(t *testing.T, url string, body io.Reader, signature strin
 	return res.StatusCode
 }
 
-// Only what an account's own secret has signed lately is taken at its path; a body that is too long, or never ends, is not.
+// TestForgedGatewayEvents checks that an account's path accepts only events that its own secret signed recently. It rejects a body
+// that is too long or never ends.
 func TestForgedGatewayEvents(t *testing.T) {
 	m, other := newMerchant(t, "USD"), newMerchant(t, "USD")
 	i := m.begin(t, m.booking(t), 500, "")
@@ -479,7 +481,8 @@ func TestForgedGatewayEvents(t *testing.T) {
 	t.Run("slow", func(t *testing.T) { slowEvent(t, m) })
 }
 
-// slowEvent sends the beginning of a body and then nothing: the connection is closed, and other events are taken meanwhile.
+// slowEvent sends the beginning of a body and then nothing. The connection must be closed, and other events must be accepted in
+// the meantime.
 func slowEvent(t *testing.T, m merchant) {
 	t.Helper()
 	u, err := url.Parse(m.webhooks)
@@ -509,7 +512,8 @@ func slowEvent(t *testing.T, m merchant) {
 	}
 }
 
-// Each currency goes through creation, confirmation, capture and refund in its own smallest unit, as the gateway counts it.
+// TestCurrencies checks that each currency passes creation, confirmation, capture, and refund in its smallest unit, as the gateway
+// defines it.
 func TestCurrencies(t *testing.T) {
 	for currency, amount := range map[string]int64{"USD": 1234, "EUR": 1234, "JPY": 1234, "KWD": 12_340} {
 		t.Run(currency, func(t *testing.T) {
@@ -529,7 +533,7 @@ func TestCurrencies(t *testing.T) {
 				}](t, m.client, path).Refunded == back
 			})
 			h := m.holding(t)
-			var returned []int64 // what was authorized and not captured counts as a refund at the gateway
+			var returned []int64 // the gateway counts an authorized amount that was not captured as a refund
 			for _, r := range h.Refunds {
 				returned = append(returned, r.Amount)
 			}
@@ -544,7 +548,8 @@ func TestCurrencies(t *testing.T) {
 	}
 }
 
-// Client secrets, keys and webhook secrets are in no log line, no event, no audit entry and no row in plain text.
+// TestPaymentSecretsAreNotLeaked checks that no log line, event, audit entry, or row contains client secrets, keys, or webhook
+// secrets in plain text.
 func TestPaymentSecretsAreNotLeaked(t *testing.T) {
 	m := newMerchant(t, "USD")
 	i := m.begin(t, m.booking(t), 500, "")
@@ -552,7 +557,7 @@ func TestPaymentSecretsAreNotLeaked(t *testing.T) {
 	m.paid(t, read[struct {
 		Booking string `json:"booking_id"`
 	}](t, m.client, "/payment-intents/"+i.ID).Booking, 500)
-	m.send(t, m.webhooks, strings.NewReader("{}"), "t=1,v1="+m.signing) // a fool's signature
+	m.send(t, m.webhooks, strings.NewReader("{}"), "t=1,v1="+m.signing) // an invalid signature
 	m.do(t, http.MethodGet, "/payment-intents/"+i.ClientSecret, "", "")
 	secrets := map[string]string{"client secret": i.ClientSecret, "secret key": m.secret, "webhook secret": m.signing}
 	search := func(where, text string) {

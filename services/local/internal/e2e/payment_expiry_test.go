@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A hold expires while the deposit is being paid. The booking stays expired, and the payment stays and is shown, or refunded once
-// if the tenant's policy requires it. A payment that arrives first confirms the booking. When both happen at the same time, one
-// of the two applies.
+// TestHoldEndsWhileItIsPaid checks a hold that expires while the deposit is being paid. The booking stays expired. The payment
+// stays and is shown, or is refunded once if the tenant's policy requires it. A payment that arrives first confirms the booking.
+// If both happen at the same time, one of the two applies.
 func TestHoldEndsWhileItIsPaid(t *testing.T) {
 	for _, refunds := range []bool{false, true} {
 		t.Run(fmt.Sprintf("refund_late_payments %t", refunds), func(t *testing.T) { holdEnds(t, refunds) })
@@ -99,7 +99,7 @@ func holdEnds(t *testing.T, refunds bool) {
 		var both sync.WaitGroup
 		both.Go(func() { m.pay(t, i) })
 		both.Go(func() {
-			time.Sleep(rand.N(150 * time.Millisecond)) // about as long as the payment takes to reach the booking
+			time.Sleep(rand.N(150 * time.Millisecond)) // approximately the time until the payment reaches the booking
 			later(10 * time.Minute)
 		})
 		both.Wait()

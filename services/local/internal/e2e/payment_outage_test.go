@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An account for which Stripe does not respond delays no other tenant. Its own clients get an error with the time to wait. The
-// clients of other tenants are served in the meantime, and what was begun is created once.
+// TestHangingAccount checks that an account for which Stripe does not respond does not delay other tenants. Its own clients get an
+// error with the time to wait. Clients of other tenants are served in the meantime, and each started operation takes effect once.
 func TestHangingAccount(t *testing.T) {
 	dead, well := newMerchant(t, "USD"), newMerchant(t, "USD")
 	booking := dead.booking(t)
@@ -24,7 +24,7 @@ func TestHangingAccount(t *testing.T) {
 	}, &rule)
 	stop := sync.OnceFunc(func() { dead.control(t, http.MethodDelete, "faults/"+strconv.Itoa(rule.ID), nil, nil) })
 	defer stop()
-	const creates = 30 // more than a breaker of the gateway needs to open
+	const creates = 30 // more failures than open a circuit breaker of the gateway
 	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":100}`, booking)
 	keys := make([]string, creates)
 	var hanging sync.WaitGroup
@@ -65,8 +65,8 @@ func TestHangingAccount(t *testing.T) {
 	}
 }
 
-// reconciled is await for what an event brings: when it has not come within 20 seconds, because the event has met a dead process again and
-// again, the reconciler has to bring it.
+// reconciled awaits the effect of an event. If the event does not arrive within 20 seconds, because it repeatedly reached a
+// crashed process, the reconciler must produce the effect.
 func reconciled(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -78,8 +78,8 @@ func reconciled(t *testing.T, what string, ok func() bool) {
 	await(t, what, comparing(t, ok))
 }
 
-// comparing returns ok, and makes a reconciliation with the gateway due every five seconds. A reconciliation that is already
-// running may have passed the payment, and postpones the next one when it ends.
+// comparing returns a function that calls ok and makes a reconciliation with the gateway due every five seconds. A reconciliation
+// that is already running might have passed the payment, and postpones the next one when it ends.
 func comparing(t *testing.T, ok func() bool) func() bool {
 	t.Helper()
 	payments, next := shared.database(t, "payments"), time.Time{}
@@ -92,9 +92,9 @@ func comparing(t *testing.T, ok func() bool) func() bool {
 	}
 }
 
-// paidOrReconciled waits until each booking shows what was taken. An event that repeatedly reached a crashed process arrives only
-// hours later. The reconciler exists for such events, so it processes what has not arrived within a minute. The test logs which
-// events had not arrived.
+// paidOrReconciled waits until each booking shows the paid amount. An event that repeatedly reached a crashed process arrives only
+// hours later. The reconciler exists for such events and processes those that did not arrive within a minute. The test logs which
+// events were missing.
 func (m merchant) paidOrReconciled(t *testing.T, want map[string]int64) {
 	t.Helper()
 	late := maps.Clone(want)

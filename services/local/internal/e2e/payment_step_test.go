@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// paymentFailpoints are the steps at which payments crashes in TestPaymentsCrashAtEachStep, with the operation that passes the
-// step, and whether the operation takes effect without another request of the client.
+// paymentFailpoints are the steps at which payments crashes in TestPaymentsCrashAtEachStep, with the operation that includes the
+// step, and whether the operation takes effect without another request from the client.
 var paymentFailpoints = []struct {
 	name, operation string
 	completed       bool
@@ -42,9 +42,9 @@ type cardStep struct {
 
 func (s *cardStep) String() string { return s.operation + ", killed at " + s.failpoint }
 
-// Payments crashes at each step of a creation, a capture, a cancellation, a refund and the receipt of an event, while another
-// process of it keeps running. Each operation takes effect at Stripe once, after the client's retry and, where possible, without
-// one. Afterwards it shows what Stripe holds.
+// TestPaymentsCrashAtEachStep crashes payments at each step of a creation, a capture, a cancellation, a refund, and the receipt of
+// an event, while another process of payments keeps running. It checks that each operation takes effect at Stripe once: after the
+// client's retry and, where possible, without one. Afterwards payments shows the state of Stripe.
 func TestPaymentsCrashAtEachStep(t *testing.T) {
 	m := newMerchant(t, "USD")
 	bin, err := filepath.Abs("../../../../bin")
@@ -82,7 +82,7 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 		steps[n] = s
 	}
 	db := shared.database(t, "payments")
-	for _, table := range []string{"payment_intents", "refunds"} { // the dead have had their time
+	for _, table := range []string{"payment_intents", "refunds"} { // ends the leases of the crashed processes
 		execute(t, db, `update `+table+` set leased_until = now() where leased_until is not null`)
 	}
 	for _, s := range steps {
@@ -116,7 +116,7 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 	for _, s := range steps {
 		want := map[string]int64{"capture": 600, "refund": 1000, "event": 1000}[s.operation]
 		wantRefunds := "[]"
-		if s.operation == "refund" || s.operation == "capture" { // what is not captured is released as a refund
+		if s.operation == "refund" || s.operation == "capture" { // the amount that is not captured is released as a refund
 			wantRefunds = "[400]"
 		}
 		if intents[s.booking] != 1 || bookings[s.booking] != want || charges[s.intent.ID] > 1 || fmt.Sprint(refunds[s.intent.ID]) != wantRefunds {
@@ -126,7 +126,7 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 	}
 }
 
-// prepare makes what the step works on.
+// prepare creates the resources for the step.
 func (s *cardStep) prepare(t *testing.T, m merchant) {
 	t.Helper()
 	s.booking = m.booking(t)
@@ -153,7 +153,7 @@ func (s *cardStep) prepare(t *testing.T, m merchant) {
 	}
 }
 
-// cardState is what payments shows of an intent.
+// cardState contains the fields of an intent in payments.
 type cardState struct {
 	ID       string `json:"id"`
 	Status   string `json:"status"`
@@ -166,7 +166,7 @@ func (s *cardStep) read(t *testing.T, m merchant) cardState {
 	return read[cardState](t, m.client, "/payment-intents/"+s.intent.ID)
 }
 
-// done reports whether the operation has had its effect, and is shown.
+// done reports whether the operation took effect and payments shows it.
 func (s *cardStep) done(t *testing.T, m merchant) bool {
 	t.Helper()
 	switch s.operation {

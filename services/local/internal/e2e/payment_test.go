@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// stripe is the Stripe stand-in of the platform, seen by a payer's browser: it has the publishable key.
+// stripe is the Stripe stand-in of the platform as a payer's browser sees it, with the publishable key.
 type stripe struct{ url, publishable string }
 
 func (p *platform) stripe(t *testing.T) stripe {
@@ -27,8 +27,8 @@ func (p *platform) stripe(t *testing.T) stripe {
 	return stripe{p.env["STRIPE_URL"], p.env["STRIPE_PUBLISHABLE_KEY"]}
 }
 
-// confirm pays an intent with a test payment method, as Stripe.js does. If a response is lost, it confirms again, and a refusal because the
-// intent is confirmed already means that the first attempt succeeded.
+// confirm pays an intent with a test payment method, like Stripe.js. If a response is lost, it confirms again. If that is refused
+// because the intent is already confirmed, the first attempt succeeded.
 func (s stripe) confirm(t *testing.T, i intent, method string) {
 	t.Helper()
 	form := url.Values{"key": {s.publishable}, "client_secret": {i.ClientSecret}, "payment_method": {method}}
@@ -36,7 +36,7 @@ func (s stripe) confirm(t *testing.T, i intent, method string) {
 	await(t, "the stand-in confirms "+i.ID, func() bool {
 		res, err := httpClient.PostForm(s.url+"/v1/payment_intents/"+i.ID+"/confirm", form)
 		if err != nil {
-			lost = true // it is being started again, and may have confirmed
+			lost = true // the stand-in is restarting, and might have confirmed
 			return false
 		}
 		defer func() { _ = res.Body.Close() }()
@@ -90,7 +90,7 @@ func (p *platform) connect(t *testing.T, tenant, secret, publishable string) (we
 	return base.String(), endpoint.Secret
 }
 
-// payments runs bin/payments with the service's settings and more, and reads what it prints.
+// payments runs bin/payments with the service's settings and additional ones, and decodes its output.
 func (p *platform) payments(t *testing.T, env []string, out any, args ...string) {
 	t.Helper()
 	cmd := p.command("payments", args...)
@@ -112,7 +112,7 @@ func (p *platform) payments(t *testing.T, env []string, out any, args ...string)
 	}
 }
 
-// settingOf reads a line of a file of settings.
+// settingOf returns a value from a file of settings.
 func settingOf(t *testing.T, file, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -128,7 +128,7 @@ func settingOf(t *testing.T, file, name string) string {
 	return ""
 }
 
-// intent is what the tests read of a payment intent.
+// intent contains the fields of a payment intent that the tests read.
 type intent struct {
 	ID            string `json:"id"`
 	Status        string `json:"status"`
@@ -141,7 +141,7 @@ type intent struct {
 	} `json:"failure"`
 }
 
-// payable creates a booking by an accepted quote: 1,000.00, of which a deposit of 200.00 is invoiced.
+// payable creates a booking of 1,000.00 by accepting a quote. A deposit of 200.00 is invoiced.
 func payable(t *testing.T, c *client) chainQuote {
 	t.Helper()
 	unit := c.want(t, http.StatusCreated, http.MethodPost, "/units", `{"name":"Paid"}`).id(t)
@@ -152,8 +152,8 @@ func payable(t *testing.T, c *client) chainQuote {
 	return accepted
 }
 
-// The deposit of a booking is paid by card: the booking is confirmed, its invoice is paid, and each event comes once. A card that is
-// declined leaves everything as it was, but for an event.
+// TestDepositIsPaidByCard checks that when the deposit of a booking is paid by card, the booking is confirmed, its invoice is
+// paid, and each event arrives once. A declined card changes nothing except for an event.
 func TestDepositIsPaidByCard(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	accepted := payable(t, c)
@@ -211,7 +211,8 @@ func TestDepositIsPaidByCard(t *testing.T) {
 	}
 }
 
-// The command-line tool for receivers causes events of payments too: it pays with a test card, as a browser does.
+// TestTriggerPaysByCard checks that the command-line tool for receivers also triggers events of payments: it pays with a test
+// card, like a browser.
 func TestTriggerPaysByCard(t *testing.T) {
 	shared.stripe(t)
 	c := shared.as(t, "DEMO_TEST_KEY")
@@ -225,7 +226,8 @@ func TestTriggerPaysByCard(t *testing.T) {
 	}
 }
 
-// A tenant without a gateway account takes no payments, and GET /tenant says which has one.
+// TestPaymentsNeedAGateway checks that a tenant without a gateway account cannot accept payments, and that GET /tenant reports
+// whether it has an account.
 func TestPaymentsNeedAGateway(t *testing.T) {
 	type tenant struct {
 		Payments struct {
@@ -256,8 +258,8 @@ func TestPaymentsNeedAGateway(t *testing.T) {
 	}
 }
 
-// The customer is charged once, whichever process crashes: payments and the stand-in are killed while clients create intents with
-// a few keys each and pay them.
+// TestChargedOnceUnderKills checks that the customer is charged once, regardless of which process crashes. It kills payments and
+// the stand-in while clients create intents with a few keys each and pay them.
 func TestChargedOnceUnderKills(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
 	rounds := 3

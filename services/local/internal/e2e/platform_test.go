@@ -1,6 +1,6 @@
-// Package e2e attacks the promises on the whole platform: it starts `local up` in a folder of its own, with real
-// PostgreSQL, Redis and Kafka, kills processes, and observes from outside. With HOLDFAST_CLUSTER it attacks the platform
-// of `make kind-install` instead, through the gateway's Service.
+// Package e2e tests the guarantees of the whole platform: it starts `local up` in a separate folder, with real PostgreSQL, Redis,
+// and Kafka, kills processes, and observes from outside. With HOLDFAST_CLUSTER, it tests the platform of `make kind-install`
+// instead, through the gateway's Service.
 package e2e
 
 import (
@@ -61,8 +61,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// eachBroker runs the test on both platforms at the same time. The shared one has Apache Kafka when a JDK and Maven are
-// installed.
+// eachBroker runs the test on both platforms at the same time. The shared one uses Apache Kafka if a JDK and Maven are installed.
 func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
 	t.Helper()
 	for name, p := range map[string]*platform{"shared": shared, "embedded": embedded} {
@@ -79,7 +78,7 @@ func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
 // platform is one checkout: a folder with executables, and the running `local up`.
 type platform struct {
 	root     string
-	settings []string // environment besides ours
+	settings []string // environment in addition to ours
 	user     *syscall.Credential
 	env      map[string]string // .run/env
 	cmd      *exec.Cmd
@@ -140,7 +139,7 @@ func (p *platform) command(name string, args ...string) *exec.Cmd {
 		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "KAFKA", "GATEWAY_PORT", "HOLDFAST_PREFIX", "LOG"}, name)
 	})
 	cmd.Env = append(cmd.Env, "RATE_LIMIT_PER_MINUTE=1000000", "RECONCILE_GRACE=1s", "HOME="+p.home())
-	cmd.Env = append(cmd.Env, "GOMEMLIMIT=230MiB") // nine tenths of the chart's limit, as a container sets it
+	cmd.Env = append(cmd.Env, "GOMEMLIMIT=230MiB") // nine tenths of the chart's memory limit, as in a container
 	cmd.Env = append(cmd.Env, p.settings...)
 	if p.user != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
@@ -193,7 +192,7 @@ func (p *platform) up() error {
 	}
 }
 
-// down interrupts `local up` as Ctrl-C does and waits until it has ended.
+// down interrupts `local up` like Ctrl-C and waits until it ends.
 func (p *platform) down() {
 	if p.cmd == nil {
 		return
@@ -214,7 +213,7 @@ func (p *platform) remove() {
 	_ = os.RemoveAll(p.root)
 }
 
-// path is a path in .run/.
+// path returns a path in .run/.
 func (p *platform) path(name ...string) string {
 	return filepath.Join(append([]string{p.root, ".run"}, name...)...)
 }
@@ -232,7 +231,7 @@ func readEnv(path string) (map[string]string, error) {
 	return env, nil
 }
 
-// pid returns the process's current id from its pid file, 0 when there is none.
+// pid returns the process's current id from its pid file; 0 if there is none.
 func (p *platform) pid(process string) int {
 	b, err := os.ReadFile(p.path("pids", process))
 	if err != nil {
@@ -262,7 +261,7 @@ func (p *platform) kill(t *testing.T, process string) {
 	p.signal(t, process, syscall.SIGKILL)
 }
 
-// broker is the name of the platform's Kafka process.
+// broker returns the name of the platform's Kafka process.
 func (p *platform) broker() string {
 	if p.cluster != nil || p.pid("kafka") != 0 {
 		return "kafka"

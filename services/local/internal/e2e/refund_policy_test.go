@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// paidBooking is what the tests read of a booking's money.
+// paidBooking contains the fields of a booking's payments that the tests read.
 type paidBooking struct {
 	Status         string
 	PaymentStatus  string      `json:"payment_status"`
@@ -20,8 +20,9 @@ type paidBooking struct {
 
 type minorAmount struct{ Amount int64 }
 
-// A booking goes through its payment states by card: deposit_paid, paid, overpaid, partially_refunded, refunded. It is canceled
-// along the way, and the share that its policy defines is refunded automatically.
+// TestPaymentStatesAndRefundByPolicy checks that a booking passes through its payment states by card: deposit_paid, paid,
+// overpaid, partially_refunded, refunded. It is canceled along the way, and the share that its policy defines is refunded
+// automatically.
 func TestPaymentStatesAndRefundByPolicy(t *testing.T) {
 	s := shared.stripe(t)
 	slug := strings.ReplaceAll(unique("refunds"), "-", "")

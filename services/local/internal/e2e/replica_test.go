@@ -19,16 +19,16 @@ import (
 // own address, and is not restarted when it crashes.
 type replica struct {
 	service, program, address string
-	settings                  []string // besides those of the process of `local up`
+	settings                  []string // in addition to those of the process of `local up`
 	cmd                       *exec.Cmd
 	gone                      chan struct{} // closed when the process has ended
 	log                       *transcript
 }
 
-// ports are those that this run of the tests has given to replicas.
+// ports selects the ports of the replicas in this test run.
 var ports parts.Ports
 
-// newReplica takes an address for a replica that is not started yet.
+// newReplica reserves an address for a replica. It does not start the replica.
 func newReplica(t *testing.T, service, program string, settings ...string) *replica {
 	t.Helper()
 	port, err := ports.Free(0)
@@ -82,7 +82,7 @@ func (r *replica) dead() bool {
 	}
 }
 
-// stop ends the process in order, when it runs.
+// stop ends the process gracefully if it is running.
 func (r *replica) stop() {
 	if r.cmd == nil || r.dead() {
 		return

@@ -37,7 +37,7 @@ func TestPricedBookingEndToEnd(t *testing.T) {
 	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", body)
 }
 
-// anyDay is a random day of the 2030s, so that the tests can run again on the same database.
+// anyDay returns a random day of the 2030s, so that the tests can run again on the same database.
 func anyDay() string {
 	return time.Date(2030, 1, 1+rand.IntN(3650), 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
@@ -83,7 +83,7 @@ func TestRequestsContinueWhileRedisIsDown(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	c.want(t, http.StatusOK, http.MethodGet, "/me", "")
 	shared.kill(t, "redis")
-	for range 20 { // the supervisor restarts Redis meanwhile
+	for range 20 { // the supervisor restarts Redis in the meantime
 		if a := c.do(t, http.MethodGet, "/customers?limit=1", "", ""); a.Status != http.StatusOK {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
@@ -98,7 +98,8 @@ func TestRequestsContinueWhileRedisIsDown(t *testing.T) {
 	})
 }
 
-// Fifty clients request one slot: one gets it, the others are refused, and nothing else happens.
+// TestFiftyClientsOneSlot checks that if fifty clients request one slot, one gets it, the others are refused, and there are no
+// other effects.
 func TestFiftyClientsOneSlot(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]
@@ -124,7 +125,8 @@ func TestFiftyClientsOneSlot(t *testing.T) {
 	}
 }
 
-// A key is refused on the first request after its revocation, even when the gateway has cached it.
+// TestARevokedKeyIsRefusedAtOnce checks that a key is refused on the first request after its revocation, even if the gateway has
+// cached it.
 func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 	for range rounds(3) {
 		var created struct{ ID, Secret string }
@@ -140,8 +142,8 @@ func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A new tenant takes a booking from the availability that it shows; its hold expires by the tenant's own clock, with its
-// event, and the slot is free again.
+// TestNewTenantTakesABooking checks that a new tenant can book a slot from its availability. The hold expires by the tenant's test
+// clock, with its event, and the slot is free again.
 func TestNewTenantTakesABooking(t *testing.T) {
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
 	var created struct{ ID, Secret string }
@@ -200,7 +202,7 @@ func TestNewTenantTakesABooking(t *testing.T) {
 // identity runs bin/identity in the checkout's folder, as an operator would, and decodes its output.
 func (p *platform) identity(t *testing.T, out any, args ...string) {
 	t.Helper()
-	if p.cluster != nil { // the forwarding moves from a pod that crashed to the next one
+	if p.cluster != nil { // port forwarding moves from a crashed pod to the next one
 		await(t, "PostgreSQL and Redis are reached", func() bool {
 			conn, err := pgx.Connect(t.Context(), p.env["POSTGRES_URL"])
 			return err == nil && conn.Close(t.Context()) == nil && p.redis(t).Ping(t.Context()).Err() == nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// In a currency with three decimals a card pays the deposit and the balance of a quote, and the booking of a package that a holiday
-// rule has changed, to the last unit.
+// TestThousandthsArePaidByCard checks exact payments by card in a currency with three decimals: the deposit and the balance of a
+// quote, and the booking of a package whose price a holiday rule changed.
 func TestThousandthsArePaidByCard(t *testing.T) {
 	m := newMerchant(t, "KWD")
 	day := chainDay(rand.IntN(10_000))

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// envKeys are the lines of .run/env, which people and scripts rely on.
+// envKeys are the names in .run/env, on which people and scripts rely.
 var envKeys = []string{
 	"BASE_URL", "LEGACY_BASE_URL", "AUTH_URL", "DEMO_TEST_KEY", "DEMO_LIVE_KEY", "OTHER_TEST_KEY",
 	"OPERATOR_EMAIL", "OPERATOR_PASSWORD", "OAUTH_CLIENT_ID", "OAUTH_REDIRECT_URI", "MAIL_URL",
@@ -51,7 +51,8 @@ func TestEnvFile(t *testing.T) {
 	}
 }
 
-// The commands that `make up` prints work when pasted, and only once: then the slot is taken.
+// TestGreetingWorksWhenPasted checks that the commands that `make up` prints work when pasted. They work only once, because the
+// slot is then taken.
 func TestGreetingWorksWhenPasted(t *testing.T) {
 	onMachine(t)
 	said := embedded.log.String()
@@ -74,7 +75,8 @@ func TestGreetingWorksWhenPasted(t *testing.T) {
 	}
 }
 
-// The private servers run as ordinary users, and as root their data is where those can reach it.
+// TestDataFolder checks that the private servers run as ordinary users, and that their data is in a folder that these users can
+// access, even if root starts them.
 func TestDataFolder(t *testing.T) {
 	onMachine(t)
 	for _, name := range []string{"postgres", "redis"} {
@@ -119,7 +121,7 @@ func (p *platform) leftovers() []string {
 	return left
 }
 
-// stopped fails when anything of a stopped platform is left except its data.
+// stopped fails the test if anything except data is left of a stopped platform.
 func (p *platform) stopped(t *testing.T) {
 	t.Helper()
 	if left := p.leftovers(); len(left) > 0 {
@@ -144,8 +146,8 @@ func fresh(t *testing.T, settings ...string) *platform {
 	return p
 }
 
-// A second checkout runs next to the first, on given parts. It starts no parts of its own, uses only its prefix, and works as
-// before after a stop and a start.
+// TestASecondCheckoutOnGivenParts checks that a second checkout can run next to the first on given parts. It starts no private
+// parts, uses only its prefix, and works as before after a restart.
 func TestASecondCheckoutOnGivenParts(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -159,7 +161,7 @@ func TestASecondCheckoutOnGivenParts(t *testing.T) {
 		t.Errorf("its .run/env is %v", first)
 	}
 	files, _ := filepath.Glob(p.path("pids", "*"))
-	if len(files) != 2+len(proto.Services()) { // local, the services and the stand-in for Stripe
+	if len(files) != 2+len(proto.Services()) { // local, the services, and the stand-in for Stripe
 		t.Errorf("it runs %v", files)
 	}
 	databases := 0
@@ -219,7 +221,7 @@ func (p *platform) topicOf(t *testing.T, topic, id string) []string {
 	return found
 }
 
-// catalogue is everything that the seed makes and the API shows.
+// catalogue returns all seeded data that the API shows.
 func catalogue(t *testing.T, c *client) string {
 	t.Helper()
 	var all strings.Builder
@@ -268,7 +270,7 @@ func TestSeededCatalogue(t *testing.T) {
 	}
 }
 
-// An ordinary user can run the whole platform too, with everything in .run/.
+// TestAnOrdinaryUser checks that an ordinary user can also run the whole platform, with all files in .run/.
 func TestAnOrdinaryUser(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -301,7 +303,7 @@ func TestAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-// A first start that is killed leaves no process, and nothing that prevents the next start.
+// TestStartKilledMidway checks that a killed first start leaves no process behind, and nothing that prevents the next start.
 func TestStartKilledMidway(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -320,7 +322,7 @@ func TestStartKilledMidway(t *testing.T) {
 	}
 }
 
-// A requested setting that is not possible is refused in one line, before anything is started.
+// TestRefusedStarts checks that an invalid setting is refused in one line before any process starts.
 func TestRefusedStarts(t *testing.T) {
 	onMachine(t)
 	t.Parallel()

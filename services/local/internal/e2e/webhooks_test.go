@@ -37,7 +37,7 @@ type receiver struct {
 	wrong      []string
 }
 
-// receive registers an endpoint for the types and serves it until the test ends; handler may be nil.
+// receive registers an endpoint for the types and serves it until the test ends. handler can be nil.
 func (c *client) receive(t *testing.T, types string, handler http.HandlerFunc) *receiver {
 	t.Helper()
 	r := &receiver{}
@@ -56,7 +56,7 @@ func (c *client) receive(t *testing.T, types string, handler http.HandlerFunc) *
 	return r
 }
 
-// serveReceiver serves requests of the platform until the test ends.
+// serveReceiver serves requests from the platform until the test ends.
 func serveReceiver(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(handler)
@@ -127,7 +127,7 @@ func signed(header string, body []byte, secret string) bool {
 	return false
 }
 
-// all returns the deliveries until now.
+// all returns the deliveries so far.
 func (r *receiver) all(t *testing.T) []hit {
 	t.Helper()
 	r.mu.Lock()
@@ -149,8 +149,8 @@ func objects(hits []hit, kind string) map[string]int {
 	return out
 }
 
-// A receiver that is registered through the API gets customer.created and booking.created within a second of the POST.
-// On a busy machine it may take longer once or twice, not three times.
+// TestEventsArriveWithinASecond checks that a receiver registered through the API gets customer.created and booking.created within
+// a second of the POST. On a busy machine, it can take longer once or twice, but not three times.
 func TestEventsArriveWithinASecond(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -172,9 +172,9 @@ func TestEventsArriveWithinASecond(t *testing.T) {
 	})
 }
 
-// Two thousand changes, while the process that delivers, the service that publishes and Kafka are killed at random: each
-// change is delivered, nothing is delivered that was not committed, and a delivery succeeds twice only when the process
-// crashed between the receiver's response and its own commit.
+// TestDeliveriesUnderKills makes two thousand changes while the delivering process, the publishing service, and Kafka are killed
+// at random. It checks that each change is delivered, that only committed changes are delivered, and that a delivery succeeds
+// twice only if the process crashed between the receiver's response and its own commit.
 func TestDeliveriesUnderKills(t *testing.T) {
 	p := shared
 	c := p.as(t, "OTHER_TEST_KEY")
@@ -232,7 +232,7 @@ func TestDeliveriesUnderKills(t *testing.T) {
 			continue
 		}
 		twice++
-		// A request of a process that has just crashed may be read a moment later.
+		// A request can be read shortly after its process crashed.
 		if !slices.ContainsFunc(crashes, func(c [2]time.Time) bool {
 			return c[1].After(before.Add(-time.Second)) && c[0].Sub(before) < 3*time.Second
 		}) {
@@ -251,7 +251,7 @@ func TestDeliveriesUnderKills(t *testing.T) {
 	t.Logf("%d events, %d crashes of webhooks, %d deliveries made twice", events, len(crashes), twice)
 }
 
-// patient waits for something that may have to wait for the end of a claim after a death.
+// patient waits for a condition that might be delayed until a crashed process's claim ends.
 func patient(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
@@ -261,8 +261,8 @@ func patient(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// One endpoint is dead, and one takes ten seconds and does not respond; eight others of two tenants get their events
-// without delay. The test measures time, so it has three attempts for a busy machine.
+// TestSlowEndpointsDelayNoOther checks that a dead endpoint, and one that does not respond for ten seconds, do not delay the
+// events of eight other endpoints of two tenants. The test measures time, so it has three attempts on a busy machine.
 func TestSlowEndpointsDelayNoOther(t *testing.T) {
 	c, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	silent := make(chan struct{})
@@ -321,7 +321,8 @@ func TestSlowEndpointsDelayNoOther(t *testing.T) {
 	}
 }
 
-// An endpoint that responds with 410 is disabled; the audit log has this, and its chain is valid.
+// TestADisabledEndpointIsAudited checks that an endpoint that responds with 410 is disabled, that the audit log contains this, and
+// that its chain is valid.
 func TestADisabledEndpointIsAudited(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	r := c.receive(t, `["customer.created"]`, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
@@ -344,7 +345,7 @@ func TestADisabledEndpointIsAudited(t *testing.T) {
 	}
 }
 
-// The erasure of a customer also erases the customer's data in the event log.
+// TestErasureReachesTheEvents checks that the erasure of a customer also erases the customer's data in the event log.
 func TestErasureReachesTheEvents(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	id := c.insist(t, http.MethodPost, "/customers", `{"first_name":"Erasmus","email":"erasmus@example.com"}`, unique("erase"), http.StatusCreated).id(t)
@@ -356,8 +357,8 @@ func TestErasureReachesTheEvents(t *testing.T) {
 	await(t, "the erasure", func() bool { return !strings.Contains(body(), "rasmus") && strings.Contains(body(), id) })
 }
 
-// The command-line tool for receivers: listen forwards the events that trigger causes to a local URL, over a stream that
-// survives the processes it runs through.
+// TestListenAndTrigger checks the command-line tool for receivers: listen forwards the events of trigger to a local URL, over a
+// stream that survives restarts of the processes behind it.
 func TestListenAndTrigger(t *testing.T) {
 	var mu sync.Mutex
 	came := map[string]int{}
@@ -387,7 +388,7 @@ func TestListenAndTrigger(t *testing.T) {
 		defer mu.Unlock()
 		return came[kind] > 0
 	}
-	patient(t, "the stream", func() bool { // nothing else shows when it is open, and a process that an earlier test killed may still be starting
+	patient(t, "the stream", func() bool { // there is no other sign that it is open, and a process that an earlier test killed might still be starting
 		if out, err := trigger("customer.created"); err != nil {
 			t.Logf("trigger: %v %s", err, out)
 		}
@@ -399,7 +400,7 @@ func TestListenAndTrigger(t *testing.T) {
 		}
 		if i == 3 {
 			shared.kill(t, "gateway")
-			shared.ended(t, "gateway") // the commands below request once only
+			shared.ended(t, "gateway") // the commands below do not retry
 			c := shared.as(t, "OTHER_TEST_KEY")
 			c.list(t, "/customers?limit=1")
 		}

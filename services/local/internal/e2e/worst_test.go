@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// reading is what a tenant requests of one kind, and which processes handle it.
+// reading is one kind of request of a tenant, with the processes that handle it.
 type reading struct {
 	urls      []string
 	header    http.Header
@@ -31,7 +31,7 @@ type reading struct {
 	limit     int // MiB: the chart's limit of these processes
 }
 
-// request reads one of the URLs whole.
+// request requests one of the URLs and reads the complete response.
 func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
 	method := http.MethodGet
 	if l.form != nil {
@@ -70,21 +70,22 @@ func (l reading) measured(t *testing.T, requests int) (p50, p99 time.Duration) {
 	return times[len(times)/2], times[len(times)*99/100-1]
 }
 
-// largest is the memory of the largest one of some processes of the platform, in MiB.
+// largest returns the memory of the largest of some processes of the platform, in MiB.
 func (p *platform) largest(processes []string) (mib int) {
 	for _, name := range processes {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid(name)))
 		if err != nil {
 			continue
 		}
-		_, after, _ := strings.Cut(string(text), "RssAnon:") // the pages of the program's file are given up when memory is short
+		_, after, _ := strings.Cut(string(text), "RssAnon:") // file-backed pages of the program are released when memory is short
 		kib, _ := strconv.Atoi(strings.Fields(after)[0])
 		mib = max(mib, kib>>10)
 	}
 	return mib
 }
 
-// tenantAtWorst creates a tenant with a booking and an invoice whose lines have a text, and returns what can be requested of it.
+// tenantAtWorst creates a tenant with a booking and an invoice whose lines contain a text, and returns the kinds of requests to
+// it.
 func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[string]reading {
 	t.Helper()
 	slug := strings.ReplaceAll(unique("worst"), "-", "")
@@ -126,7 +127,7 @@ func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[st
 	}
 }
 
-// ownerOf signs a new owner of the tenant in to the console and returns the header and the form of their requests.
+// ownerOf creates an owner of the tenant, signs them in to the console, and returns the header and the form of their requests.
 func ownerOf(t *testing.T, slug string) (http.Header, url.Values) {
 	t.Helper()
 	var invited struct{ Link string }
@@ -162,7 +163,7 @@ func lengthenAudit(t *testing.T, slug string, records int) {
 		Hash []byte
 	}
 	ctx, db := t.Context(), shared.database(t, "identity")
-	execute(t, db, `begin`) // identity appends what the other services have done
+	execute(t, db, `begin`) // identity also appends the records of the other services
 	found, err := db.Query(ctx, `select tenant_id, h.seq, h.hash from audit_heads h join tenants t using (tenant_id) where t.slug = $1 for update of h`, slug)
 	if err != nil {
 		t.Fatal(err)
@@ -199,12 +200,12 @@ func lengthenAudit(t *testing.T, slug string, records int) {
 	execute(t, db, `commit`)
 }
 
-// A tenant that requests what costs most, as often as it can, gets 200 and 429. Another tenant's requests of the same kind are all
-// successful, and the processes stay below the chart's limit of memory. The times are only reported: all
-// processes, the attackers too, share the machine.
+// TestOneTenantAtItsWorst checks that a tenant that sends the most expensive requests as often as it can gets only 200 and 429.
+// Another tenant's requests of the same kind all succeed, and the processes stay below the chart's memory limit. The times are
+// only reported, because all processes, including the attackers, share the machine.
 func TestOneTenantAtItsWorst(t *testing.T) {
 	if shared.cluster != nil {
-		return // its processes are the pods'
+		return // the processes run in pods
 	}
 	const requests, attackers = 100, 20
 	worst := tenantAtWorst(t, strings.Repeat("x\n", 2499)+"x", 100, 15_000, 2*attackers)
@@ -227,7 +228,7 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 						status, _ := l.request(t, n)
 						responses[status].Add(1)
 						if status == http.StatusTooManyRequests {
-							time.Sleep(time.Second) // twice what the rate limit allows one key
+							time.Sleep(time.Second) // twice the rate limit of one key
 						}
 					}
 				})

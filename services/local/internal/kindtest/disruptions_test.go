@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
-const rate = 50 // requests a second under which everything is disturbed
+const rate = 50 // requests per second during each disruption
 
-// A rolling update of every service in turn loses no request.
+// TestRollingUpdatesLoseNothing checks that rolling updates of every service, one after the other, lose no request.
 func TestRollingUpdatesLoseNothing(t *testing.T) {
 	secret := key(t)
 	for _, service := range services {
@@ -29,8 +29,8 @@ func TestRollingUpdatesLoseNothing(t *testing.T) {
 	}
 }
 
-// A pod is killed with SIGKILL under load. Only requests on their way to it may fail; repeated with its key, each write
-// has its effect once.
+// TestKilledPods kills a pod with SIGKILL under load. Only requests in flight to the pod can fail. If a write is repeated with its
+// key, it takes effect once.
 func TestKilledPods(t *testing.T) {
 	secret := key(t)
 	for _, service := range services {
@@ -64,7 +64,8 @@ func TestKilledPods(t *testing.T) {
 	}
 }
 
-// A worker node is drained, repeatedly, while all processors are busy: the disruption budgets hold, and no request is lost.
+// TestDrainedNode drains a worker node repeatedly while all processors are busy. It checks that the disruption budgets hold and
+// that no request is lost.
 func TestDrainedNode(t *testing.T) {
 	rounds := 2
 	if os.Getenv("TEST_SCALE") == "full" {
@@ -92,7 +93,7 @@ func TestDrainedNode(t *testing.T) {
 	}
 }
 
-// saturateCPUs gives each processor work until the test ends.
+// saturateCPUs keeps each processor busy until the test ends.
 func saturateCPUs(t *testing.T) {
 	t.Helper()
 	for range runtime.NumCPU() {
@@ -107,7 +108,8 @@ func saturateCPUs(t *testing.T) {
 	}
 }
 
-// A migration that fails stops the upgrade, and the old pods continue. A rollback to the installed version is possible.
+// TestAFailedMigrationStopsTheUpgrade checks that a failed migration stops the upgrade, that the old pods continue, and that a
+// rollback to the installed version is possible.
 func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found")
 	kubectl(t, "create", "secret", "generic", "broken-migrate", "--from-literal=APP_ROLE=unknown", "--from-literal=WORKER_ROLE=unknown",
@@ -131,7 +133,7 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	}
 }
 
-// An upgrade and its rollback lose no request, and the rollback restores the previous version.
+// TestRollback checks that an upgrade and its rollback lose no request, and that the rollback restores the previous version.
 func TestRollback(t *testing.T) {
 	load := send(t, rate, key(t), mixed)
 	if err := upgrade(t, "services.customers.env.LOG_LEVEL=debug"); err != nil {
@@ -156,8 +158,8 @@ func setting(t *testing.T, service, name string) string {
 	return kubectl(t, "get", "configmap", "holdfast-"+service, "-o", "jsonpath={.data."+name+"}")
 }
 
-// replicaSets returns the ReplicaSets of the pods: a new one after each change of the Deployment, whatever the
-// autoscaler does.
+// replicaSets returns the ReplicaSets of the pods: there is a new one after each change of the Deployment, regardless of the
+// autoscaler.
 func replicaSets(pods []clustertest.Pod) string {
 	all := map[string]bool{}
 	for _, pod := range pods {
@@ -166,8 +168,8 @@ func replicaSets(pods []clustertest.Pod) string {
 	return strings.Join(sorted(all), " ")
 }
 
-// Regardless of what happens to a datastore's pod, no second server uses its volume while the first one runs. (Kafka has a lock of
-// its own.)
+// TestOneServerPerVolume checks that no second server uses a datastore's volume while the first one is running, regardless of what
+// happens to its pod. (Kafka has its own lock.)
 func TestOneServerPerVolume(t *testing.T) {
 	for _, name := range []string{"postgres", "redis"} {
 		lock := "/data/" + name + ".lock"

@@ -1,5 +1,5 @@
-// Package kindtest attacks the platform in a cluster: upgrades, killed pods, drained nodes, policies. It runs by
-// `make kind-test` on what `make kind-install` has installed.
+// Package kindtest tests the platform in a cluster: upgrades, killed pods, drained nodes, and policies. `make kind-test` runs it
+// against the platform that `make kind-install` installed.
 package kindtest
 
 import (
@@ -68,7 +68,7 @@ func open(folder string) (err error) {
 
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := lab.Kubectl(context.WithoutCancel(t.Context()), nil, args...) // also while a test cleans up
+	out, err := lab.Kubectl(context.WithoutCancel(t.Context()), nil, args...) // also during the cleanup of a test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func upgrade(t *testing.T, values ...string) error {
 	args := []string{"--reuse-values"}
 	for _, v := range values {
 		flag := "--set"
-		if strings.Contains(v, ".env.") { // settings are strings
+		if strings.Contains(v, ".env.") { // settings must be strings
 			flag = "--set-string"
 		}
 		args = append(args, flag, v)
@@ -148,11 +148,11 @@ func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-// Kubernetes accepts all objects of both kinds of values, in a dry run.
+// TestServerAcceptsTheCharts checks in a dry run that Kubernetes accepts all objects of both kinds of values.
 func TestServerAcceptsTheCharts(t *testing.T) {
 	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
 		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
-		if values == "values-production.yaml" { // values that the file leaves open, and kinds of operators that are not installed here
+		if values == "values-production.yaml" { // values that the file does not set, and kinds of operators that are not installed here
 			args = append(args, "--set", "ingress.host=api.example.com,defaults.image.registry=registry.example.com,prometheusRule.enabled=false,defaults.serviceMonitor.enabled=false")
 		}
 		rendered, err := lab.RunHelm(t.Context(), args...)
@@ -167,7 +167,7 @@ func TestServerAcceptsTheCharts(t *testing.T) {
 	}
 }
 
-// Three gateways share one rate limit.
+// TestGatewaysShareTheRateLimit checks that three gateways share one rate limit.
 func TestGatewaysShareTheRateLimit(t *testing.T) {
 	secret := key(t)
 	if err := upgrade(t, "services.gateway.replicas=3", "services.gateway.env.RATE_LIMIT_PER_MINUTE=600"); err != nil {
@@ -183,7 +183,7 @@ func TestGatewaysShareTheRateLimit(t *testing.T) {
 	for _, pod := range pods(t, "gateway") {
 		before[pod.Name] = responseCounts(t, pod)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second} // each request may reach another gateway
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second} // each request can reach a different gateway
 	begin := time.Now()
 	for n := 1; n <= 605; n++ {
 		status, err := fetchStatus(t.Context(), client, call{method: http.MethodGet, path: "/me", key: secret})
@@ -215,7 +215,7 @@ func responseCounts(t *testing.T, pod clustertest.Pod) string {
 	return strings.Join(counts, "")
 }
 
-// Load on bookings adds pods, and they are removed after the load.
+// TestBookingsScalesUpAndDown checks that load on bookings adds pods, and that they are removed after the load.
 func TestBookingsScalesUpAndDown(t *testing.T) {
 	if n := len(pods(t, "bookings")); n != 2 {
 		await(t, "bookings has two pods", 3*time.Minute, func() bool { return len(pods(t, "bookings")) == 2 })

@@ -20,7 +20,8 @@ var ports = func() map[string][]int {
 	return all
 }()
 
-// From a pod of each kind every port of every other pod is tried: exactly those respond that proto/services.yaml implies.
+// TestNetworkAllowsOnlyTheEdges tries every port of every other pod from a pod of each kind. It checks that exactly the
+// connections implied by proto/services.yaml succeed.
 func TestNetworkAllowsOnlyTheEdges(t *testing.T) {
 	unrelatedPod(t, "unrelated", nil)
 	unrelatedPod(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})
@@ -79,7 +80,7 @@ func edges() map[string]bool {
 	return all
 }
 
-// tried returns which ports of other pods a pod reaches.
+// tried returns which ports of other pods a pod can reach.
 func tried(t *testing.T, source string, pod clustertest.Pod) map[string]bool {
 	t.Helper()
 	var script strings.Builder

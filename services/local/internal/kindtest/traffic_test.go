@@ -20,7 +20,7 @@ import (
 type call struct{ method, path, body, idempotency, key string }
 
 // client behaves like an ordinary client behind an ordinary load balancer: it reuses connections, and retries a refused
-// one, because nothing was sent.
+// connection, because nothing was sent.
 var client = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{
 	MaxIdleConnsPerHost: 100,
 	DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
@@ -83,7 +83,7 @@ func (f failure) String() string {
 	return fmt.Sprintf("%s %s (%v): %d %v %.200s", f.method, f.path, f.at.Sub(f.began).Round(time.Millisecond), f.status, f.err, f.body)
 }
 
-// send begins to send the calls of next, `rate` a second.
+// send starts to send the calls of next, `rate` per second.
 func send(t *testing.T, rate int, secret string, next func() call) *traffic {
 	t.Helper()
 	tr := &traffic{quit: make(chan struct{}), done: make(chan struct{}), pending: map[*call]time.Time{}}
@@ -125,14 +125,14 @@ func (tr *traffic) do(c call) {
 	}
 }
 
-// inFlight returns the number of unanswered requests.
+// inFlight returns the number of requests without a response.
 func (tr *traffic) inFlight() int {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return len(tr.pending)
 }
 
-// stop ends the sending and waits for the unanswered requests.
+// stop stops sending and waits for the requests in flight.
 func (tr *traffic) stop() *traffic {
 	select {
 	case <-tr.quit:
@@ -143,7 +143,7 @@ func (tr *traffic) stop() *traffic {
 	return tr
 }
 
-// none fails the test when a request has failed.
+// none fails the test if a request failed.
 func (tr *traffic) none(t *testing.T, when string) {
 	t.Helper()
 	t.Logf("%s: %d requests, %d failed", when, tr.sent, len(tr.failed))
@@ -161,7 +161,7 @@ func (tr *traffic) none(t *testing.T, when string) {
 
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
-// newCustomer returns a write with a key. Its effect can be counted by its tag.
+// newCustomer returns a write with a key. The tag allows counting its effects.
 func newCustomer() call {
 	tag := unique("kind")
 	return call{
@@ -180,7 +180,7 @@ func newBooking() call {
 
 func readBookings() call { return call{method: http.MethodGet, path: "/bookings?limit=20"} }
 
-// mixed returns a call of any service.
+// mixed returns a random call to any service.
 func mixed() call {
 	switch rand.IntN(6) {
 	case 0:

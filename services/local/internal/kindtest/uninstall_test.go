@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Nothing is left of an uninstalled platform except its volumes and the keys to read them; after a new installation it
-// has the same data.
+// TestUninstall checks that nothing is left of an uninstalled platform except its volumes and the keys to read them, and that a
+// new installation has the same data.
 func TestUninstall(t *testing.T) {
 	created := newCustomer()
 	created.key = key(t)

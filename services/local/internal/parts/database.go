@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Roles are the roles of each database: owner migrates and is not subject to row-level security, app serves requests
-// under it, worker does the work that concerns all tenants.
+// Roles are the roles of each database: owner runs migrations and bypasses row-level security, app serves requests under row-level
+// security, and worker runs the tasks that concern all tenants.
 var Roles = []string{"owner", "app", "worker"}
 
 // Database is one service's database with its three roles.
@@ -20,10 +20,10 @@ type Database struct {
 	Passwords map[string]string // by role
 }
 
-// Role is the full name of a role.
+// Role returns the full name of a role.
 func (d Database) Role(role string) string { return d.Name + "_" + role }
 
-// URL is the administrator's URL with a role of the database and the database's name; other settings stay.
+// URL returns the administrator's URL with a role of the database and the database's name. Other settings stay.
 func (d Database) URL(adminURL, role string) (string, error) {
 	u, err := url.Parse(adminURL)
 	if err != nil {
@@ -112,5 +112,5 @@ func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// literal quotes a string for statements that take no parameters, such as `create role`.
+// literal quotes a string for statements that do not accept parameters, such as `create role`.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -16,12 +16,12 @@ const (
 	redisMajor    = 7
 )
 
-// FindPostgres returns the folder of the newest PostgreSQL server of version
-// 15 or later, with its contrib extensions; empty when there is none.
+// FindPostgres returns the folder of the newest PostgreSQL server of version 15 or later, with its contrib extensions; empty if
+// there is none.
 func FindPostgres(ctx context.Context) string {
 	best, found := postgresMajor-1, ""
 	for _, path := range postgresCandidates() {
-		// A link in PATH may hide the folder of initdb.
+		// A link in PATH can hide the folder of initdb.
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			continue
@@ -63,8 +63,7 @@ func hasContrib(bin string, major int) bool {
 	return false
 }
 
-// FindRedis returns the path of redis-server 7 or later; empty when there is
-// none.
+// FindRedis returns the path of redis-server 7 or later; empty if there is none.
 func FindRedis(ctx context.Context) string {
 	path, err := exec.LookPath("redis-server")
 	if err != nil || version(ctx, path) < redisMajor {
@@ -75,7 +74,7 @@ func FindRedis(ctx context.Context) string {
 
 var majorVersion = regexp.MustCompile(`(?:\(PostgreSQL\) |v=)(\d+)`)
 
-// version returns the major version in the output of `path --version`, 0 when there is none.
+// version returns the major version in the output of `path --version`; 0 if there is none.
 func version(ctx context.Context, path string) int {
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {

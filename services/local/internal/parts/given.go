@@ -13,14 +13,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// givenLimit is how long a given part may take for its first response.
+// givenLimit is the time limit for the first response of a given part.
 const givenLimit = 10 * time.Second
 
-// CheckPostgres returns an error of one line that describes what is wrong with a given DATABASE_URL.
+// CheckPostgres returns an error on one line if a given DATABASE_URL is not usable.
 func CheckPostgres(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		return errors.New("DATABASE_URL must be a postgres:// URL") // its text may hold a password
+		return errors.New("DATABASE_URL must be a postgres:// URL") // the original error can contain a password
 	}
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
@@ -44,7 +44,7 @@ func CheckPostgres(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckRedis returns an error of one line that describes what is wrong with a given REDIS_URL.
+// CheckRedis returns an error on one line if a given REDIS_URL is not usable.
 func CheckRedis(ctx context.Context, address string) error {
 	opt, err := redis.ParseURL(address)
 	if err != nil {
@@ -62,8 +62,7 @@ func CheckRedis(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckKafka returns an error of one line that describes what is wrong with given KAFKA_BROKERS. One broker that responds is
-// enough.
+// CheckKafka returns an error on one line if the given KAFKA_BROKERS are not usable. One broker that responds is enough.
 func CheckKafka(ctx context.Context, brokers string) error {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
@@ -75,14 +74,14 @@ func CheckKafka(ctx context.Context, brokers string) error {
 	return nil
 }
 
-// innermost returns the cause alone, in one line: drivers wrap it in lines that repeat the address with the user.
+// innermost returns only the cause, on one line. Drivers wrap it in lines that repeat the address with the user.
 func innermost(err error) error {
 	for {
 		several, ok := err.(interface{ Unwrap() []error })
 		inner := errors.Unwrap(err)
 		switch {
 		case ok && len(several.Unwrap()) > 0:
-			err = several.Unwrap()[0] // one address of a name is enough
+			err = several.Unwrap()[0] // the error of one address is enough
 		case inner != nil:
 			err = inner
 		default:

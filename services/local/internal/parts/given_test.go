@@ -29,7 +29,7 @@ func TestGivenPartsAreChecked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		check   func(context.Context, string) error
 		address string
-		want    string // a part of the error, "" for none
+		want    string // a part of the error; "": none
 	}{
 		"postgres":              {CheckPostgres, postgres, ""},
 		"postgres, closed port": {CheckPostgres, "postgres://me:secret@" + closedPort + "/x", "DATABASE_URL: no connection to " + closedPort},
@@ -54,7 +54,7 @@ func TestGivenPartsAreChecked(t *testing.T) {
 	}
 }
 
-// A role that may not create databases is refused before anything is created.
+// TestGivenPostgresMustBeAnAdministrators checks that a role that cannot create databases is refused before anything is created.
 func TestGivenPostgresMustBeAnAdministrators(t *testing.T) {
 	t.Parallel()
 	admin := fromTest(t, "TEST_POSTGRES_URL")

@@ -1,5 +1,5 @@
-// Package parts finds, installs and starts the real parts that the platform needs: PostgreSQL, Redis and a Kafka broker,
-// each private to one checkout, on loopback ports, as an ordinary user.
+// Package parts finds, installs, and starts the real parts that the platform needs: PostgreSQL, Redis, and a Kafka broker. Each is
+// private to one checkout and runs on a loopback port as an ordinary user.
 package parts
 
 import (
@@ -19,10 +19,9 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Host is where the parts run: their folder, their user, and the group that
-// supervises them.
+// Host describes where the parts run: their folder, their user, and the group that supervises them.
 type Host struct {
-	Dir   string // data folder; each part has a folder of its own name in it
+	Dir   string // data folder; each part has its own folder in it
 	User  *syscall.Credential
 	Group *supervise.Group
 	Log   func(name string) io.Writer
@@ -30,8 +29,8 @@ type Host struct {
 	Mark  string // value of supervise.OwnerEnv
 }
 
-// ServerUser returns the user that the parts run as: nil (the current user), or, as root, postgres when that user exists,
-// otherwise the user nobody, because PostgreSQL refuses to run as root.
+// ServerUser returns the user that the parts run as. It returns nil for the current user. As root, it returns the user postgres if
+// it exists, otherwise nobody, because PostgreSQL refuses to run as root.
 func ServerUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil // A nil credential means the user of this process.
@@ -84,7 +83,7 @@ func (h *Host) give(path string) error {
 	return os.Chown(path, int(h.User.Uid), int(h.User.Gid))
 }
 
-// run runs a tool as the servers' user and waits for its end. An error has the last line of the tool's output.
+// run runs a tool as the servers' user and waits for its end. An error contains the last line of the tool's output.
 func (h *Host) run(ctx context.Context, dir, path string, args ...string) error {
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the stack's own tools
 	cmd.Dir, cmd.Env = dir, h.environment(dir)
@@ -96,7 +95,7 @@ func (h *Host) run(ctx context.Context, dir, path string, args ...string) error 
 	return nil
 }
 
-// environment is everything that a part inherits: of our environment only the path.
+// environment returns the environment of a part. It inherits only PATH from ours.
 func (h *Host) environment(home string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "TZ=UTC",
@@ -104,11 +103,10 @@ func (h *Host) environment(home string) []string {
 	}
 }
 
-// startAttempts is how often a part that ends during its start is started, because another process may hold its port for
-// a moment.
+// startAttempts is how often a part is started if it ends during its start. Another process can use its port for a moment.
 const startAttempts = 3
 
-// await polls ready until it succeeds, the process has ended startAttempts times or 60 s have passed.
+// await polls ready until it succeeds, the process ended startAttempts times, or 60 s passed.
 func (h *Host) await(ctx context.Context, name string, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Another process may hold a port for a moment that was free when it was selected.
+// TestPartThatCrashesAtStartIsRestarted checks the restart of a part, because another process can briefly use a port that was free
+// when it was selected.
 func TestPartThatCrashesAtStartIsRestarted(t *testing.T) {
 	t.Parallel()
 	for deaths, want := range map[string]string{"2": "", "9": "part does not start: exit status 1"} {

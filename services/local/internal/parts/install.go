@@ -45,7 +45,7 @@ if [ -d "$root/run/systemd/system" ]; then
 fi
 `
 
-// installer is what an installation needs of the machine. Tests replace it.
+// installer contains what an installation uses of the machine. Tests replace it.
 type installer struct {
 	uid      int
 	lookPath func(name string) (string, error)
@@ -55,12 +55,12 @@ type installer struct {
 func systemInstaller() installer {
 	return installer{uid: os.Geteuid(), lookPath: exec.LookPath, run: func(ctx context.Context, command []string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
-		cmd.Stdin = os.Stdin                                        // sudo may prompt for a password
+		cmd.Stdin = os.Stdin                                        // sudo can prompt for a password
 		return cmd.CombinedOutput()
 	}}
 }
 
-// install installs Debian packages, as root or with sudo. When it cannot, its error is one line that explains what to install.
+// install installs Debian packages, as root or with sudo. If it fails, the error is one line that explains what to install.
 func (i installer) install(ctx context.Context, packages []string, say func(string, ...any)) error {
 	hint := fmt.Sprintf("PostgreSQL %d+ (with contrib) and Redis %d+ are needed; missing here: %s",
 		postgresMajor, redisMajor, strings.Join(packages, ", "))

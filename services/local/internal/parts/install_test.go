@@ -53,7 +53,7 @@ func TestInstallNeedsRootOrSudo(t *testing.T) {
 	}
 }
 
-// fakeSystem is a root folder with an apt-get that records its arguments, and the services that it would have started.
+// fakeSystem creates a root folder with an apt-get that records its arguments and the services that it would start.
 func fakeSystem(t *testing.T, aptExit string) (root string, run func() error) {
 	t.Helper()
 	root = t.TempDir()
@@ -96,8 +96,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Packages are installed without starting services of the system, and the two files that prevent it are restored after a
-// success, a failure and a kill.
+// TestInstallStartsNothingAndPutsBack checks that packages are installed without starting services of the system, and that the two
+// files that prevent this are restored after a success, a failure, and a kill.
 func TestInstallStartsNothingAndPutsBack(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

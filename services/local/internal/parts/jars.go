@@ -15,7 +15,7 @@ import (
 //go:embed pom.xml
 var pom []byte
 
-// kafkaFolder contains the version, so that another version gets a folder of its own.
+// kafkaFolder contains the version, so that each version has its own folder.
 const kafkaFolder = "kafka-4.3.0"
 
 // Java finds a java command of version 17 or later.
@@ -48,8 +48,8 @@ func javaMajor(text string) int {
 	return major
 }
 
-// CacheDir is the folder of Kafka's jars for all checkouts. As root it must be a folder that the servers' user can read;
-// root's home is not.
+// CacheDir returns the folder of Kafka's jars for all checkouts. As root, it is not in root's home, because the servers' user must
+// be able to read it.
 func CacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return filepath.Join(RootData, "cache"), nil
@@ -61,11 +61,10 @@ func CacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "holdfast"), nil
 }
 
-// RootData is the folder of the data of all stacks that root runs.
+// RootData is the folder for the data of all stacks that root runs.
 const RootData = "/var/lib/holdfast"
 
-// Jars returns the folder of Kafka's jars. It downloads them with Maven when they are missing. The folder is always
-// complete.
+// Jars returns the folder of Kafka's jars. It downloads them with Maven if they are missing. The folder is always complete.
 func Jars(ctx context.Context, say func(string, ...any)) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
@@ -106,13 +105,13 @@ func fetchJars(ctx context.Context, mvn, work, dir string) error {
 	}
 	err := os.Rename(jars, dir)
 	if _, there := os.Stat(dir); there == nil {
-		return nil // another checkout has created it meanwhile
+		return nil // another checkout created it in the meantime
 	}
 	return err
 }
 
-// SelectKafka replaces auto by the broker that this machine can run, with the reason when it is not Apache Kafka, and
-// finds what the broker needs.
+// SelectKafka replaces auto with the broker that this machine can run and finds its dependencies. It returns the reason if the
+// broker is not Apache Kafka.
 func SelectKafka(ctx context.Context, requested string, say func(string, ...any)) (Kafka, string, error) {
 	if requested == Embedded {
 		return Kafka{Kind: Embedded}, "asked for", nil

@@ -46,8 +46,8 @@ func (h *Host) StartKafka(ctx context.Context, k Kafka) error {
 	return h.await(ctx, k.Name, k.ready)
 }
 
-// embeddedSpec runs our own broker as the current user, because its executable may be in a folder that the servers' user
-// cannot read.
+// embeddedSpec runs our own broker as the current user, because its executable can be in a folder that the servers' user cannot
+// read.
 func (h *Host) embeddedSpec(k Kafka) (supervise.Spec, error) {
 	dir := filepath.Join(h.Dir, k.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,12 +84,11 @@ func (h *Host) apacheSpec(ctx context.Context, k Kafka) (supervise.Spec, error) 
 	}, nil
 }
 
-// clusterID is any 16 bytes in base64, because each private broker is the only one.
+// clusterID is an arbitrary id of 16 bytes in base64, because each private broker is alone in its cluster.
 const clusterID = "aG9sZGZhc3QtbG9jYWwtMQ"
 
-// properties configures one node that is broker and controller. Only services create topics, with partitions and
-// retention; a wrong name never creates one. After a kill the broker can register again only when its old session has
-// timed out.
+// properties configures one node that is both broker and controller. Only services create topics, with partitions and retention,
+// so a wrong name never creates one. After a kill, the broker can register again only after its old session timed out.
 func (k Kafka) properties(data string) string {
 	broker, controller := Loopback(k.Port), Loopback(k.Controller)
 	return fmt.Sprintf(`process.roles=broker,controller

@@ -16,8 +16,8 @@ const (
 	highestPort = 32000
 )
 
-// Ports selects free loopback ports, each of them once. A port counts as taken as soon as it is selected, before its server
-// listens, and for every checkout on the machine. The zero value is ready for use.
+// Ports selects free loopback ports, each only once. A port is reserved for every checkout on the machine as soon as it is
+// selected, before its server listens. The zero value is ready for use.
 type Ports struct {
 	mu     sync.Mutex
 	given  map[int]bool
@@ -38,7 +38,7 @@ func (p *Ports) Free(preferred int) (int, error) {
 	return 0, fmt.Errorf("no free port between %d and %d", lowestPort, highestPort)
 }
 
-// Take takes the port when it is free, and reports whether it was.
+// Take reserves the port if it is free, and reports whether it was free.
 func (p *Ports) Take(port int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Ports) Take(port int) bool {
 }
 
 // claimed reserves the port against other checkouts with a name in Linux's abstract socket namespace, which disappears with this
-// process. Call it before listenable, which uses the port for a moment. On other systems, two starts in the same second may select
+// process. Call it before listenable, which uses the port for a moment. On other systems, two starts in the same second can select
 // the same port.
 func claimed(port int) (claim io.Closer, ok bool) {
 	if runtime.GOOS != "linux" {
@@ -81,5 +81,5 @@ func listenable(port int) bool {
 	return l.Close() == nil
 }
 
-// Loopback is the address of a port on this machine only.
+// Loopback returns the loopback address of a port.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

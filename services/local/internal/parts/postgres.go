@@ -21,12 +21,12 @@ import (
 type Postgres struct {
 	Bin       string // folder of postgres and initdb
 	Port      int
-	Host      string // host:port when it is not this machine's Port
+	Host      string // host:port if it is not Port on this machine
 	Password  string // of the superuser postgres
 	Throwaway bool   // for tests: nothing is synced to disk
 }
 
-// URL is the superuser's connection string.
+// URL returns the superuser's connection string.
 func (p Postgres) URL() string {
 	u := url.URL{
 		Scheme: "postgres", Host: cmp.Or(p.Host, Loopback(p.Port)), Path: "/postgres",
@@ -35,7 +35,7 @@ func (p Postgres) URL() string {
 	return u.String()
 }
 
-// StartPostgres initializes the cluster when it is new, starts it, and returns when it responds.
+// StartPostgres initializes a new cluster, starts it, and returns when it responds.
 func (h *Host) StartPostgres(ctx context.Context, p Postgres) error {
 	dir, err := h.folder("postgres")
 	if err != nil {
@@ -84,7 +84,7 @@ func (p Postgres) arguments(dir string) []string {
 	if p.Throwaway {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
 	}
-	if runtime.GOOS == "linux" { // after a kill: one call instead of one for each of thousands of files
+	if runtime.GOOS == "linux" { // after a kill: one sync call instead of one for each of thousands of files
 		settings = append(settings, "recovery_init_sync_method=syncfs")
 	}
 	args := []string{"-D", dir}

@@ -18,19 +18,18 @@ import (
 type Redis struct {
 	Path      string // redis-server
 	Port      int
-	Host      string // host:port when it is not this machine's Port
+	Host      string // host:port if it is not Port on this machine
 	Password  string
 	Throwaway bool // for tests: nothing is written to disk
 }
 
-// URL is the connection string of database 0. It names the default user, because redis-cli does not assume one.
+// URL returns the connection string of database 0. It contains the default user, because redis-cli does not assume one.
 func (r Redis) URL() string {
 	u := url.URL{Scheme: "redis", Host: cmp.Or(r.Host, Loopback(r.Port)), Path: "/0", User: url.UserPassword("default", r.Password)}
 	return u.String()
 }
 
-// StartRedis starts Redis with a configuration file of its own and returns
-// when it responds.
+// StartRedis starts Redis with its own configuration file and returns when it responds.
 func (h *Host) StartRedis(ctx context.Context, r Redis) error {
 	dir, err := h.folder("redis")
 	if err != nil {
@@ -67,7 +66,7 @@ daemonize no
 `, r.Port, dir, r.Password, persistence)
 }
 
-// ready sends PING. While Redis reads the append-only file it responds with an error.
+// ready sends PING. While Redis reads the append-only file, it responds with an error.
 func (r Redis) ready(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", Loopback(r.Port))

@@ -12,7 +12,7 @@ type resource struct {
 	ID string `json:"id"`
 }
 
-// chain makes leads, quotes and invoices in each of their states when there are no leads.
+// chain creates leads, quotes, and invoices in each of their states if there are no leads.
 func (c *client) chain(ctx context.Context, customers []string, currency string, today time.Time) error {
 	there, err := list[resource](ctx, c, "/leads?limit=1")
 	if err != nil || len(there) > 0 {
@@ -75,7 +75,7 @@ func (s chainSeed) lines(what string, amount int) []object {
 	return []object{{"description": what, "quantity": 1, "unit_amount": s.money(amount), "tax_rate_bps": 825}}
 }
 
-// soon is when the quote that is to be expired expires.
+// soon is the lifetime of the quote that must expire.
 const soon = 3 * time.Second
 
 func (s chainSeed) quotes(ctx context.Context, customers []string) error {

@@ -23,7 +23,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("%d: %s", r.status, r.message) }
 
-// valid reports whether the platform knows the key.
+// valid reports whether the platform accepts the key.
 func (c *client) valid(ctx context.Context) (bool, error) {
 	err := c.call(ctx, http.MethodGet, "/me", nil, nil)
 	var r *refusal
@@ -38,8 +38,8 @@ const (
 	callPause = 200 * time.Millisecond
 )
 
-// call sends body as JSON and decodes a 2xx response into out; either may be nil. A service that is starting responds with
-// 503: then the request is sent again with the same Idempotency-Key.
+// call sends body as JSON and decodes a 2xx response into out. Both can be nil. If a service that is starting responds with 503,
+// call sends the request again with the same Idempotency-Key.
 func (c *client) call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// While a service is starting, a request is repeated unchanged, with its key; a refused one is not repeated.
+// TestCallsArePatient checks that a request is repeated unchanged, with its key, while a service is starting, and that a refused
+// request is not repeated.
 func TestCallsArePatient(t *testing.T) {
 	t.Parallel()
 	var keys, bodies []string

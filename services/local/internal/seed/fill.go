@@ -41,7 +41,7 @@ type unit struct {
 	Status     string   `json:"status"`
 }
 
-// booking is the part of a booking's input that the seed uses.
+// booking is the part of a booking's input that seeding uses.
 type booking struct {
 	CustomerID string `json:"customer_id,omitempty"`
 	PackageID  string `json:"package_id"`
@@ -57,7 +57,8 @@ type booking struct {
 // Suggestion is a booking with a deposit that can be created now.
 type Suggestion struct{ PackageID, UnitID, Date, Start, End string }
 
-// fill creates the missing customers and, when there are no bookings, some bookings. It returns one that is still free.
+// fill creates the missing customers. If there are no bookings, it also creates some. It returns a booking that can still be
+// created.
 func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 	ids, err := c.customers(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 		return nil, fmt.Errorf("reading the catalogue: %w", err)
 	}
 	if len(offers) == 0 {
-		return nil, nil // An empty catalogue gives no bookings.
+		return nil, nil // An empty catalogue offers no bookings.
 	}
 	zone, err := time.LoadLocation(t.timezone)
 	if err != nil {
@@ -143,7 +144,7 @@ func depositRank(p pack) int {
 
 var occasions = []string{"Birthday", "Team outing", "Wedding", "Sunset trip", "Photo shoot", "Anniversary"}
 
-// bookings creates a few bookings when there are none, one every third day from next week on, so that no two overlap.
+// bookings creates a few bookings if there are none: one every third day from next week on, so that no two overlap.
 func (c *client) bookings(ctx context.Context, customers []string, offers []booking, today time.Time) error {
 	there, err := list[booking](ctx, c, "/bookings?limit=1")
 	if err != nil || len(there) > 0 {

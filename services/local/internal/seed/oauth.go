@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/local/internal/state"
 )
 
-// RedirectURI is the redirect URI of demo's OAuth app. On a loopback address an app may listen on any port.
+// RedirectURI is the redirect URI of demo's OAuth app. On a loopback address, an app can listen on any port.
 const RedirectURI = "http://127.0.0.1:8976/callback"
 
 // OperatorEmail is the address of the owner of demo.
@@ -25,13 +25,13 @@ const (
 	clientKey = "oauth.client"
 )
 
-// OperatorPassword is the password of the owner of demo.
+// OperatorPassword returns the password of the owner of demo.
 func OperatorPassword(keys *state.State) string { return keys.Secret("operator.password") }
 
-// ClientID is the client_id of demo's OAuth app, once it is seeded.
+// ClientID returns the client_id of demo's OAuth app after seeding.
 func ClientID(keys *state.State) string { return keys.Given(clientKey) }
 
-// oauth creates an owner of demo, and an app that may request every scope.
+// oauth creates an owner of demo, and an app that can request every scope.
 func (s *Seeder) oauth(ctx context.Context) error {
 	if err := s.operator(ctx); err != nil {
 		return fmt.Errorf("making the operator: %w", err)
@@ -44,7 +44,7 @@ func (s *Seeder) oauth(ctx context.Context) error {
 	return nil
 }
 
-// operator invites the owner of demo and accepts the invitation, unless that was done before.
+// operator invites the owner of demo and accepts the invitation, unless this is already done.
 func (s *Seeder) operator(ctx context.Context) error {
 	var members []struct{ Email, State string }
 	if err := s.manage(ctx, &members, "operator", "list", "--tenant", "demo", "--json"); err != nil {
@@ -74,7 +74,7 @@ func (s *Seeder) operator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The platform is seeded where it is reached now, which need not be where its operators will reach it.
+	// Seeding uses the current address of the platform, which can differ from the address that its operators will use.
 	return setPassword(ctx, strings.TrimSuffix(s.Base, "/api/v1")+link.Path, OperatorPassword(s.State))
 }
 
@@ -96,7 +96,7 @@ func (s *Seeder) app(ctx context.Context) (string, error) {
 
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
-// setPassword opens a one-time link as a browser does, and sets the password.
+// setPassword opens a one-time link like a browser and sets the password.
 func setPassword(ctx context.Context, link, password string) error {
 	jar, err := cookiejar.New(nil)
 	if err != nil {

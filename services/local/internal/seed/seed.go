@@ -1,5 +1,5 @@
-// Package seed fills a new platform with two tenants, their keys, a small catalogue, some customers and bookings.
-// Seeding twice changes nothing.
+// Package seed fills a new platform with two tenants, their keys, a small catalogue, and some customers and bookings. Seeding
+// again changes nothing.
 package seed
 
 import (
@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/local/internal/state"
 )
 
-// Tool runs the executable of a service with arguments and returns what it printed.
+// Tool runs the executable of a service with arguments and returns its output.
 type Tool func(ctx context.Context, service string, args ...string) ([]byte, error)
 
 // Seeder seeds one platform. All its fields are required.
@@ -20,11 +20,11 @@ type Seeder struct {
 	State *state.State // stores the keys' secrets
 }
 
-// Result is what a new user needs.
+// Result holds the ids and keys that a new user needs.
 type Result struct {
 	DemoID                     string // of the tenant demo
 	TestKey, LiveKey, OtherKey string
-	Booking                    *Suggestion // nil when the catalogue offers none
+	Booking                    *Suggestion // nil if the catalogue offers none
 }
 
 // The two tenants. Both start with the default booking policy.
@@ -35,7 +35,7 @@ var tenants = []tenant{
 
 type tenant struct{ slug, name, timezone, currency string }
 
-// Run seeds what is missing.
+// Run seeds the missing data.
 func (s *Seeder) Run(ctx context.Context) (Result, error) {
 	ids, err := s.tenants(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Seeder) manage(ctx context.Context, to any, args ...string) error {
 	return json.Unmarshal(out, to)
 }
 
-// key returns the secret of the seeded key. The key stays the same until its database is deleted.
+// key returns the secret of a seeded key. The key stays the same until its database is deleted.
 func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 	name := "key." + slug + "." + mode
 	if secret := s.State.Given(name); secret != "" {

@@ -1,5 +1,5 @@
-// Package state stores what one checkout's stack must know at its next start: ports, passwords, keys, and the secrets of
-// the seeded tenants.
+// Package state stores what one checkout's stack needs at its next start: ports, passwords, keys, and the secrets of the seeded
+// tenants.
 package state
 
 import (
@@ -16,7 +16,7 @@ import (
 // State is the contents of .run/state.json. It holds secrets: mode 0600.
 type State struct {
 	Ports   map[string]int    `json:"ports"`   // by process, "gateway" or "gateway.metrics"
-	Secrets map[string]string `json:"secrets"` // by name, hexadecimal or as given
+	Secrets map[string]string `json:"secrets"` // by name, in hexadecimal or as given
 
 	mu   sync.Mutex
 	path string
@@ -38,7 +38,7 @@ func Load(path string) (*State, error) {
 	return s, nil
 }
 
-// Save writes the state in one step, readable by its owner only. A state without a path stays in memory.
+// Save writes the state in one step. Only its owner can read the file. A state without a path stays in memory.
 func (s *State) Save() error {
 	if s.path == "" {
 		return nil
@@ -55,7 +55,7 @@ func (s *State) Save() error {
 	return os.Rename(s.path+".new", s.path)
 }
 
-// Port is the port that name had at the last start, 0 when it had none.
+// Port returns the port that name had at the last start; 0 if it had none.
 func (s *State) Port(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *State) SetPort(name string, port int) {
 	s.Ports[name] = port
 }
 
-// Secret returns 32 random bytes in hexadecimal under that name. The first call makes them.
+// Secret returns 32 random bytes in hexadecimal for a name. The first call generates them.
 func (s *State) Secret(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *State) Secret(name string) string {
 	return s.Secrets[name]
 }
 
-// Given returns the secret that Give has stored under that name, "" when there is none.
+// Given returns the secret that Give stored under a name; "" if there is none.
 func (s *State) Given(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,5 +95,5 @@ func (s *State) Give(name, secret string) {
 	s.Secrets[name] = secret
 }
 
-// Memory returns a state that is never written.
+// Memory returns a state that is never written to disk.
 func Memory() *State { return &State{Ports: map[string]int{}, Secrets: map[string]string{}} }

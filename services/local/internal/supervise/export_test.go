@@ -1,6 +1,6 @@
 package supervise
 
-// PID returns the current process id of name, 0 when it does not run.
+// PID returns the current process id of name; 0 if it is not running.
 func (g *Group) PID(name string) int {
 	p := g.find(name)
 	if p == nil {

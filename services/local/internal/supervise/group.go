@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The back-off between two starts of a process that crashes: it doubles from first to longest, and begins again at first
-// when the process has lived for calm times the next pause.
+// The back-off between two starts of a process that crashes. It doubles from first to longest, and returns to first after the
+// process ran for calm times the next pause.
 const (
 	firstDelay   = 200 * time.Millisecond
 	longestDelay = 5 * time.Second
@@ -21,8 +21,8 @@ var errStopping = errors.New("the stack is being stopped")
 
 // Group holds the running processes of one stack in the order of their start.
 type Group struct {
-	PIDs   string                           // folder of the pid files; none when empty
-	Notice func(format string, args ...any) // called at each crash and restart; may be nil
+	PIDs   string                           // folder of the pid files; empty: none
+	Notice func(format string, args ...any) // called at each crash and restart; can be nil
 
 	mu      sync.Mutex
 	procs   []*process
@@ -32,7 +32,7 @@ type Group struct {
 type process struct {
 	spec    Spec
 	quit    chan struct{} // closed: do not restart
-	done    chan struct{} // closed: ended for good
+	done    chan struct{} // closed: ended permanently
 	mu      sync.Mutex
 	pid     int // 0 while not running
 	lastErr error
@@ -57,7 +57,7 @@ func (g *Group) Start(spec Spec) error {
 	return nil
 }
 
-// Failed returns why the process of that name does not run now, nil when it runs.
+// Failed returns the reason why the process with that name is not running; nil if it is running.
 func (g *Group) Failed(name string) error {
 	p := g.find(name)
 	if p == nil {
@@ -66,7 +66,7 @@ func (g *Group) Failed(name string) error {
 	return p.failure()
 }
 
-// Deaths counts how often the process of that name has crashed.
+// Deaths returns how often the process with that name crashed.
 func (g *Group) Deaths(name string) int {
 	p := g.find(name)
 	if p == nil {
@@ -129,7 +129,7 @@ func (g *Group) watch(p *process, cmd *exec.Cmd) {
 	}
 }
 
-// restart waits for delay and starts the process again. It returns nil when the process must not run.
+// restart waits for delay and starts the process again. It returns nil if the process must not run.
 func (g *Group) restart(p *process, delay *time.Duration) *exec.Cmd {
 	for !p.spec.Once && !p.quitting() {
 		g.notice("%s died (%v), starting it again in %v", p.spec.Name, p.failure(), *delay)
@@ -148,7 +148,7 @@ func (g *Group) restart(p *process, delay *time.Duration) *exec.Cmd {
 	return nil
 }
 
-// waitFor waits for cmd, and then ends what is left of its process group.
+// waitFor waits for cmd, and then ends the rest of its process group.
 func waitFor(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -168,7 +168,7 @@ func (p *process) ended(err error) {
 	p.deaths++
 }
 
-// failure returns why the process does not run, nil while it runs.
+// failure returns the reason why the process is not running; nil if it is running.
 func (p *process) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

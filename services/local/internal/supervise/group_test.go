@@ -126,7 +126,7 @@ func TestCleanUpStopsOnlyOwnProcesses(t *testing.T) {
 	mark := OwnerEnv + "=" + dir + "\x00"
 	var g Group
 	t.Cleanup(g.Stop)
-	// Not a shell that replaces itself: while a process does, its environment is empty.
+	// Not a shell that replaces itself with exec, because its environment is empty during that time.
 	ours, unrelated := script("ours", "", io.Discard), script("unrelated", "", io.Discard)
 	ours.Path, ours.Args = "/bin/sleep", []string{"60"}
 	unrelated.Path, unrelated.Args = ours.Path, ours.Args
@@ -191,7 +191,7 @@ func TestBackOffGrowsAndResets(t *testing.T) {
 		defer mu.Unlock()
 		notices = append(notices, args[2].(time.Duration).String())
 	}}
-	// Three deaths; between the first two it lives for more than ten times the next delay.
+	// Three crashes. Between the first two, the process runs for more than ten times the next delay.
 	count := filepath.Join(t.TempDir(), "count")
 	text := "echo x >>" + count + "; [ $(wc -l <" + count + ") = 2 ] && sleep 4.2; exit 3"
 	if err := g.Start(script("failing", text, io.Discard)); err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// LineWriter calls Line for each whole line written to it, without the line's end. It cuts a line that is too long. It
-// is safe for the two streams of one process.
+// LineWriter calls Line for each complete line written to it, without the newline. It truncates a line that is too long. It is
+// safe for concurrent use by the two streams of one process.
 type LineWriter struct {
 	Line func(line []byte)
 

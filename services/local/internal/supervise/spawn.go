@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// spawner starts every child from one thread that lives as long as the process: the kernel's parent-death signal belongs
-// to the thread that forked, so a child that another goroutine's thread started would be killed when that thread ends.
+// spawner starts every child from one thread that lives as long as the process. The kernel sends the parent-death signal when the
+// thread that forked ends, so a child started from another thread would be killed too early.
 var spawner = sync.OnceValue(func() chan<- spawnRequest {
 	requests := make(chan spawnRequest)
 	go func() {

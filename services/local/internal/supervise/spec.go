@@ -1,5 +1,5 @@
-// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that crashes, stops
-// them in reverse order, and makes sure that they end when the supervisor itself is killed.
+// Package supervise runs the stack's processes. It starts each in its own process group, restarts one that crashes, and stops them
+// in reverse order. It ensures that they end if the supervisor itself is killed.
 package supervise
 
 import (
@@ -18,14 +18,14 @@ type Spec struct {
 	Name string   // also the name of the pid file
 	Path string   // the executable
 	Args []string // without the executable's name
-	Env  []string // the whole environment, KEY=value
+	Env  []string // the complete environment, KEY=value
 	Dir  string   // working folder
 	User *syscall.Credential
 	Log  io.Writer // both output streams
 
-	Stop        syscall.Signal // requests a graceful stop; SIGTERM when zero
-	Orphan      syscall.Signal // sent by the kernel when the supervisor crashes; SIGKILL when zero
-	StopTimeout time.Duration  // then SIGKILL to the whole group; 10 s when zero
+	Stop        syscall.Signal // requests a graceful stop; 0: SIGTERM
+	Orphan      syscall.Signal // sent by the kernel when the supervisor crashes; 0: SIGKILL
+	StopTimeout time.Duration  // then SIGKILL to the whole group; 0: 10 s
 	Once        bool           // not restarted when it crashes
 }
 
@@ -71,7 +71,7 @@ func removePID(dir, name string) {
 	}
 }
 
-// signalGroup sends sig to the process group led by pid. It is not an error when the group has ended.
+// signalGroup sends sig to the process group led by pid. It is not an error if the group has ended.
 func signalGroup(pid int, sig syscall.Signal) error {
 	if err := syscall.Kill(-pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err

@@ -14,7 +14,7 @@ import (
 // processes from other processes with the same process id.
 const OwnerEnv = "HOLDFAST_CHECKOUT"
 
-// CleanUp ends what an earlier, killed supervisor left: each process of a pid file in dir that has one of marks in its
+// CleanUp ends the processes that a killed supervisor left behind: each process with a pid file in dir and one of marks in its
 // environment or command line. It returns the names of the ended processes.
 func CleanUp(dir string, marks ...string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -54,7 +54,7 @@ func readPID(file string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// end signals the process to stop, and kills it and its group after 10 s. SIGINT requests a fast shutdown of Postgres. The other
+// end signals the process to stop, and kills it and its group after 10 s. SIGINT requests a fast shutdown of Postgres. Other
 // processes treat it like SIGTERM.
 func end(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGINT)
@@ -66,7 +66,7 @@ func end(pid int) {
 	gone(pid, time.Second)
 }
 
-// gone waits until no process has that id.
+// gone waits until no process has that id, and reports whether this is the case.
 func gone(pid int, limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if syscall.Kill(pid, 0) == syscall.ESRCH {

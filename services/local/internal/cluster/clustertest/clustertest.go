@@ -1,5 +1,5 @@
-// Package clustertest stops or kills the processes in the pods of a kind cluster as a failing machine would: by a signal
-// of the node's kernel, which the pod does not receive in advance.
+// Package clustertest stops or kills the processes in the pods of a kind cluster as a failing machine would: by a signal of the
+// node's kernel, without a warning to the pod.
 package clustertest
 
 import (
@@ -55,8 +55,8 @@ func Pods(ctx context.Context, c *cluster.Cluster, name string) ([]Pod, error) {
 	return pods, nil
 }
 
-// Signal sends a signal to the pod's process. It is not an error when the process has ended. After SIGKILL it waits until the kernel has
-// ended the process: its connections stay open until its last thread has run, which takes a while where the processors are busy.
+// Signal sends a signal to the pod's process. It is not an error if the process has ended. After SIGKILL, it waits until the
+// kernel ends the process: its connections stay open until its last thread exits, which takes a while on a busy machine.
 func Signal(ctx context.Context, pod Pod, sig syscall.Signal) error {
 	pid, err := pod.pid(ctx)
 	if err != nil || pid == "0" {
@@ -99,7 +99,7 @@ func Kill(ctx context.Context, c *cluster.Cluster, pods ...Pod) error {
 	return err
 }
 
-// node runs a command on a node, which is a container of docker.
+// node runs a command on a node, which is a Docker container.
 func node(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "docker", append([]string{"exec", name}, args...)...).CombinedOutput() //nolint:gosec // our own arguments
 	if err != nil {

@@ -1,5 +1,5 @@
-// Each action of the operators' area, by mouse with scripts and by keyboard without them. Every action begins with what it needs, created
-// through the API, and ends with what the page says of it.
+// Each action of the operators' area, by mouse with scripts and by keyboard without scripts. The test of an action creates the required
+// resources through the API, runs the action, and checks the text of the page.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -8,9 +8,9 @@ import { launch, setting } from './browser.mjs';
 import { day, enter, Hand } from './hand.mjs';
 
 const origin = setting('AUTH_URL');
-const desks = JSON.parse(setting('DESKS')); // a tenant for each way of working: email, slug, link, key of the API, keys of its payment gateway
+const desks = JSON.parse(setting('DESKS')); // one tenant for each input method: email, slug, link, API key, keys of its payment gateway
 const stripe = setting('STRIPE_URL');
-const receivers = setting('RECEIVERS'); // the address of this machine at which webhooks reach it
+const receivers = setting('RECEIVERS'); // the address at which webhooks can reach this machine
 const all = process.env.SCALE === 'full';
 
 let browser, receiver, answer;
@@ -18,7 +18,7 @@ let browser, receiver, answer;
 before(async () => {
   browser = await launch();
   receiver = createServer((req, res) => {
-    answer = new URL(req.url, 'http://app').searchParams; // of the authorization, when the request is one
+    answer = new URL(req.url, 'http://app').searchParams; // the parameters of an authorization response
     req.resume().on('end', () => res.end('ok'));
   });
   await new Promise((done) => receiver.listen(0, receivers, done));
@@ -31,14 +31,14 @@ after(async () => {
 
 const hook = () => `http://${receivers}:${receiver.address().port}/hook`;
 
-/** A tenant as its own software sees it. */
+/** A client of a tenant's API. */
 class Desk {
   constructor(d) {
     Object.assign(this, d);
     this.days = 20;
   }
 
-  /** Makes a call of the API and returns the object that it answers. */
+  /** Makes an API call and returns the object in the response. */
   async call(method, path, body) {
     const res = await fetch(`${origin}/api/v1${path}`, {
       method,
@@ -54,7 +54,7 @@ class Desk {
     return this.call('POST', path, body);
   }
 
-  /** Makes what bookings need. */
+  /** Creates the resources that bookings require. */
   async begin() {
     this.service = (await this.call('GET', '/services')).data[0];
     this.unit = await this.make('/units', { name: 'Gull', service_ids: [this.service.id] });
@@ -66,7 +66,7 @@ class Desk {
     return this.make('/customers', { first_name: name, email: `${name}-${randomBytes(4).toString('hex')}@example.com` });
   }
 
-  /** Makes a booking on a day of its own. */
+  /** Creates a booking on an unused day. */
   booking(status = 'confirmed') {
     this.days++;
     return this.make('/bookings', { customer_id: this.customer.id, package_id: this.pkg.id, unit_id: this.unit.id, event_date: day(this.days), event_start_time: '10:00', status });
@@ -91,7 +91,7 @@ class Desk {
     return this.make('/webhook-endpoints', { url: hook(), event_types: ['*'] });
   }
 
-  /** Makes a card payment; a confirmed one has been paid in the payer's browser. */
+  /** Creates a card payment. If confirmed is set, it also pays like the payer's browser. */
   async payment(more, confirmed) {
     const made = await this.make('/payment-intents', { booking_id: (await this.booking()).id, amount_minor: 2000, ...more });
     if (confirmed) {
@@ -111,7 +111,7 @@ class Desk {
 
 const of = (resource, made) => `${resource}/${made.id}`;
 
-/** Actions: where each begins, the texts of its link and its button, what is filled in, and what the page says at the end. */
+/** Actions: name, start page, text of the link, form input, expected text of the final page, and text of the button. */
 const actions = [
   ['confirm', async (d) => of('bookings', await d.booking('pending')), 'Confirm', {}, /Booking confirmed/],
   ['complete', async (d) => of('bookings', await d.booking()), 'Mark as completed', {}, /Booking marked as completed/],
@@ -186,7 +186,7 @@ async function disabled(d) {
   return of('endpoints', made);
 }
 
-/** Makes a key, an app, a member, a view or an access in the browser, for which the API has no call. */
+/** Creates a key, an app, or a member in the browser, because the API has no call for this. */
 async function fresh(hand, list, link, fields) {
   await hand.page.goto(hand.at(list));
   await hand.go(link);
@@ -214,7 +214,7 @@ async function frozen(hand) {
   return 'clock';
 }
 
-/** Gives an app access as its operators do, and returns the page of that access. */
+/** Grants an app access as an operator and returns the page of the grant. */
 async function grant(hand) {
   const path = await fresh(hand, 'apps', 'New app', { name: 'Bridge', redirect_uris: `http://127.0.0.1:${receiver.address().port}/callback`, scopes: 'read:units' });
   const client = path.split('/')[1];
@@ -237,7 +237,7 @@ async function grant(hand) {
   return hand.page.url().split('/test/')[1];
 }
 
-/** Does an action and checks what the page says. */
+/** Runs an action and checks the text of the page. */
 async function act(hand, desk, [name, where, link, fields, says, button]) {
   try {
     await hand.page.goto(hand.at(await where(desk, hand)));
@@ -247,7 +247,7 @@ async function act(hand, desk, [name, where, link, fields, says, button]) {
     assert.match(await hand.text(), says);
   } catch (e) {
     const said = await hand.text().catch(() => '');
-    throw new Error(`${name}: ${e.message.split('\n')[0]} at ${hand.page.url()}, which says: ${said.replace(/\s+/g, ' ').slice(0, 1500)}`);
+    throw new Error(`${name}: ${e.message.split('\n')[0]} at ${hand.page.url()}, which shows: ${said.replace(/\s+/g, ' ').slice(0, 1500)}`);
   }
 }
 
@@ -284,7 +284,7 @@ async function resize(hand, desk) {
   assert.equal(now.event_start_time, '10:00');
 }
 
-/** What makes a resource of each status. */
+/** Functions that create a resource with each status. */
 const states = {
   bookings: {
     pending: (d) => d.booking('pending'),
@@ -341,7 +341,7 @@ async function after2(d, first, second) {
   return { id };
 }
 
-/** The calls of the API that the actions of a page make. */
+/** The API calls of a page's actions. */
 const calls = {
   bookings: {
     confirm: ['PATCH', '', { status: 'confirmed' }], complete: ['PATCH', '', { status: 'completed' }], no_show: ['PATCH', '', { status: 'no_show' }],
@@ -362,7 +362,7 @@ const calls = {
 
 const paths = { endpoints: 'webhook-endpoints', payments: 'payment-intents' };
 
-/** Whether a service takes a call and something changes by it. A refusal for another reason than the status fails the test. */
+/** Returns whether a service accepts a call and the call changes something. A refusal for a reason other than the status fails the test. */
 async function changes(d, resource, made, [method, path, body]) {
   const own = `/${paths[resource] || resource}/${made.id}`;
   const elsewhere = path.startsWith('/invoices') || path.startsWith('/quotes') || path === '/test';
@@ -376,7 +376,7 @@ async function changes(d, resource, made, [method, path, body]) {
   return elsewhere || path === '/reprice' || (await d.call('GET', own)).version !== before.version;
 }
 
-test('a page offers what the services take in each status, and nothing else', { timeout: 480_000 }, async () => {
+test('a page offers exactly the actions that the services accept in each status', { timeout: 480_000 }, async () => {
   const desk = new Desk(desks[2]);
   await desk.begin();
   const tab = await enter(browser, desk, { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: 'statuses' });
@@ -392,11 +392,11 @@ test('a page offers what the services take in each status, and nothing else', { 
         if (!call) continue;
         seen++;
         const took = await changes(desk, resource, await make(desk), call).catch((e) => wrong.push(`${resource} ${status}: ${name}: ${e.message}`));
-        if (typeof took === 'boolean' && took !== offered) wrong.push(`${resource} ${status}: ${name} is ${offered ? '' : 'not '}offered, and ${took ? '' : 'not '}taken`);
+        if (typeof took === 'boolean' && took !== offered) wrong.push(`${resource} ${status}: ${name} is ${offered ? '' : 'not '}offered, but ${took ? '' : 'not '}accepted`);
       }
     }
   }
   assert.deepEqual(wrong, []);
-  assert.ok(seen > 90, `only ${seen} pairs`);
+  assert.ok(seen > 90, `only ${seen} pairs of status and action`);
   await tab.context.close();
 });

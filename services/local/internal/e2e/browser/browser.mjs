@@ -1,18 +1,18 @@
-// What the tests of pages share: a real Chromium, and checks that every page must pass.
+// Shared by the tests of pages: a real Chromium, and checks that every page must pass.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 
-/** Value of an environment variable that the Go test sets. */
+/** Returns an environment variable that the Go test sets. */
 export function setting(name) {
   const value = process.env[name];
   assert.ok(value, `${name} is not set: run the tests with make test`);
   return value;
 }
 
-/** The ways in which every page is looked at: width in CSS pixels, colours and language. */
+/** The variants in which every page is checked: width in CSS pixels, colors, and language. */
 export const looks = [
   { name: 'wide-light-en', viewport: { width: 1000, height: 900 }, colorScheme: 'light', locale: 'en-US' },
   { name: 'small-dark-de', viewport: { width: 400, height: 800 }, colorScheme: 'dark', locale: 'de-DE' },
@@ -23,7 +23,7 @@ export const launch = () => chromium.launch({ executablePath: setting('CHROMIUM'
 
 /** A tab, with the checks of its pages. Close its context at the end. */
 export class Tab {
-  /** @param look one of looks; @param hosts those that a page may load from */
+  /** @param look one of looks; @param hosts hosts from which a page can load files */
   static async open(browser, look, hosts) {
     const tab = new Tab();
     tab.look = look;
@@ -37,7 +37,7 @@ export class Tab {
     return tab;
   }
 
-  /** Checks the page: axe finds nothing, nothing scrolls sideways, the style has come, the language is right, and the console is empty. */
+  /** Checks the page: axe finds no problems, nothing scrolls horizontally, the style and the language are correct, and the console is empty. */
   async check(name) {
     const { violations } = await new AxeBuilder({ page: this.page }).analyze();
     assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `axe on ${name}`);
@@ -47,7 +47,7 @@ export class Tab {
         .map((e) => `${e.outerHTML.slice(0, 200)} ends at ${e.getBoundingClientRect().right}`),
       styled: [...document.styleSheets].some((sheet) => sheet.cssRules.length > 0),
       dark: (() => {
-        const pixel = new OffscreenCanvas(1, 1).getContext('2d'); // turns any CSS colour into red, green and blue
+        const pixel = new OffscreenCanvas(1, 1).getContext('2d'); // converts any CSS color to red, green, and blue
         pixel.fillStyle = getComputedStyle(document.body).backgroundColor;
         pixel.fillRect(0, 0, 1, 1);
         const [r, g, b] = pixel.getImageData(0, 0, 1, 1).data;
@@ -69,7 +69,7 @@ export class Tab {
     }
   }
 
-  /** Moves the focus with the tabulator alone until it is on an element that matches, where it must be visible. */
+  /** Moves the focus, using only the Tab key, to an element that matches. The focus must be visible there. */
   async tabTo(selector) {
     for (let i = 0; i < 60; i++) {
       await this.page.keyboard.press('Tab');
@@ -78,34 +78,34 @@ export class Tab {
         return { there: e?.matches(wanted), visible: getComputedStyle(e).outlineStyle !== 'none' };
       }, selector);
       if (at.there) {
-        assert.ok(at.visible, `the focus on ${selector} cannot be seen`);
+        assert.ok(at.visible, `the focus on ${selector} is not visible`);
         return;
       }
     }
-    assert.fail(`the tabulator does not reach ${selector} on ${this.page.url()}`);
+    assert.fail(`the Tab key does not reach ${selector} on ${this.page.url()}`);
   }
 
-  /** Replaces what is in a field, by keyboard. */
+  /** Replaces the text of a field by keyboard. */
   async type(selector, text) {
     await this.tabTo(selector);
     await this.page.keyboard.press('Control+A');
     await this.page.keyboard.type(text);
   }
 
-  /** Presses a button by keyboard and waits for the page that follows. */
+  /** Presses a button by keyboard and waits for the next page. */
   async press(selector) {
     await this.tabTo(selector);
     await this.enter();
   }
 
-  /** Sends the form that has the focus and waits for the page that follows. */
+  /** Submits the form with the focus and waits for the next page. */
   async enter() {
     const next = this.page.waitForEvent('load');
     await this.page.keyboard.press('Enter');
     await next;
   }
 
-  /** Text of the page's content. */
+  /** Returns the text of the page's content. */
   text() {
     return this.page.locator('main').innerText();
   }

@@ -1,6 +1,6 @@
-// The operators' area in a real browser. An operator who has never seen it sets up a catalogue, takes a booking by phone, moves it, records
-// a deposit, sends a quote, finds a failed webhook and sends it again: by mouse with scripts, and by keyboard without them. Every page that
-// links lead to passes the checks of all pages.
+// The operators' area in a real browser. A new operator sets up a catalogue, creates a booking by phone, moves it, records a deposit, sends
+// a quote, and finds and resends a failed webhook: by mouse with scripts, and by keyboard without scripts. Every linked page must pass the
+// checks of all pages.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
@@ -9,9 +9,9 @@ import { day, enter, Hand, password } from './hand.mjs';
 
 const origin = setting('AUTH_URL');
 const host = new URL(origin).host;
-const operators = JSON.parse(setting('OPERATORS')); // an owner of an empty tenant for each way of working: email, slug, link
+const operators = JSON.parse(setting('OPERATORS')); // the owner of an empty tenant for each input method: email, slug, link
 const all = process.env.SCALE === 'full';
-const receivers = setting('RECEIVERS'); // the address of this machine at which webhooks reach it
+const receivers = setting('RECEIVERS'); // the address at which webhooks can reach this machine
 
 let browser, receiver, failing;
 
@@ -30,7 +30,7 @@ after(async () => {
   receiver?.close();
 });
 
-/** Sets up a catalogue with what the pages say alone. */
+/** Sets up a catalogue with only the guidance of the pages. */
 async function catalogue(hand) {
   await hand.go('Create a service to describe what you offer');
   await hand.fill({ name: 'Harbour tour', duration_minutes: '120' });
@@ -50,7 +50,7 @@ async function catalogue(hand) {
   assert.match(await hand.text(), /€80\.00[\s\S]*25%/);
 }
 
-/** Takes a booking by phone for a new customer. */
+/** Creates a booking by phone for a new customer. */
 async function bookByPhone(hand) {
   await hand.open('Customers');
   await hand.go('New customer');
@@ -63,7 +63,7 @@ async function bookByPhone(hand) {
   return hand.page.url().replace(/\?.*/, '');
 }
 
-/** Sends a quote for another day, and records the deposit of its invoice once it is accepted. */
+/** Sends a quote for another day, accepts it, and records the deposit of its invoice. */
 async function quoteAndDeposit(hand) {
   await hand.open('Quotes');
   await hand.go('New quote');
@@ -84,13 +84,13 @@ async function quoteAndDeposit(hand) {
   assert.match(await hand.text(), /Payment recorded[\s\S]*paid[\s\S]*Till 1/);
 }
 
-test('an operator who has never seen it, by mouse', { timeout: 480_000 }, async () => {
+test('a new operator, by mouse', { timeout: 480_000 }, async () => {
   const tab = await enter(browser, operators[0], { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: 'story' });
   const hand = new Hand(tab, false);
   await catalogue(hand);
   const booking = await bookByPhone(hand);
 
-  // It is dragged to another unit, and there to another day. The page that is open elsewhere shows it by itself.
+  // The booking is dragged to another unit. A calendar that is open in another tab shows the change automatically.
   const other = await tab.context.newPage();
   await other.goto(`${origin}/admin/${operators[0].slug}/test/calendar?view=week&date=${day(9)}`);
   await tab.page.goto(`${origin}/admin/${operators[0].slug}/test/calendar?view=week&date=${day(9)}`);
@@ -109,7 +109,7 @@ test('an operator who has never seen it, by mouse', { timeout: 480_000 }, async 
   await tab.context.close();
 });
 
-test('the same by keyboard, without scripts', { timeout: 480_000 }, async () => {
+test('a new operator, by keyboard without scripts', { timeout: 480_000 }, async () => {
   const tab = await enter(browser, operators[1], { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: 'keyboard', javaScriptEnabled: false });
   const hand = new Hand(tab, true);
   await catalogue(hand);
@@ -119,7 +119,7 @@ test('the same by keyboard, without scripts', { timeout: 480_000 }, async () => 
   await hand.go('Save');
   assert.match(await hand.text(), /Saved\.[\s\S]*Heron/);
 
-  // A second booking finds the slot taken, and says whose it is.
+  // A second booking finds the slot taken, and the page shows whose it is.
   await hand.open('Bookings');
   await hand.go('New booking');
   await hand.fill({ customer_id: 'ada@example.com', package_id: 'Evening tour', unit_id: 'Heron', event_date: day(9), event_start_time: '11:00' });
@@ -132,7 +132,7 @@ test('the same by keyboard, without scripts', { timeout: 480_000 }, async () => 
   await tab.context.close();
 });
 
-/** Finds a webhook that its receiver has refused, and sends it again. */
+/** Finds a webhook that its receiver refused, and resends it. */
 async function failedWebhook(hand) {
   failing = true;
   await hand.open('Webhooks');
@@ -146,7 +146,7 @@ async function failedWebhook(hand) {
   await hand.fill({ first_name: 'Ben', email: 'ben@example.com' });
   await hand.go('Save');
   await eventually(hand, 'Today', /Failing webhooks[\s\S]*\/hook[\s\S]*Failed deliveries[\s\S]*customer\.created[\s\S]*HTTP 500/);
-  if (hand.keyboard) { // by way of the endpoint
+  if (hand.keyboard) { // through the page of the endpoint
     await hand.go(`http://${receivers}:${receiver.address().port}/hook`);
     assert.match(await hand.text(), /customer\.created[\s\S]*HTTP 500/);
   }
@@ -159,18 +159,18 @@ async function failedWebhook(hand) {
   await eventually(hand, null, /succeeded[\s\S]*HTTP 200/);
 }
 
-/** Loads a page of the navigation, or the same page, until its text matches. */
+/** Loads a page of the navigation, or reloads the current page, until its text matches. */
 async function eventually(hand, page, pattern) {
   for (const end = Date.now() + 30_000; ; await new Promise((done) => setTimeout(done, 250))) {
     if (page) await hand.open(page);
     else await hand.page.reload();
     const text = await hand.text();
     if (pattern.test(text)) return;
-    assert.ok(Date.now() < end, `${pattern} does not come: ${text}`);
+    assert.ok(Date.now() < end, `${pattern} does not appear: ${text}`);
   }
 }
 
-/** Follows the links of the operators' area once for each kind of page. It checks all, or every fourth one from one of the first four on. */
+/** Follows the links of the operators' area once for each kind of page. It checks all pages, or every fourth one, starting at first. */
 async function everyPage(tab, slug, first) {
   let n = 0;
   const kind = (path) => path.replace(/\?.*/, '').replace(/\/[a-z]+_[0-9a-zA-Z]+/g, '/:id');

@@ -1,12 +1,12 @@
-// How an operator works in the operators' area: it signs in, follows links and fills in forms by mouse or by keyboard.
+// The work of an operator in the operators' area: signing in, following links, and filling in forms, by mouse or by keyboard.
 import { setting, Tab } from './browser.mjs';
 
 const origin = setting('AUTH_URL');
 
-/** The password that every operator of the tests chooses. */
+/** The password of every operator in the tests. */
 export const password = 'seven herons over the harbour';
 
-/** Signs an invited operator in and returns the tab, at the first page of its tenant. Pages may load from the hosts too. */
+/** Signs in an invited operator and returns the tab with the first page of the tenant. Pages can also load files from hosts. */
 export async function enter(browser, operator, look, hosts = []) {
   const tab = await Tab.open(browser, look, [new URL(origin).host, ...hosts]);
   await tab.page.goto(operator.link);
@@ -21,13 +21,13 @@ export async function enter(browser, operator, look, hosts = []) {
   return tab;
 }
 
-/** How a form is filled in and sent: by mouse, or with the keyboard alone. */
+/** Fills in and submits forms by mouse or only by keyboard. */
 export class Hand {
   constructor(tab, keyboard) {
     Object.assign(this, { tab, keyboard, page: tab.page });
   }
 
-  /** Follows a link or presses a button that has this text, inside what the selector names. */
+  /** Follows a link or presses a button with this text, inside the element of the selector. */
   async go(text, inside = 'main') {
     const target = this.page.locator(inside).locator('a, button, summary').filter({ hasText: new RegExp(`^\\s*${text}\\s*$`) }).filter({ visible: true }).first();
     await target.waitFor();
@@ -46,7 +46,7 @@ export class Hand {
     return this.go(name, 'aside');
   }
 
-  /** Fills in a form. A field is its name in the form. */
+  /** Fills in a form. The keys of fields are the names in the form. */
   async fill(fields) {
     for (const [name, value] of Object.entries(fields)) {
       const field = this.page.locator(`main [name="${name}"]:not([type=hidden])`).first();
@@ -70,11 +70,11 @@ export class Hand {
     }
   }
 
-  /** The text of the page's content. */
+  /** Returns the text of the page's content. */
   text() {
     return this.page.locator('main').innerText();
   }
 }
 
-/** The day that many days from now, YYYY-MM-DD. */
+/** Returns the day that many days from now, as YYYY-MM-DD. */
 export const day = (n) => new Date(Date.now() + n * 86_400_000).toISOString().slice(0, 10);

@@ -1,5 +1,5 @@
-// Operators and apps in a real browser, with a client library that knows the RFCs alone (oauth4webapi): each page by keyboard, and the
-// whole way of an app.
+// Operators and apps in a real browser, with a generic client library for the RFCs (oauth4webapi): each page by keyboard, and the complete
+// flow of an app.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -10,8 +10,8 @@ import { launch, looks, setting, Tab } from './browser.mjs';
 const issuer = new URL(setting('AUTH_URL'));
 const api = setting('BASE_URL');
 const client = { client_id: setting('OAUTH_CLIENT_ID') };
-const operators = JSON.parse(setting('OPERATORS')); // for each look an operator without a password: email, link, role
-const plain = { [oauth.allowInsecureRequests]: true }; // the tests speak http
+const operators = JSON.parse(setting('OPERATORS')); // an operator without a password for each look: email, link, role
+const plain = { [oauth.allowInsecureRequests]: true }; // the tests use http
 const password = 'seven herons over the harbour';
 
 let browser, server, redirect, arrived;
@@ -31,10 +31,10 @@ after(async () => {
   server?.close();
 });
 
-/** What the app gets from the authorization server next. */
+/** Returns the next response of the authorization server to the app. */
 const answer = () => new Promise((done) => (arrived = done));
 
-/** The app asks for scopes: RFC 6749, section 4.1.1, with RFC 7636; pushed before where it is told to: RFC 9126. */
+/** Prepares the app's authorization request: RFC 6749, section 4.1.1, with RFC 7636. If pushed is set, it is pushed first: RFC 9126. */
 async function ask(as, scope, pushed = false) {
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
@@ -52,7 +52,7 @@ async function ask(as, scope, pushed = false) {
   return { url: url.href, state, verifier };
 }
 
-/** A code of RFC 6238, as authenticator apps make it. */
+/** Returns a code of RFC 6238, as authenticator apps generate it. */
 function totp(secret, at = Date.now()) {
   const bits = [...secret.replace(/\s/g, '')].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('');
   const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
@@ -63,7 +63,7 @@ function totp(secret, at = Date.now()) {
 }
 
 for (const [i, look] of looks.entries()) {
-  test(`an operator lets an app act for it: ${look.name}`, async () => {
+  test(`an operator allows an app to act on their behalf: ${look.name}`, async () => {
     const operator = operators[i];
     const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...plain }));
     const resource = await oauth.processResourceDiscoveryResponse(new URL(api), await oauth.resourceDiscoveryRequest(new URL(api), plain));
@@ -84,7 +84,7 @@ for (const [i, look] of looks.entries()) {
     await page.goto(operator.link);
     await tab.check('link-gone');
 
-    // The app sends the operator to sign in and to consent.
+    // The app redirects the operator to the sign-in and to the consent.
     const wanted = ['read:bookings', 'write:bookings', 'write:webhooks'];
     const request = await ask(as, wanted.join(' '));
     await page.goto(request.url);
@@ -106,7 +106,7 @@ for (const [i, look] of looks.entries()) {
     await tab.press('button[value=allow]');
     const params = oauth.validateAuthResponse(as, client, await back, request.state);
 
-    // The app exchanges the code, calls the API, refreshes, and is ended by a token that was used twice.
+    // The app exchanges the code, calls the API, and refreshes. A token that is used twice ends its access.
     const exchanged = await oauth.authorizationCodeGrantRequest(as, client, oauth.None(), params, redirect, request.verifier, plain);
     const first = await oauth.processAuthorizationCodeResponse(as, client, exchanged);
     const given = operator.role === 'staff' ? wanted.slice(0, 2) : wanted;
@@ -121,7 +121,7 @@ for (const [i, look] of looks.entries()) {
     await assert.rejects(refresh(first.refresh_token), (e) => e instanceof oauth.ResponseBodyError && e.error === 'invalid_grant');
     await assert.rejects(me(second.access_token), (e) => e instanceof oauth.WWWAuthenticateChallengeError && e.status === 401);
 
-    // The operator refuses: the app hears so.
+    // The operator refuses: the app gets an error.
     const refused = await ask(as, 'read:bookings');
     await page.goto(refused.url);
     back = answer();
@@ -132,7 +132,7 @@ for (const [i, look] of looks.entries()) {
       (e) => e instanceof oauth.AuthorizationResponseError && e.error === 'access_denied',
     );
 
-    // The operator ends an app's access in its account.
+    // The operator revokes an app's access in their account.
     const again = await ask(as, 'read:bookings', true);
     await page.goto(again.url);
     back = answer();
@@ -174,7 +174,7 @@ for (const [i, look] of looks.entries()) {
     await tab.press('a[href^="/oauth/sign-in"]');
     assert.equal(await page.locator('#password').count(), 1);
 
-    // An app's mistake is said to the person, who is sent nowhere.
+    // An error of an app is shown to the person without a redirect.
     await page.goto(`${as.authorization_endpoint}?client_id=app_unknown&redirect_uri=${encodeURIComponent(redirect)}`);
     await tab.check('error');
     assert.equal(new URL(page.url()).host, issuer.host);
@@ -182,7 +182,7 @@ for (const [i, look] of looks.entries()) {
   });
 }
 
-// The pages are written in four languages, and the best of those that the browser prefers is used.
+// The pages are available in four languages. The browser's preferences select one.
 test('the languages of the pages', async () => {
   for (const locale of ['en-GB', 'de-AT', 'es-MX', 'fr-FR']) {
     const tab = await Tab.open(browser, { ...looks[0], name: locale, locale }, [issuer.host]);
@@ -192,7 +192,7 @@ test('the languages of the pages', async () => {
   }
 });
 
-// An app in a web page exchanges its code and calls the API by scripts of its own origin; those of another origin cannot.
+// An app in a web page exchanges its code and calls the API with scripts of its own origin. Scripts of other origins cannot.
 test('an app that runs in a page', async () => {
   const [host, port] = setting('PAGE_ADDRESS').split(':');
   const clientID = setting('PAGE_CLIENT_ID');

@@ -11,10 +11,10 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// maxExpand is how deep an expansion may go.
+// maxExpand is the maximum depth of an expansion.
 const maxExpand = 4
 
-// render writes the result with its expansions.
+// render returns the result with its expansions as JSON.
 func (c *call) render(result any) ([]byte, error) {
 	text, err := json.Marshal(result)
 	paths := c.form.List("expand")
@@ -39,7 +39,7 @@ func (c *call) render(result any) ([]byte, error) {
 	return json.Marshal(tree)
 }
 
-// expand replaces the id at the path by its object.
+// expand replaces the id at the path with its object.
 func (c *call) expand(tree map[string]any, parts []string, path string) error {
 	if len(parts) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (c *call) expand(tree map[string]any, parts []string, path string) error {
 	return notExpandable(nil, path)
 }
 
-// unshown returns a property that an object shows only when the request expands it, or has only at times. there is false when the
+// unshown returns a property that an object contains only if the request expands it, or only in some states. there is false if the
 // object has no such property.
 func (c *call) unshown(tree map[string]any, name string) (value any, there bool, err error) {
 	switch {
@@ -87,7 +87,7 @@ func (c *call) unshown(tree map[string]any, name string) (value any, there bool,
 		tree[name] = refunds
 		return refunds, err == nil, err
 	case name == "failure_balance_transaction" && tree["object"] == "refund":
-		return nil, true, nil // of one that has not failed
+		return nil, true, nil // the refund did not fail
 	default:
 		return nil, false, nil
 	}
@@ -100,7 +100,7 @@ func notExpandable(err error, path string) error {
 	return domain.BadParam("", "expand", "This property cannot be expanded ("+path+").")
 }
 
-// expanded is the object of an id, nil when the text is no id.
+// expanded returns the object with an id; nil if the text is not an id.
 func (c *call) expanded(id string) (map[string]any, error) {
 	prefix, _, _ := strings.Cut(id, "_")
 	kind := store.Kind(prefix)
@@ -125,7 +125,7 @@ func tree(object any) (map[string]any, error) {
 	return t, decoder.Decode(&t)
 }
 
-// refundsOf returns the list of refunds that a charge shows when the request expands it.
+// refundsOf returns the list of refunds that a charge contains if the request expands it.
 func (c *call) refundsOf(charge map[string]any) (map[string]any, error) {
 	id, _ := charge["id"].(string)
 	page := List{Object: "list", Data: []json.RawMessage{}, URL: "/v1/charges/" + id + "/refunds"}
@@ -139,7 +139,7 @@ func (c *call) refundsOf(charge map[string]any) (map[string]any, error) {
 	return tree(page)
 }
 
-// load returns an object as it is shown.
+// load returns an object as the API shows it.
 func (c *call) load(kind store.Kind, id string) (any, error) {
 	switch kind {
 	case store.Methods:

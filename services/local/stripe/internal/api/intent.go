@@ -76,7 +76,7 @@ func lower(text string) *string {
 	return &text
 }
 
-// intentInput reads what create and update have in common.
+// intentInput reads the parameters that create and update have in common.
 func (c *call) intentInput() app.IntentInput {
 	f := c.form
 	in := app.IntentInput{
@@ -108,7 +108,7 @@ func (c *call) email() *string {
 	return text
 }
 
-// confirmation reads what a confirm gives.
+// confirmation reads the parameters of a confirm.
 func (c *call) confirmation() app.ConfirmInput {
 	in := app.ConfirmInput{
 		Method: c.method("payment_method", "payment_method_data"), ReturnURL: c.form.Or("return_url", ""),
@@ -137,7 +137,7 @@ func closing(name string) string {
 	return "]"
 }
 
-// methodData reads the data of a new payment method; at says how the form names a field.
+// methodData reads the data of a new payment method. at returns the form's name of a field.
 func (c *call) methodData(at func(string) string) app.MethodInput {
 	f := c.form
 	in := app.MethodInput{Type: f.Required(at("type"))}
@@ -163,7 +163,7 @@ func (c *call) methodData(at func(string) string) app.MethodInput {
 	return in
 }
 
-// cardNumber returns the number of a card, which may be one of Stripe's test tokens.
+// cardNumber returns the number of a card. The form can contain one of Stripe's test tokens instead.
 func (c *call) cardNumber(at func(string) string) string {
 	if token := c.form.Or(at("card[token]"), ""); token != "" {
 		if test := domain.CaseNamed("pm_card_" + strings.TrimPrefix(token, "tok_")); test != nil {
@@ -175,7 +175,7 @@ func (c *call) cardNumber(at func(string) string) string {
 	return c.form.Required(at("card[number]"))
 }
 
-// shown is the intent as the key may see it.
+// shown returns the intent as the key can see it.
 func (c *call) shown(pi *domain.Intent, err error) (any, error) {
 	switch {
 	case err != nil:
@@ -187,7 +187,7 @@ func (c *call) shown(pi *domain.Intent, err error) (any, error) {
 	}
 }
 
-// allowed checks the client secret, which a publishable key needs.
+// allowed checks the client secret, which is required with a publishable key.
 func (c *call) allowed() error {
 	secret := c.form.Or("client_secret", "")
 	if !c.key.Publishable && secret == "" {

@@ -24,7 +24,7 @@ type List struct {
 	URL     string            `json:"url"`
 }
 
-// listed has the fields that lists are filtered by.
+// listed contains the fields by which lists are filtered.
 type listed struct {
 	Created       int64  `json:"created"`
 	Customer      string `json:"customer"`
@@ -35,10 +35,10 @@ type listed struct {
 	Type          string `json:"type"`
 }
 
-// source is the index that a list reads; the zero source is all objects of the kind.
+// source is the index that a list reads. The zero source lists all objects of the kind.
 type source struct{ name, value string }
 
-// same reports whether the parameter is not given or is the value.
+// same reports whether the parameter is missing or equal to the value.
 func (c *call) same(param, value string) bool {
 	text := c.form.Text(param)
 	return text == nil || *text == value
@@ -77,7 +77,7 @@ func (c *call) limit() int {
 	return int(*n)
 }
 
-// list responds with a page of the objects that match.
+// list returns a page of the matching objects.
 func (c *call) list(kind store.Kind, from source, match func(*listed) bool) (any, error) {
 	limit, created := c.limit(), c.bounds()
 	after, before, err := c.cursors(kind)
@@ -90,7 +90,7 @@ func (c *call) list(kind store.Kind, from source, match func(*listed) bool) (any
 		if err := json.Unmarshal(text, &o); err != nil {
 			return nil, err
 		}
-		if o.Created < created.low && before == "" && kind != store.Events { // ids sort by time, but an event may say another
+		if o.Created < created.low && before == "" && kind != store.Events { // ids sort by time, but an event can contain a different time
 			break
 		}
 		if o.Created < created.low || o.Created > created.high || !match(&o) {
@@ -111,7 +111,7 @@ func (c *call) list(kind store.Kind, from source, match func(*listed) bool) (any
 	return page, nil
 }
 
-// cursors are the ids after or before which the page begins.
+// cursors returns the id after which the page begins, or the id before which it ends.
 func (c *call) cursors(kind store.Kind) (after, before string, err error) {
 	after, before = c.form.Or("starting_after", ""), c.form.Or("ending_before", "")
 	if after != "" && before != "" {
@@ -128,7 +128,7 @@ func (c *call) cursors(kind store.Kind) (after, before string, err error) {
 	return after, before, nil
 }
 
-// listedForm is the stored JSON without what is not shown.
+// listedForm returns the stored JSON without internal fields.
 func (c *call) listedForm(kind store.Kind, id string, text []byte) (json.RawMessage, error) {
 	if kind != store.Endpoints && kind != store.Methods && kind != store.Events {
 		return slices.Clone(text), nil
@@ -140,7 +140,7 @@ func (c *call) listedForm(kind store.Kind, id string, text []byte) (json.RawMess
 	return json.Marshal(object)
 }
 
-// walk lists ids and objects, the newest first; the oldest first when before is given.
+// walk lists ids and objects, the newest first, or the oldest first if before is given.
 func (c *call) walk(kind store.Kind, from source, after, before string) iter.Seq2[string, []byte] {
 	switch {
 	case before != "":
@@ -157,7 +157,7 @@ func (c *call) walk(kind store.Kind, from source, after, before string) iter.Seq
 	}
 }
 
-// byIndex is the index of the first parameter that is given.
+// byIndex returns the index of the first given parameter.
 func (c *call) byIndex(indexes map[string]string) source {
 	for param, name := range indexes {
 		if text := c.form.Or(param, ""); text != "" {
@@ -172,7 +172,7 @@ var objectNames = map[store.Kind]string{
 	store.Movements: "balance_transaction", store.Methods: "PaymentMethod", store.Events: "event", store.Endpoints: "webhook_endpoint",
 }
 
-// number is a text as a number.
+// number parses a number.
 func number(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil

@@ -31,7 +31,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (string, *domain.Error) {
 	return string(body), nil
 }
 
-// Keyring knows what each API key opens.
+// Keyring maps each API key to its account and mode.
 type Keyring struct {
 	mu   sync.RWMutex
 	keys map[string]domain.Key
@@ -51,7 +51,7 @@ func (k *Keyring) Add(a domain.Account) {
 	}
 }
 
-// Has reports whether a key is known.
+// Has reports whether a key exists.
 func (k *Keyring) Has(text string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -59,12 +59,11 @@ func (k *Keyring) Has(text string) bool {
 	return ok
 }
 
-// authenticate finds the key: as a bearer token, as the user of basic authentication, or, as Stripe.js sends it, in the
-// form.
+// authenticate finds the key: as a bearer token, as the user of basic authentication, or in the form, where Stripe.js sends it.
 func (k *Keyring) authenticate(h http.Header, r *http.Request, body string) (domain.Key, *domain.Error) {
 	text := bearer(r)
 	if text == "" && strings.Contains("&"+body+"&"+r.URL.RawQuery, "&key=pk_") {
-		values, _ := url.ParseQuery(body + "&" + r.URL.RawQuery) // what cannot be read is refused later
+		values, _ := url.ParseQuery(body + "&" + r.URL.RawQuery) // invalid forms are rejected later
 		text = values.Get("key")
 	}
 	k.mu.RLock()
@@ -89,7 +88,7 @@ func bearer(r *http.Request) string {
 	case "bearer":
 		return strings.TrimSpace(text)
 	case "basic":
-		pair, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(text)) // what cannot be read is no key
+		pair, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(text)) // invalid base64 is not a key
 		user, _, _ := strings.Cut(string(pair), ":")
 		return user
 	default:
@@ -97,7 +96,7 @@ func bearer(r *http.Request) string {
 	}
 }
 
-// mask shows the beginning and the end of a key.
+// mask hides a key except its beginning and its end.
 func mask(key string) string {
 	if len(key) < 16 {
 		return strings.Repeat("*", len(key))
@@ -105,7 +104,7 @@ func mask(key string) string {
 	return key[:8] + strings.Repeat("*", len(key)-12) + key[len(key)-4:]
 }
 
-// inUse are the idempotency keys of running requests.
+// inUse holds the idempotency keys of running requests.
 type inUse struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -130,7 +129,7 @@ func (u *inUse) give(name string) {
 	delete(u.names, name)
 }
 
-// replay returns the stored response, or the refusal of other parameters.
+// replay returns the stored response, or an error if the parameters differ.
 func (q *request) replay(stored *store.Response, path string) response {
 	refused := &domain.Error{Type: domain.TypeIdempotency, Status: http.StatusBadRequest, DocURL: "https://stripe.com/docs/idempotency"}
 	switch {
@@ -157,10 +156,10 @@ func (q *request) write(w http.ResponseWriter, a response) {
 		h.Set("Stripe-Should-Retry", q.fault.ShouldRetry)
 	}
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // the client may be gone
+	_, _ = w.Write(a.Body) // the client might have disconnected
 }
 
-// travel is the way of a request that has left its client: it arrives also when the client has gone.
+// travel simulates the latency of a request on its way: it arrives even if the client disconnects.
 func (s *Server) travel(d time.Duration) {
 	if d <= 0 {
 		return
@@ -173,7 +172,7 @@ func (s *Server) travel(d time.Duration) {
 	}
 }
 
-// pause waits, and is false when the client went.
+// pause waits, and returns false if the client disconnected.
 func pause(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -188,11 +187,11 @@ func pause(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// spoilBefore applies a fault that comes before the effect. It is true when the request is done with.
+// spoilBefore applies a fault that occurs before the effect. It returns true if the request ends with it.
 func (s *Server) spoilBefore(w http.ResponseWriter, q *request) bool {
 	switch q.fault.Action {
 	case faults.Delay:
-		if q.token == "" || !q.op.writes() { // else execute waits, with the key in use
+		if q.token == "" || !q.op.writes() { // otherwise execute waits while the key is in use
 			s.travel(q.fault.Wait)
 		}
 		return false
@@ -215,7 +214,7 @@ func (s *Server) spoilBefore(w http.ResponseWriter, q *request) bool {
 	}
 }
 
-// spoilAfter applies a fault that comes after the effect. It is true when the request is done with.
+// spoilAfter applies a fault that occurs after the effect. It returns true if the request ends with it.
 func (s *Server) spoilAfter(w http.ResponseWriter, q *request) bool {
 	switch q.fault.Action {
 	case faults.DelayAfter:
@@ -229,14 +228,14 @@ func (s *Server) spoilAfter(w http.ResponseWriter, q *request) bool {
 		return true
 	case faults.Malformed:
 		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write([]byte(`{"id": "pi_`)) // the client may be gone
+		_, _ = w.Write([]byte(`{"id": "pi_`)) // the client might have disconnected
 		return true
 	default:
 		return false
 	}
 }
 
-// hold waits until the client goes, or for the time that the rule gives.
+// hold waits until the client disconnects, but at most for the time of the rule.
 func hold(r *http.Request, limit time.Duration) {
 	if limit > 0 {
 		pause(r, limit)
@@ -250,8 +249,8 @@ func hold(r *http.Request, limit time.Duration) {
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
-		_, _ = conn.Write([]byte("HTTP/1.1 ")) // the client may be gone
-		_ = conn.Close()                       // it is meant to break
+		_, _ = conn.Write([]byte("HTTP/1.1 ")) // the client might have disconnected
+		_ = conn.Close()                       // the connection must break
 	}
 }
 

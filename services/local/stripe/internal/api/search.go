@@ -22,7 +22,7 @@ var (
 	escaped       = regexp.MustCompile(`\\(.)`)
 )
 
-// clauses parses a query. Clauses are joined by AND; OR and ~ are not there.
+// clauses parses a query. Clauses are joined by AND. OR and ~ are not supported.
 func clauses(query string) ([]clause, *domain.Error) {
 	var all []clause
 	for rest := query; ; {
@@ -142,7 +142,7 @@ func meets(text []byte, conditions []clause, newest int64) (bool, error) {
 	return true, nil
 }
 
-// candidates are the intents with the metadata of the first such clause, else all.
+// candidates returns the intents with the metadata of the first metadata clause, or else all intents.
 func (c *call) candidates(conditions []clause, after string) iter.Seq2[string, []byte] {
 	for _, k := range conditions {
 		if k.field == "metadata" {

@@ -1,4 +1,4 @@
-// Package api is Stripe's HTTP API: keys, parameters, idempotency, errors and lists.
+// Package api implements Stripe's HTTP API: keys, parameters, idempotency, errors, and lists.
 package api
 
 import (
@@ -29,7 +29,7 @@ type Server struct {
 	BaseURL string
 	// Lifetime of idempotency keys.
 	Lifetime time.Duration
-	// SearchDelay is how long an intent is not found by search after its create.
+	// SearchDelay is how long search does not find an intent after its creation.
 	SearchDelay time.Duration
 	// Stopping is closed when the process ends.
 	Stopping <-chan struct{}
@@ -40,8 +40,8 @@ type Server struct {
 // operation is one operation of the API.
 type operation struct {
 	pattern string   // of http.ServeMux
-	params  []string // names outside brackets, besides expand
-	public  bool     // a publishable key may call it
+	params  []string // names outside brackets, in addition to expand
+	public  bool     // a publishable key can call it
 	run     func(*call) (any, error)
 }
 
@@ -52,7 +52,7 @@ type call struct {
 	*app.Unit
 	server *Server
 	form   *form.Values
-	id     string // of the path
+	id     string // the id in the path
 	path   string
 	key    domain.Key
 }
@@ -82,7 +82,7 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// allowPages lets pages of any origin call, as Stripe.js does.
+// allowPages allows calls from pages of any origin, as Stripe.js makes them.
 func allowPages(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE")
@@ -161,7 +161,7 @@ func (s *Server) read(w http.ResponseWriter, q *request) *domain.Error {
 // response is a status and a body.
 type response struct {
 	store.Response
-	replayed string // the request that got the response first
+	replayed string // the request that first got the response
 }
 
 // execute runs the operation in its transaction.
@@ -193,7 +193,7 @@ func (s *Server) execute(q *request) response {
 		err = s.App.DB.Update(work)
 	}
 	var refusal *domain.Error
-	if errors.As(err, &refusal) { // an expansion that does not exist: all is undone
+	if errors.As(err, &refusal) { // an expansion that does not exist: the transaction is rolled back
 		return q.refusal(refusal)
 	}
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *Server) once(q *request, tx *store.Tx) (response, error) {
 	return a, tx.SaveResponse(q.key.Scope, q.token, a.Response)
 }
 
-// perform runs the operation. save is false when no execution began.
+// perform runs the operation. save is false if the operation did not begin to execute.
 func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err error) {
 	switch q.fault.Action {
 	case faults.Error:
@@ -265,7 +265,7 @@ func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err e
 	return a, save, nil
 }
 
-// refusal is the response of an error.
+// refusal returns the response for an error.
 func (q *request) refusal(e *domain.Error) response {
 	shown := *e
 	if pi, ok := shown.PaymentIntent.(*domain.Intent); ok && q.key.Publishable {

@@ -1,5 +1,5 @@
-// Package app holds what the stand-in does with Stripe's objects. Each method of Unit runs inside a transaction; it
-// checks everything before it writes anything, so that a refusal leaves nothing behind.
+// Package app implements the stand-in's operations on Stripe's objects. Each method of Unit runs inside a transaction. It
+// completes all checks before the first write, so that a refusal has no effect.
 package app
 
 import (
@@ -9,16 +9,16 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// App holds what all units share.
+// App holds the data that all units share.
 type App struct {
 	DB *store.DB
 	// Fees of charges and disputes.
 	Fees domain.Fees
-	// AsyncDelay is how long a bank payment is processed, a pending refund waits, and a dispute takes to arrive.
+	// AsyncDelay is the time until a bank payment settles, a pending refund ends, or a dispute opens.
 	AsyncDelay time.Duration
 	// Scheduled is called when a task is added.
 	Scheduled func()
-	// Deliver takes a delivery whose event is in the file.
+	// Deliver sends a delivery whose event is stored in the file.
 	Deliver func(domain.Delivery)
 	// Events configures how events are created.
 	Events *EventModes
@@ -40,7 +40,7 @@ func (u *Unit) schedule(do, object string) error {
 	return u.Tx.Schedule(store.Task{Do: do, Scope: u.Scope, Object: object}, u.AsyncDelay)
 }
 
-// find returns the object of a path, which must exist.
+// find returns an object. It returns an error if the object does not exist.
 func find[T any](u *Unit, kind store.Kind, id, what, param string) (*T, error) {
 	object, err := store.Get[T](u.Tx, u.Scope, kind, id)
 	if err == nil && object == nil {
@@ -99,7 +99,7 @@ func all(steps ...func() error) error {
 	return nil
 }
 
-// refuse makes a nil error of a nil *domain.Error.
+// refuse returns the first error that is not nil. It converts a nil *domain.Error to a nil error.
 func refuse(errs ...*domain.Error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -30,7 +30,7 @@ func (u *Unit) newCharge(pi *domain.Intent, m *domain.StoredMethod) *domain.Char
 	return c
 }
 
-// attempt charges.
+// attempt attempts to charge an intent.
 func (u *Unit) attempt(pi *domain.Intent, m *domain.StoredMethod) error {
 	test, c := domain.CaseNamed(m.Case), u.newCharge(pi, m)
 	if err := u.Tx.Index(u.Scope, "ch.pi", pi.ID, c.ID); err != nil {
@@ -48,7 +48,7 @@ func (u *Unit) attempt(pi *domain.Intent, m *domain.StoredMethod) error {
 	}
 }
 
-// pending leaves the intent processing until the bank responds.
+// pending sets the intent to processing until the bank responds.
 func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCase) error {
 	c.Status, c.Paid, c.Captured, c.Outcome = domain.ChargePending, false, true, nil
 	pi.Status, pi.Processing = domain.Processing, &domain.ProcessingState{Type: domain.TypeOfBank}
@@ -66,7 +66,7 @@ func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCas
 	)
 }
 
-// declined stores the failed charge, and returns the card error.
+// declined stores the failed charge and returns the card error.
 func (u *Unit) declined(pi *domain.Intent, c *domain.Charge, m *domain.StoredMethod, why *domain.Decline) error {
 	failure := why.Error()
 	failure.Charge, failure.PaymentMethod = c.ID, show(&m.PaymentMethod)
@@ -112,7 +112,7 @@ func (u *Unit) succeeded(pi *domain.Intent, c *domain.Charge, test *domain.TestC
 	)
 }
 
-// foresee schedules the dispute that a test card's charge gets.
+// foresee schedules the dispute that follows a charge of some test cards.
 func (u *Unit) foresee(c *domain.Charge, test *domain.TestCase) error {
 	if test.Dispute == "" {
 		return nil
@@ -120,7 +120,7 @@ func (u *Unit) foresee(c *domain.Charge, test *domain.TestCase) error {
 	return u.schedule(taskDispute, c.ID)
 }
 
-// CaptureIntent captures an amount, or all, and releases the rest.
+// CaptureIntent captures an amount, or the whole amount, and releases the rest.
 func (u *Unit) CaptureIntent(id string, amount *int64) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
 	if err != nil {
@@ -160,7 +160,7 @@ func (u *Unit) CaptureIntent(id string, amount *int64) (*domain.Intent, error) {
 	)
 }
 
-// release gives an authorized amount back that was not captured: a refund that moves no money.
+// release releases an authorized amount that was not captured: a refund that moves no money.
 func (u *Unit) release(pi *domain.Intent, c *domain.Charge, amount int64) error {
 	if amount == 0 {
 		return nil

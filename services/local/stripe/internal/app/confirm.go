@@ -8,19 +8,19 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// ConfirmInput is what a confirm gives.
+// ConfirmInput contains the parameters of a confirm.
 type ConfirmInput struct {
 	Method         MethodInput
 	ReturnURL      string
 	OffSession     bool
 	StripeSDK      bool   // Stripe.js handles the next action
 	Publishable    bool   // confirmed by a publishable key
-	Authentication string // the stand-in's own: succeeded or failed ends an authentication
+	Authentication string // extension of the stand-in: succeeded or failed ends an authentication
 	CaptureMethod  *string
 	ReceiptEmail   *string
 }
 
-// ConfirmIntent confirms an intent. A declined charge is an error, and is stored.
+// ConfirmIntent confirms an intent. A declined charge is stored and returned as an error.
 func (u *Unit) ConfirmIntent(id string, in ConfirmInput) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
 	if err != nil {
@@ -63,7 +63,7 @@ func checkConfirmable(pi *domain.Intent) error {
 	}
 }
 
-// checkConfirm checks what pay needs.
+// checkConfirm checks the preconditions of pay.
 func (u *Unit) checkConfirm(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) error {
 	switch {
 	case m == nil:
@@ -120,10 +120,10 @@ const (
 	outcomeFailed    = "failed"
 )
 
-// Outcomes are the results that a caller may report for an authentication, a payment or a refund.
+// Outcomes are the results that a caller can report for an authentication, a payment, or a refund.
 var Outcomes = []string{outcomeSucceeded, outcomeFailed}
 
-// Authenticate ends the authentication that an intent waits for.
+// Authenticate ends the pending authentication of an intent.
 func (u *Unit) Authenticate(id, outcome string) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// responseTime is how long a merchant has to respond to a dispute, in seconds.
+// responseTime is the time that a merchant has to respond to a dispute, in seconds.
 const responseTime = 9 * 24 * 3600
 
-// OpenDispute disputes an amount of a charge, or all that is not refunded, and takes the money from the balance. An inquiry takes
-// nothing, and the charge does not show it.
+// OpenDispute disputes an amount of a charge, or everything not yet refunded, and withdraws the money from the balance. An inquiry
+// withdraws nothing and does not appear in the charge.
 func (u *Unit) OpenDispute(charge string, amount *int64, reason string, inquiry bool) (*domain.Dispute, error) {
 	c, err := u.Charge(charge)
 	if err != nil {
@@ -72,7 +72,7 @@ func (u *Unit) emitDispute(kind string, d *domain.Dispute, before map[string]any
 	return u.emit("charge.dispute."+kind, d.PaymentIntent, d, before)
 }
 
-// CloseDispute ends a dispute: one that is won gives the money back to the balance.
+// CloseDispute ends a dispute. If it is won, the money returns to the balance.
 func (u *Unit) CloseDispute(id, status string) (*domain.Dispute, error) {
 	d, err := u.Dispute(id)
 	if err != nil {
@@ -104,7 +104,7 @@ func (u *Unit) CloseDispute(id, status string) (*domain.Dispute, error) {
 	)
 }
 
-// UpdateDispute gives evidence. Stripe's test texts winning_evidence and losing_evidence end the dispute.
+// UpdateDispute adds evidence. Stripe's test texts winning_evidence and losing_evidence end the dispute.
 func (u *Unit) UpdateDispute(id string, evidence *string, submit bool, m *form.Metadata) (*domain.Dispute, error) {
 	d, err := u.Dispute(id)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// CreateEndpoint creates a webhook endpoint. Only this response has its secret.
+// CreateEndpoint creates a webhook endpoint. Only this response contains its secret.
 func (u *Unit) CreateEndpoint(e domain.Endpoint) (*domain.Endpoint, error) {
 	e.ID, e.Object, e.Created, e.Livemode, e.Status = u.Tx.NewID(store.Endpoints), "webhook_endpoint", u.now(), u.Scope.Live, "enabled"
 	secret := "whsec_" + store.Random(32)
@@ -21,7 +21,7 @@ func (u *Unit) Endpoint(id string) (*domain.Endpoint, error) {
 	return find[domain.Endpoint](u, store.Endpoints, id, "webhook endpoint", "webhook_endpoint")
 }
 
-// DeleteEndpoint deletes a webhook endpoint; what is on its way to it is dropped when it is due.
+// DeleteEndpoint deletes a webhook endpoint. Its pending deliveries are dropped when they are due.
 func (u *Unit) DeleteEndpoint(id string) error {
 	if _, err := u.Endpoint(id); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (u *Unit) DeleteEndpoint(id string) error {
 	return u.Tx.Delete(u.Scope, store.Endpoints, id)
 }
 
-// RollSecret gives an endpoint a new secret, and signs with the old ones, too, for the overlap.
+// RollSecret replaces the secret of an endpoint. During the overlap, payloads are also signed with the old secrets.
 func (u *Unit) RollSecret(id string, overlap time.Duration) (*domain.Endpoint, error) {
 	e, err := find[domain.StoredEndpoint](u, store.Endpoints, id, "webhook endpoint", "webhook_endpoint")
 	if err != nil {
@@ -50,7 +50,7 @@ func (u *Unit) RollSecret(id string, overlap time.Duration) (*domain.Endpoint, e
 	return &e.Endpoint, nil
 }
 
-// Event returns an event with the number of endpoints that it has not reached.
+// Event returns an event with the number of endpoints that have not received it.
 func (u *Unit) Event(id string) (*domain.Event, error) {
 	e, err := find[domain.Event](u, store.Events, id, "event", "id")
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// EventMode is how events of an account are created and sent.
+// EventMode specifies how events of an account are created and sent.
 type EventMode struct {
-	Stopped bool          // deliveries wait until it is false again
-	Dropped bool          // new events are stored, and are not sent
-	Repeat  int           // how many times each delivery is sent in addition
-	Shuffle time.Duration // each delivery waits for a random time below it
-	Delay   time.Duration // each delivery waits for it
-	Age     time.Duration // how old created says that a new event is
+	Stopped bool          // deliveries wait until it is false
+	Dropped bool          // new events are stored but not sent
+	Repeat  int           // number of additional sends of each delivery
+	Shuffle time.Duration // maximum of a random delay of each delivery
+	Delay   time.Duration // delay of each delivery
+	Age     time.Duration // how far created of a new event is in the past
 }
 
-// EventModes are the modes by account; "" is of accounts without their own.
+// EventModes holds the modes by account. "" is the mode of all other accounts.
 type EventModes struct {
 	mu    sync.Mutex
 	modes map[string]EventMode
 }
 
-// Of is the mode of an account.
+// Of returns the mode of an account.
 func (m *EventModes) Of(account string) EventMode {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,8 +45,8 @@ func (m *EventModes) Set(account string, mode EventMode) {
 	m.modes[account] = mode
 }
 
-// emit stores an event with the object as it is now, and a delivery to each endpoint that is registered for it. queue is the
-// intent's id: events of one intent are sent one after the other.
+// emit stores an event with the current state of the object, and a delivery to each endpoint that is registered for it. queue is
+// the intent's id: events of one intent are sent one after the other.
 func (u *Unit) emit(kind, queue string, object any, before map[string]any) error {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// IntentInput is what a create or an update gives; what is nil stays.
+// IntentInput contains the parameters of a create or an update. A nil field stays unchanged.
 type IntentInput struct {
 	Amount         *int64
 	Currency       *string
@@ -23,14 +23,14 @@ type IntentInput struct {
 	TransferGroup  *string
 	CaptureMethod  *string
 	Metadata       *form.Metadata
-	Types          []string // payment_method_types; automatic when empty
+	Types          []string // payment_method_types; empty: automatic
 	Automatic      *bool
 	AllowRedirects string
 	Confirmation   ConfirmInput
 	Confirm        bool
 }
 
-// CreateIntent creates an intent, and confirms it when the input says so.
+// CreateIntent creates an intent, and confirms it if the input requests that.
 func (u *Unit) CreateIntent(in IntentInput) (*domain.Intent, error) {
 	if err := refuse(domain.CheckCurrency(*in.Currency)); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func checkTypes(types []string) *domain.Error {
 	return nil
 }
 
-// apply sets what the input gives; an empty text unsets.
+// apply sets the given fields. An empty text unsets a field.
 func (in *IntentInput) apply(pi *domain.Intent) {
 	if in.Amount != nil {
 		pi.Amount = *in.Amount
@@ -109,7 +109,7 @@ func (in *IntentInput) apply(pi *domain.Intent) {
 	pi.Metadata = in.Metadata.Apply(pi.Metadata)
 }
 
-// reindex makes an intent findable by its metadata.
+// reindex updates the search index of an intent's metadata.
 func (u *Unit) reindex(id string, before, after map[string]string) error {
 	for name, value := range before {
 		if after[name] != value {
@@ -192,7 +192,7 @@ func join(statuses []domain.Status) string {
 	return strings.Join(names, ", ")
 }
 
-// CancelIntent cancels an intent and releases what was authorized.
+// CancelIntent cancels an intent and releases the authorized amount.
 func (u *Unit) CancelIntent(id string, reason *string) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// MethodInput is a payment method: the name of a test method, the id of one that exists, or data of a new one.
+// MethodInput is a payment method: the name of a test method, the id of an existing one, or the data of a new one.
 type MethodInput struct {
 	ID       string
-	Type     string // of data: card or us_bank_account
+	Type     string // of the data: card or us_bank_account
 	Number   string
 	ExpMonth int64
 	ExpYear  int64
 	Billing  domain.BillingDetails
-	Param    string // of the number, for errors
+	Param    string // name of the number's parameter, for errors
 }
 
-// method returns the payment method, nil when the input has none. A new one is stored by putMethod.
+// method returns the payment method; nil if the input has none. putMethod stores a new one.
 func (u *Unit) method(in MethodInput) (*domain.StoredMethod, error) {
 	switch {
 	case in.ID != "":
@@ -80,7 +80,7 @@ func (u *Unit) Method(id string) (*domain.PaymentMethod, error) {
 	return &m.PaymentMethod, nil
 }
 
-// testCase is the test case of an object's payment method.
+// testCase returns the test case of an object's payment method.
 func (u *Unit) testCase(method string) (*domain.TestCase, error) {
 	m, err := store.Get[domain.StoredMethod](u.Tx, u.Scope, store.Methods, method)
 	if err != nil || m == nil {

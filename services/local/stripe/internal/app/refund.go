@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// RefundInput is what a refund's create gives.
+// RefundInput contains the parameters of a refund.
 type RefundInput struct {
 	PaymentIntent string
 	Charge        string
@@ -17,7 +17,7 @@ type RefundInput struct {
 	Metadata      *form.Metadata
 }
 
-// CreateRefund refunds an amount of a charge, or all that is left.
+// CreateRefund refunds an amount of a charge, or the remaining amount.
 func (u *Unit) CreateRefund(in RefundInput) (*domain.Refund, error) {
 	c, err := u.refundable(in)
 	if err != nil {
@@ -57,7 +57,7 @@ func (u *Unit) CreateRefund(in RefundInput) (*domain.Refund, error) {
 	)
 }
 
-// refundable returns the charge that the input names.
+// refundable returns the charge to refund.
 func (u *Unit) refundable(in RefundInput) (*domain.Charge, error) {
 	if in.Charge != "" {
 		return u.Charge(in.Charge)
@@ -132,7 +132,7 @@ func (u *Unit) UpdateRefund(id string, m *form.Metadata) (*domain.Refund, error)
 	return r, u.putRefund(r)
 }
 
-// FinishRefund ends a refund later: a failed one gives the money back to the balance.
+// FinishRefund ends a pending refund. If it fails, the money returns to the balance.
 func (u *Unit) FinishRefund(id, outcome string) (*domain.Refund, error) {
 	r, err := u.Refund(id)
 	if err != nil {

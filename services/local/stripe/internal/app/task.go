@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// What tasks do.
+// The actions of tasks.
 const (
 	taskSettle  = "settle"
 	taskRefund  = "refund"
@@ -56,7 +56,7 @@ func isRefusal(err error) bool {
 	return errors.As(err, &refusal)
 }
 
-// do does a task. A refusal is none: the object has moved on.
+// do runs a task. It ignores a refusal, because the object has changed in the meantime.
 func (u *Unit) do(task *store.Task) error {
 	var err error
 	switch task.Do {
@@ -124,7 +124,7 @@ func (u *Unit) disputeByCase(charge string) error {
 	return err
 }
 
-// Work runs tasks when they are due, until ctx ends. wake signals a new task or a moved clock.
+// Work runs tasks when they are due, until ctx ends. wake signals a new task or a change of the clock.
 func (a *App) Work(ctx context.Context, wake <-chan struct{}) {
 	for ctx.Err() == nil {
 		wait, err := a.next()

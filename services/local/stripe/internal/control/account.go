@@ -14,7 +14,7 @@ import (
 
 var accountID = regexp.MustCompile(`^acct_[A-Za-z0-9]{1,40}$`)
 
-// createAccount creates an account. What the body omits is generated.
+// createAccount creates an account. Fields that the body omits are generated.
 func (s *Server) createAccount(r *http.Request) (any, error) {
 	in := domain.Account{Country: "US", DefaultCurrency: "usd", Email: "owner@example.com"}
 	if err := read(r, &in); err != nil {
@@ -23,7 +23,7 @@ func (s *Server) createAccount(r *http.Request) (any, error) {
 	return s.Create(in)
 }
 
-// Create stores an account; one with the id of an existing account replaces its keys.
+// Create stores an account. If the id already exists, it replaces the keys of the account.
 func (s *Server) Create(a domain.Account) (domain.Account, error) {
 	if a.ID == "" {
 		a.ID = "acct_1" + store.Random(16)
@@ -49,7 +49,7 @@ func (s *Server) Create(a domain.Account) (domain.Account, error) {
 	return a, err
 }
 
-// fillKeys creates the keys that are missing, and checks the others' beginnings.
+// fillKeys creates the missing keys and checks the prefixes of the others.
 func (s *Server) fillKeys(k *domain.Keys) error {
 	for prefix, key := range map[string]*string{
 		"sk_test_": &k.TestSecret, "rk_test_": &k.TestRestricted, "pk_test_": &k.TestPublishable,
@@ -77,7 +77,7 @@ func (s *Server) accounts(*http.Request) (any, error) {
 	return map[string]any{"accounts": all}, err
 }
 
-// snapshot is everything that one mode of an account holds, the oldest first.
+// snapshot returns all objects of one mode of an account, the oldest first.
 func (s *Server) snapshot(r *http.Request) (any, error) {
 	scope := domain.Scope{Account: r.PathValue("id"), Live: r.URL.Query().Get("mode") == "live"}
 	all := map[string][]json.RawMessage{}

@@ -1,4 +1,4 @@
-// Package control is the HTTP API under /_control. Tests and people use it to inject faults into the stand-in, to act as a
+// Package control implements the HTTP API under /_control. Tests and people use it to inject faults into the stand-in, to act as a
 // customer or a bank, and to read the state. Its token prevents web pages from using it.
 package control
 
@@ -22,7 +22,7 @@ import (
 // maxBody is the largest body, in bytes.
 const maxBody = 1 << 16
 
-// Server is the control API.
+// Server serves the control API.
 type Server struct {
 	App    *app.App
 	Keys   *api.Keyring
@@ -30,7 +30,7 @@ type Server struct {
 	Counts *api.Counts
 	Sender *deliver.Sender
 	Token  string
-	// Moved is called when the clock has moved.
+	// Moved is called after the clock moved.
 	Moved func()
 }
 
@@ -86,23 +86,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*http
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client might have disconnected
 }
 
 // duration is a Go duration in JSON, such as "300ms".
 type duration struct{ time.Duration }
 
-// UnmarshalText reads a duration.
+// UnmarshalText parses a duration.
 func (d *duration) UnmarshalText(text []byte) error {
 	var err error
 	d.Duration, err = time.ParseDuration(string(text))
 	return err
 }
 
-// MarshalText writes a duration.
+// MarshalText formats a duration.
 func (d duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// read decodes the body; an empty one leaves the defaults.
+// read decodes the body. An empty body leaves the defaults.
 func read(r *http.Request, into any) error {
 	decoder := json.NewDecoder(io.LimitReader(r.Body, maxBody))
 	decoder.DisallowUnknownFields()
@@ -112,7 +112,7 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// within runs work in the scope that has the object.
+// within runs work in the scope that contains the object.
 func within[T any](s *Server, kind store.Kind, id string, work func(*app.Unit) (T, error)) (any, error) {
 	var result T
 	var failed error
@@ -128,7 +128,7 @@ func within[T any](s *Server, kind store.Kind, id string, work func(*app.Unit) (
 			result, failed = work(&app.Unit{App: s.App, Tx: t, Scope: scope})
 			var refusal *domain.Error
 			if errors.As(failed, &refusal) {
-				return nil // the charge that was declined stays
+				return nil // the declined charge is stored
 			}
 			return failed
 		}
@@ -144,7 +144,7 @@ type outcome struct {
 	Outcome string `json:"outcome"`
 }
 
-// readOutcome reads which of the outcomes the caller requests.
+// readOutcome reads the outcome that the caller requests.
 func readOutcome(r *http.Request, allowed []string) (string, error) {
 	in := outcome{Outcome: allowed[0]}
 	if err := read(r, &in); err != nil {

@@ -106,7 +106,7 @@ func (s *Server) setEvents(r *http.Request) (any, error) {
 	return in, nil
 }
 
-// events returns the number of deliveries that wait, and the results of the others.
+// events returns the number of pending deliveries, and the results of the others.
 func (s *Server) events(*http.Request) (any, error) {
 	waiting := 0
 	err := s.App.DB.View(func(t *store.Tx) error {

@@ -1,5 +1,5 @@
-// Package deliver sends events to webhook endpoints: signed as Stripe signs, again after a failure, in the order in which
-// they happened within one payment intent.
+// Package deliver sends events to webhook endpoints with Stripe's signatures. It retries after a failure. Events of one payment
+// intent are sent in the order in which they occurred.
 package deliver
 
 import (
@@ -30,15 +30,15 @@ import (
 // queue.
 const queuesPerEndpoint = 8
 
-// Sender sends.
+// Sender sends deliveries.
 type Sender struct {
 	DB     *store.DB
 	Modes  *app.EventModes
 	Client *http.Client
-	// Retries are the waits before each further attempt; after the last one the delivery is given up.
+	// Retries are the delays before each further attempt. After the last attempt, the delivery is abandoned.
 	Retries []time.Duration
 
-	// Sent, Failed and GivenUp count.
+	// Sent, Failed, and GivenUp are counters.
 	Sent, Failed, GivenUp atomic.Int64
 
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ type Sender struct {
 	queues  map[string][]*queue
 }
 
-// Start queues what an earlier process has left, and sends it and what Add brings, until ctx ends.
+// Start queues the deliveries that an earlier process left behind. It sends them, and the deliveries from Add, until ctx ends.
 func (s *Sender) Start(ctx context.Context) error {
 	s.mu.Lock()
 	s.ctx, s.queues = ctx, map[string][]*queue{}
@@ -61,10 +61,10 @@ func (s *Sender) Start(ctx context.Context) error {
 	})
 }
 
-// Wait waits for the attempts that run when ctx of Start ends.
+// Wait waits for the attempts that are in progress when the ctx of Start ends.
 func (s *Sender) Wait() { s.running.Wait() }
 
-// Add queues a delivery, as often as the account's mode says.
+// Add queues a delivery as often as the account's mode specifies.
 func (s *Sender) Add(d domain.Delivery) {
 	mode := s.Modes.Of(d.Scope.Account)
 	for range 1 + mode.Repeat {
@@ -115,7 +115,7 @@ func (s *Sender) send(ctx context.Context, i item) {
 		err = s.post(ctx, url, payload, signature)
 	}
 	switch {
-	case ctx.Err() != nil: // the next start sends it again
+	case ctx.Err() != nil: // it is sent again after the next start
 	case err == nil:
 		s.Sent.Add(1)
 		s.finish(i.Delivery)
@@ -125,7 +125,7 @@ func (s *Sender) send(ctx context.Context, i item) {
 	}
 }
 
-// again queues the next attempt, or gives up.
+// again queues the next attempt or gives up.
 func (s *Sender) again(i item) {
 	if i.Attempts >= len(s.Retries) {
 		s.GivenUp.Add(1)
@@ -147,7 +147,7 @@ func (s *Sender) finish(d domain.Delivery) {
 	}
 }
 
-// prepare returns where to send what with which signature; no address when the endpoint is deleted.
+// prepare returns the URL, payload, and signature of a delivery. The URL is empty if the endpoint is deleted.
 func (s *Sender) prepare(d domain.Delivery) (url string, payload []byte, signature string, err error) {
 	err = s.DB.View(func(t *store.Tx) error {
 		endpoint, err := store.Get[domain.StoredEndpoint](t, d.Scope, store.Endpoints, d.Endpoint)
@@ -168,7 +168,7 @@ func (s *Sender) prepare(d domain.Delivery) (url string, payload []byte, signatu
 	return url, payload, signature, err
 }
 
-// sign is the header Stripe-Signature, with a signature per secret that is in force.
+// sign returns the Stripe-Signature header, with a signature for each valid secret.
 func sign(payload []byte, now int64, secrets []domain.Secret) string {
 	parts := []string{"t=" + strconv.FormatInt(now, 10)}
 	for _, s := range secrets {
@@ -196,7 +196,7 @@ func (s *Sender) post(ctx context.Context, url string, payload []byte, signature
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection is reused
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return fmt.Errorf("%s returned %s", url, resp.Status)
 	}

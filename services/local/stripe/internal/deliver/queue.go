@@ -13,10 +13,10 @@ import (
 type item struct {
 	domain.Delivery
 	due time.Time
-	seq int // in the queue; orders what is due at the same time
+	seq int // position in the queue; orders items that are due at the same time
 }
 
-// queue sends one delivery after the other, the one that is due first before the others.
+// queue sends one delivery after the other, in the order of their due times.
 type queue struct {
 	mu    sync.Mutex
 	items items
@@ -57,7 +57,7 @@ func (l *queue) run(ctx context.Context, s *Sender) {
 	}
 }
 
-// next takes the item that is due, or returns how long to wait. All items of a queue belong to one account.
+// next removes and returns an item that is due, or returns how long to wait. All items of a queue belong to one account.
 func (l *queue) next(s *Sender) (*item, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *queue) next(s *Sender) (*item, time.Duration) {
 	return &first, 0
 }
 
-// items is a heap by due and sequence.
+// items is a heap ordered by due time and sequence.
 type items []item
 
 func (h items) Len() int { return len(h) }

@@ -20,19 +20,19 @@ type Keys struct {
 	LivePublishable string `json:"live_publishable"`
 }
 
-// Key says what an API key opens.
+// Key describes the access that an API key grants.
 type Key struct {
 	Scope       Scope
 	Publishable bool
 }
 
-// Scope is one mode of one account. Data of two scopes never mix.
+// Scope is one mode of one account. Scopes never share data.
 type Scope struct {
 	Account string `json:"account"`
 	Live    bool   `json:"live"`
 }
 
-// Prefix begins every stored key of the scope.
+// Prefix returns the prefix of every stored key of the scope.
 func (s Scope) Prefix() string {
 	if s.Live {
 		return s.Account + "/live/"
@@ -40,7 +40,7 @@ func (s Scope) Prefix() string {
 	return s.Account + "/test/"
 }
 
-// ByKey lists the keys with what they open.
+// ByKey returns the keys with the access that they grant.
 func (a Account) ByKey() map[string]Key {
 	test, live := Scope{Account: a.ID}, Scope{Account: a.ID, Live: true}
 	return map[string]Key{
@@ -65,7 +65,7 @@ type PublicAccount struct {
 	Type             string            `json:"type"`
 }
 
-// Public is the account without its keys.
+// Public returns the account without its keys.
 func (a Account) Public() PublicAccount {
 	return PublicAccount{
 		ID: a.ID, Object: "account", ChargesEnabled: true, Country: a.Country, Created: a.Created, DefaultCurrency: a.DefaultCurrency,

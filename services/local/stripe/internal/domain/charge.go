@@ -7,13 +7,13 @@ const (
 	ChargeSucceeded = "succeeded"
 )
 
-// Charge is one attempt to take an intent's money.
+// Charge is one attempt to collect an intent's amount.
 type Charge struct {
 	ID                            string            `json:"id"`
 	Object                        string            `json:"object"`
 	Amount                        int64             `json:"amount"`
 	AmountCaptured                int64             `json:"amount_captured"`
-	AmountRefunded                int64             `json:"amount_refunded"` // also what a capture or a cancel has released
+	AmountRefunded                int64             `json:"amount_refunded"` // includes amounts that a capture or a cancellation released
 	Application                   *string           `json:"application"`
 	ApplicationFee                *string           `json:"application_fee"`
 	ApplicationFeeAmount          *int64            `json:"application_fee_amount"`
@@ -53,10 +53,10 @@ type Charge struct {
 	TransferGroup                 *string           `json:"transfer_group"`
 }
 
-// Unrefunded is what can still be refunded.
+// Unrefunded returns the amount that can still be refunded.
 func (c *Charge) Unrefunded() int64 { return c.Amount - c.AmountRefunded }
 
-// Outcome is what the networks and Stripe's rules said of a charge.
+// Outcome is the verdict of the networks and of Stripe's rules on a charge.
 type Outcome struct {
 	NetworkStatus string  `json:"network_status"`
 	Reason        *string `json:"reason"`
@@ -66,7 +66,7 @@ type Outcome struct {
 	Type          string  `json:"type"`
 }
 
-// BillingDetails are of a method and of its charges.
+// BillingDetails are the billing details of a method and its charges.
 type BillingDetails struct {
 	Address Address `json:"address"`
 	Email   *string `json:"email"`
@@ -91,12 +91,12 @@ const (
 	RefundFailed    = "failed"
 )
 
-// Refund gives money of a charge back.
+// Refund returns money of a charge to the customer.
 type Refund struct {
 	ID                        string            `json:"id"`
 	Object                    string            `json:"object"`
 	Amount                    int64             `json:"amount"`
-	BalanceTransaction        *string           `json:"balance_transaction"` // none when nothing had been captured
+	BalanceTransaction        *string           `json:"balance_transaction"` // nil if nothing was captured
 	Charge                    string            `json:"charge"`
 	Created                   int64             `json:"created"`
 	Currency                  string            `json:"currency"`
@@ -111,8 +111,8 @@ type Refund struct {
 	TransferReversal          *string           `json:"transfer_reversal"`
 }
 
-// RefundReasons are the reasons that a caller may give.
+// RefundReasons are the reasons that a caller can specify.
 var RefundReasons = []string{"duplicate", "fraudulent", "requested_by_customer"}
 
-// CancelReasons are the reasons that a caller may give to cancel an intent.
+// CancelReasons are the reasons that a caller can specify to cancel an intent.
 var CancelReasons = []string{"duplicate", "fraudulent", "requested_by_customer", "abandoned"}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// currencies are those that Stripe takes.
+// currencies are the currencies that Stripe accepts.
 var currencies = strings.Fields(`usd aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd
 cad cdf chf clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf idr ils inr isk
 jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr mwk mxn myr mzn nad ngn nio nok
@@ -17,22 +17,22 @@ tzs uah ugx uyu uzs vnd vuv wst xaf xcd xof xpf yer zar zmw`)
 var (
 	zeroDecimal  = strings.Fields("bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf")
 	threeDecimal = strings.Fields("bhd jod kwd omr tnd")
-	// wholeUnits have no decimals, but their amounts are given with two.
+	// wholeUnits have no decimals, but their amounts are specified with two.
 	wholeUnits = strings.Fields("isk ugx")
 )
 
-// minimum is Stripe's minimum charge, in the smallest unit. For other currencies Stripe converts 0.50 USD; here their
-// minimum is 1.
+// minimum is Stripe's minimum charge, in the smallest unit. For other currencies, Stripe converts 0.50 USD. Here, their minimum is
+// 1.
 var minimum = map[string]int64{
 	"usd": 50, "aed": 200, "aud": 50, "bgn": 100, "brl": 50, "cad": 50, "chf": 50, "czk": 1500, "dkk": 250, "eur": 50, "gbp": 30,
 	"hkd": 400, "huf": 17500, "inr": 50, "jpy": 50, "mxn": 1000, "myr": 200, "nok": 300, "nzd": 50, "pln": 200, "ron": 200,
 	"sek": 300, "sgd": 50, "thb": 1000,
 }
 
-// maximumDigits differ from eight for currencies of small value.
+// maximumDigits contains the maximum number of digits for currencies of small value. All others have eight.
 var maximumDigits = map[string]int{"idr": 12, "lbp": 12, "cop": 10, "huf": 10, "jpy": 10, "inr": 9}
 
-// CheckCurrency returns the error for a currency that Stripe does not take.
+// CheckCurrency returns the error for a currency that Stripe does not accept.
 func CheckCurrency(code string) *Error {
 	if slices.Contains(currencies, code) {
 		return nil
@@ -40,7 +40,7 @@ func CheckCurrency(code string) *Error {
 	return Invalid("", "currency", "Invalid currency: "+code+". Stripe currently supports these currencies: "+strings.Join(currencies, ", "))
 }
 
-// CheckAmount returns the error for an amount that Stripe does not charge.
+// CheckAmount returns the error for an amount that Stripe cannot charge.
 func CheckAmount(amount int64, currency string) *Error {
 	if low := max(minimum[currency], 1); amount < low {
 		return Invalid("amount_too_small", "amount", "Amount must be at least "+Format(low, currency))
@@ -77,7 +77,7 @@ func maximum(currency string) int64 {
 	return high - 1
 }
 
-// Format writes an amount as Stripe's messages do.
+// Format formats an amount as in Stripe's messages.
 func Format(amount int64, currency string) string {
 	decimals := 2
 	switch {

@@ -9,7 +9,7 @@ const (
 	Won           = "won"
 	Lost          = "lost"
 
-	// An inquiry precedes a dispute, and withdraws no money.
+	// An inquiry precedes a dispute and withdraws no money.
 	WarningNeedsResponse = "warning_needs_response"
 	WarningUnderReview   = "warning_under_review"
 	WarningClosed        = "warning_closed"
@@ -43,7 +43,7 @@ func (d *Dispute) Inquiry() bool {
 	return slices.Contains([]string{WarningNeedsResponse, WarningUnderReview, WarningClosed}, d.Status)
 }
 
-// Evidence is what the merchant says.
+// Evidence is the merchant's evidence.
 type Evidence struct {
 	UncategorizedText *string `json:"uncategorized_text"`
 }
@@ -57,7 +57,7 @@ type EvidenceDetails struct {
 	SubmissionCount     int      `json:"submission_count"`
 }
 
-// Balance types of what moves money.
+// The types of balance transactions.
 const (
 	BalanceCharge        = "charge"
 	BalancePayment       = "payment"
@@ -67,7 +67,7 @@ const (
 	BalanceAdjustment    = "adjustment"
 )
 
-// BalanceTransaction is a movement of an account's balance, in the currency of what caused it.
+// BalanceTransaction is a movement of an account's balance, in the currency of the source object.
 type BalanceTransaction struct {
 	ID                string      `json:"id"`
 	Object            string      `json:"object"`
@@ -96,14 +96,14 @@ type FeeDetail struct {
 	Type        string  `json:"type"`
 }
 
-// Fees are what the account pays per charge and per dispute.
+// Fees are the fees that the account pays for each charge and each dispute.
 type Fees struct {
 	BasisPoints int64 // of a charge; 290 is 2.9 %
 	Fixed       int64 // per charge, in the currency's smallest unit
 	Dispute     int64 // per dispute, in the currency's smallest unit
 }
 
-// OfCharge is the fee of a charge, rounded half up and at most its amount.
+// OfCharge returns the fee of a charge, rounded half up. It is at most the charge's amount.
 func (f Fees) OfCharge(amount int64) int64 {
 	return min((amount*f.BasisPoints+5000)/10000+f.Fixed, amount)
 }

@@ -1,5 +1,5 @@
-// Package domain holds Stripe's objects in the shape of API version 2023-10-16, and the rules that need no storage: test
-// cards, currencies, statuses, fees.
+// Package domain contains Stripe's objects in the format of API version 2023-10-16, and the rules that need no storage: test
+// cards, currencies, statuses, and fees.
 package domain
 
 import (
@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// APIVersion is the only version of Stripe's API that the stand-in speaks.
+// APIVersion is the only version of Stripe's API that the stand-in supports.
 const APIVersion = "2023-10-16"
 
 // Stripe's error types.
@@ -32,13 +32,13 @@ type Error struct {
 	Type          string          `json:"type"`
 
 	Status int `json:"-"` // HTTP
-	// Validation is true when no execution began: no idempotency key stores such a response.
+	// Validation is true if the operation did not begin to execute. Such a response is not stored under the idempotency key.
 	Validation bool `json:"-"`
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
-// Invalid is a 400 of an endpoint that has begun to execute.
+// Invalid returns a 400 of an operation that began to execute.
 func Invalid(code, param, message string) *Error {
 	e := &Error{Type: TypeInvalid, Code: code, Param: param, Message: message, Status: http.StatusBadRequest}
 	if code != "" {
@@ -47,21 +47,21 @@ func Invalid(code, param, message string) *Error {
 	return e
 }
 
-// BadParam is a 400 of the validation before any execution.
+// BadParam returns a 400 of the validation before execution.
 func BadParam(code, param, message string) *Error {
 	e := Invalid(code, param, message)
 	e.Validation = true
 	return e
 }
 
-// Missing is the response for an object that does not exist: 404 for the object of the path, 400 for one in a parameter.
+// Missing returns the error for an object that does not exist: 404 for the object in the path, 400 for one in a parameter.
 func Missing(status int, what, id, param string) *Error {
 	e := Invalid("resource_missing", param, "No such "+what+": '"+id+"'")
 	e.Status = status
 	return e
 }
 
-// UnexpectedState is the response for what the status of an intent does not allow.
+// UnexpectedState returns the error for an operation that the status of an intent does not allow.
 func UnexpectedState(pi *Intent, message string) *Error {
 	e := Invalid("payment_intent_unexpected_state", "", message)
 	e.PaymentIntent = pi

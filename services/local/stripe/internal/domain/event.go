@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Event is a change, with the object as it was right after it.
+// Event is a change, with the state of the object right after it.
 type Event struct {
 	ID              string       `json:"id"`
 	Object          string       `json:"object"`
@@ -19,13 +19,13 @@ type Event struct {
 	Type            string       `json:"type"`
 }
 
-// EventData is the object, and the values before the change of what has changed.
+// EventData is the object, and the previous values of the changed fields.
 type EventData struct {
 	Object             json.RawMessage `json:"object"`
 	PreviousAttributes map[string]any  `json:"previous_attributes,omitempty"`
 }
 
-// EventRequest is the request that caused an event, empty when none did.
+// EventRequest is the request that caused an event; empty if there was none.
 type EventRequest struct {
 	ID             *string `json:"id"`
 	IdempotencyKey *string `json:"idempotency_key"`
@@ -42,24 +42,24 @@ type Endpoint struct {
 	EnabledEvents []string          `json:"enabled_events"`
 	Livemode      bool              `json:"livemode"`
 	Metadata      map[string]string `json:"metadata"`
-	Secret        string            `json:"secret,omitempty"` // in the response of the create only
+	Secret        string            `json:"secret,omitempty"` // only in the response of the create
 	Status        string            `json:"status"`
 	URL           string            `json:"url"`
 }
 
-// StoredEndpoint is an endpoint with what is not shown.
+// StoredEndpoint is an endpoint with its internal fields.
 type StoredEndpoint struct {
 	Endpoint
 	Secrets []Secret `json:"_secrets"` // the newest first
 }
 
-// Secret signs payloads until its end.
+// Secret signs payloads until it expires.
 type Secret struct {
 	Value   string `json:"value"`
 	Expires int64  `json:"expires"` // Unix seconds; 0: never
 }
 
-// Wants reports whether the endpoint is sent events of the type.
+// Wants reports whether the endpoint receives events of the type.
 func (e *Endpoint) Wants(kind string) bool {
 	return slices.ContainsFunc(e.EnabledEvents, func(pattern string) bool {
 		before, open := strings.CutSuffix(pattern, "*")

@@ -20,7 +20,7 @@ const (
 var (
 	Confirmable = []Status{RequiresPaymentMethod, RequiresConfirmation, RequiresAction}
 	Cancelable  = []Status{RequiresPaymentMethod, RequiresCapture, RequiresConfirmation, RequiresAction}
-	Payable     = Confirmable // amount, currency and method may change
+	Payable     = Confirmable // amount, currency, and method can change
 )
 
 // In reports whether the status is one of them.
@@ -79,7 +79,7 @@ type AmountDetails struct {
 	Tip struct{} `json:"tip"`
 }
 
-// Automatic are an intent's automatic payment methods.
+// Automatic contains the settings of an intent's automatic payment methods.
 type Automatic struct {
 	AllowRedirects string `json:"allow_redirects"` // always or never
 	Enabled        bool   `json:"enabled"`
@@ -98,7 +98,7 @@ type CardOptions struct {
 	RequestThreeDSecure string  `json:"request_three_d_secure"`
 }
 
-// NextAction is what the customer has to do.
+// NextAction is the next action that the customer must take.
 type NextAction struct {
 	RedirectToURL *RedirectToURL    `json:"redirect_to_url,omitempty"`
 	Type          string            `json:"type"`
@@ -119,7 +119,7 @@ type ProcessingState struct {
 // Manual reports whether the intent waits for a capture.
 func (pi *Intent) Manual() bool { return pi.CaptureMethod == CaptureManual }
 
-// PublicIntent is what a publishable key sees of an intent.
+// PublicIntent contains the fields of an intent that a publishable key can see.
 type PublicIntent struct {
 	ID                      string           `json:"id"`
 	Object                  string           `json:"object"`
@@ -146,7 +146,7 @@ type PublicIntent struct {
 	Status                  Status           `json:"status"`
 }
 
-// Public is the intent as a publishable key sees it.
+// Public returns the intent as a publishable key sees it.
 func (pi *Intent) Public() *PublicIntent {
 	return &PublicIntent{
 		ID: pi.ID, Object: pi.Object, Amount: pi.Amount, AmountDetails: pi.AmountDetails,

@@ -14,7 +14,7 @@ type PaymentMethod struct {
 	USBankAccount  *USBankAccount    `json:"us_bank_account,omitempty"`
 }
 
-// StoredMethod is a payment method with the name of its test case, which is not shown.
+// StoredMethod is a payment method with the name of its test case, which the API does not show.
 type StoredMethod struct {
 	PaymentMethod
 	Case string `json:"_case"`
@@ -63,7 +63,7 @@ const (
 	TypeOfBank = "us_bank_account"
 )
 
-// NewMethod is the payment method of a test case. Expiry 0 is 8 of next year.
+// NewMethod returns the payment method of a test case. Without an expiry, the card expires in August 2040.
 func NewMethod(c *TestCase, created int64, month, year int64) StoredMethod {
 	m := StoredMethod{Case: c.Name, PaymentMethod: PaymentMethod{
 		Object: "payment_method", Created: created, Metadata: map[string]string{}, Type: TypeOfCard,
@@ -87,7 +87,7 @@ func NewMethod(c *TestCase, created int64, month, year int64) StoredMethod {
 	return m
 }
 
-// ChargeDetails are the payment_method_details of a charge.
+// ChargeDetails returns the payment_method_details of a charge.
 func (m *PaymentMethod) ChargeDetails() map[string]any {
 	if m.Type == TypeOfBank {
 		return map[string]any{"type": TypeOfBank, TypeOfBank: m.USBankAccount}

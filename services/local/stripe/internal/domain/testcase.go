@@ -4,17 +4,17 @@ import "strings"
 
 // TestCase is one of Stripe's test payment methods: its number and what happens to its charges.
 type TestCase struct {
-	Name         string // of Stripe's documentation: pm_card_…
+	Name         string // name in Stripe's documentation: pm_card_…
 	Number       string // of the card or the account
 	Bank         bool   // a bank account: processing first, then the result
-	Authenticate bool   // the customer has to authenticate
+	Authenticate bool   // the customer must authenticate
 	Decline      *Decline
 	Dispute      string // the reason of the dispute that follows a charge
-	Refund       string // the status that a refund takes later: succeeded (pending until then) or failed; empty: succeeds immediately
+	Refund       string // the later status of a refund: succeeded (pending until then) or failed; empty: succeeds immediately
 	Stuck        bool   // stays processing until its outcome is set
 }
 
-// Decline is why a charge fails.
+// Decline is the reason why a charge fails.
 type Decline struct {
 	Code        string
 	DeclineCode string
@@ -32,7 +32,7 @@ var (
 	wrongCVC      = &Decline{Code: "incorrect_cvc", Message: "Your card's security code is incorrect."}
 	processingErr = &Decline{Code: "processing_error", Message: "An error occurred while processing your card. Try again in a little bit."}
 
-	// AuthenticationRequired declines an off-session charge whose customer would have to authenticate.
+	// AuthenticationRequired declines an off-session charge that requires authentication by the customer.
 	AuthenticationRequired = &Decline{
 		Code: "authentication_required", DeclineCode: "authentication_required",
 		Message: "Your card was declined. This transaction requires authentication.",
@@ -91,24 +91,24 @@ func tables() (names, numbers map[string]*TestCase) {
 	return names, numbers
 }
 
-// plain makes the spellings of a name the same: pm_card_visa_chargeDeclined is pm_card_chargeDeclined.
+// plain normalizes the spellings of a name: pm_card_visa_chargeDeclined is the same as pm_card_chargeDeclined.
 func plain(name string) string {
 	name = strings.Replace(name, "pm_card_visa_charge", "pm_card_charge", 1)
 	return strings.ToLower(strings.ReplaceAll(name, "_", ""))
 }
 
-// CaseNamed is the test method of that name, nil when there is none.
+// CaseNamed returns the test method with a name; nil if there is none.
 func CaseNamed(name string) *TestCase { return byName[plain(name)] }
 
-// CaseNumbered is the test method with that number, nil when there is none.
+// CaseNumbered returns the test method with a number; nil if there is none.
 func CaseNumbered(number string) *TestCase {
 	return byNumber[strings.NewReplacer(" ", "", "-", "").Replace(number)]
 }
 
-// Last4 are the last digits of the number.
+// Last4 returns the last four digits of the number.
 func (c *TestCase) Last4() string { return c.Number[len(c.Number)-4:] }
 
-// Brand is the card's brand.
+// Brand returns the card's brand.
 func (c *TestCase) Brand() string {
 	switch c.Number[0] {
 	case '5':
@@ -122,7 +122,7 @@ func (c *TestCase) Brand() string {
 	}
 }
 
-// Error is the response to a declined charge.
+// Error returns the error for a declined charge.
 func (d *Decline) Error() *Error {
 	return &Error{
 		Type: TypeCard, Code: d.Code, DeclineCode: d.DeclineCode, Message: d.Message, Status: 402,
@@ -130,7 +130,7 @@ func (d *Decline) Error() *Error {
 	}
 }
 
-// Outcome is the charge's outcome.
+// Outcome returns the charge's outcome.
 func (d *Decline) Outcome() *Outcome {
 	reason := d.DeclineCode
 	if reason == "" {

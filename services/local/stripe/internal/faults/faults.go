@@ -1,4 +1,4 @@
-// Package faults holds what the stand-in does wrong on purpose. Rules are in memory only: a restart ends them.
+// Package faults contains the deliberate faults of the stand-in. Rules are in memory only: a restart deletes them.
 package faults
 
 import (
@@ -11,17 +11,17 @@ import (
 
 // Actions of a rule.
 const (
-	Delay      = "delay"       // the response comes later; the idempotency key is in use until then
-	DelayAfter = "delay_after" // the effect happens immediately, the response comes later
+	Delay      = "delay"       // the response is delayed; the idempotency key is in use until then
+	DelayAfter = "delay_after" // the effect happens immediately, the response is delayed
 	HoldBefore = "hold_before" // never responds, nothing happens
-	HoldAfter  = "hold_after"  // never responds, the effect has happened
-	CloseAfter = "close_after" // closes the connection when the effect has happened
+	HoldAfter  = "hold_after"  // never responds, but the effect happened
+	CloseAfter = "close_after" // closes the connection after the effect happened
 	CloseFirst = "close_before"
 	RateLimit  = "rate_limit"  // 429, nothing happens
-	Error      = "error"       // 500 that the idempotency key stores, nothing happens
-	ErrorAfter = "error_after" // 500 that the idempotency key stores, the effect has happened
-	Refuse     = "refuse"      // 400 with the rule's code, such as balance_insufficient, that the idempotency key stores, nothing happens
-	Malformed  = "malformed"   // the effect has happened, the body is no JSON
+	Error      = "error"       // 500 that is stored under the idempotency key, nothing happens
+	ErrorAfter = "error_after" // 500 that is stored under the idempotency key, but the effect happened
+	Refuse     = "refuse"      // 400 with the rule's code, such as balance_insufficient, stored under the idempotency key; nothing happens
+	Malformed  = "malformed"   // the effect happened, but the body is invalid JSON
 )
 
 var actions = []string{Delay, DelayAfter, HoldBefore, HoldAfter, CloseAfter, CloseFirst, RateLimit, Error, ErrorAfter, Refuse, Malformed}
@@ -33,18 +33,18 @@ type Rule struct {
 	Method      string // empty: any
 	Path        string // prefix; empty: any
 	Account     string // empty: any
-	Times       int    // how many requests meet it; 0: all
-	Every       int    // only each such one of the matching requests; 0 and 1: each
+	Times       int    // maximum number of affected requests; 0: no limit
+	Every       int    // affects only every nth matching request; 0 and 1: every one
 	Wait        time.Duration
 	Until       time.Time // zero: no limit
 	Code        string    // of Refuse
-	ShouldRetry string    // the header Stripe-Should-Retry of 429 and 500: true, false or empty
+	ShouldRetry string    // the header Stripe-Should-Retry of 429 and 500: true, false, or empty
 
-	Seen int // matching requests
-	Met  int // requests that met it
+	Seen int // number of matching requests
+	Met  int // number of affected requests
 }
 
-// Set are the rules and the latency of all requests.
+// Set holds the rules and the latency of all requests.
 type Set struct {
 	mu      sync.Mutex
 	rules   []*Rule
@@ -72,7 +72,7 @@ func (s *Set) Add(r Rule) (Rule, error) {
 	return r, nil
 }
 
-// All lists the rules, also those that have ended.
+// All returns the rules, including those that have ended.
 func (s *Set) All() []Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Set) Remove(id int) bool {
 	return len(s.rules) < before
 }
 
-// Latency is the time that every request takes in addition.
+// Latency returns the additional delay of every request.
 func (s *Set) Latency() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *Set) SetLatency(d time.Duration) {
 	s.latency = d
 }
 
-// Pick returns the first rule that the request meets, the zero rule when there is none.
+// Pick returns the first rule that applies to the request, or the zero rule if there is none.
 func (s *Set) Pick(now time.Time, method, path, account string) Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package form reads Stripe's form encoding, in which brackets make objects and lists: metadata[k]=v, expand[]=v,
+// Package form decodes Stripe's form encoding, in which brackets denote objects and lists: metadata[k]=v, expand[]=v,
 // created[gte]=1.
 package form
 
@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/domain"
 )
 
-// maxDepth is how many brackets a name may have.
+// maxDepth is the maximum number of brackets in a name.
 const maxDepth = 8
 
 // Values is a decoded form. It records the first error of its readers.
@@ -47,7 +47,7 @@ func (n *node) child(name string) *node {
 	return next
 }
 
-// Parse decodes forms; the later ones add to the first.
+// Parse decodes forms and merges the later ones into the first.
 func Parse(forms ...string) (*Values, *domain.Error) {
 	v := &Values{root: &node{}}
 	var pairs []string
@@ -79,7 +79,7 @@ func Parse(forms ...string) (*Values, *domain.Error) {
 	return v, nil
 }
 
-// split splits a[b][c] into a, b and c.
+// split splits a[b][c] into a, b, and c.
 func split(name string) ([]string, bool) {
 	open := strings.IndexByte(name, '[')
 	if open < 0 {
@@ -97,10 +97,10 @@ func split(name string) ([]string, bool) {
 	return path, open > 0
 }
 
-// Digest is the same for the same parameters in any order.
+// Digest returns a digest of the parameters that does not depend on their order.
 func (v *Values) Digest() string { return v.digest }
 
-// Err is the first error that a reader found.
+// Err returns the first recorded error.
 func (v *Values) Err() *domain.Error { return v.err }
 
 // Fail records the first error.
@@ -110,7 +110,7 @@ func (v *Values) Fail(code, param, format string, args ...any) {
 	}
 }
 
-// Only fails on a name outside brackets that is not allowed.
+// Only records an error for a name outside brackets that is not allowed.
 func (v *Values) Only(allowed []string) {
 	for _, name := range v.root.names {
 		if !slices.Contains(allowed, name) {
@@ -130,16 +130,16 @@ func (v *Values) find(name string) *node {
 	return n
 }
 
-// Has reports whether the form has the name, or names in its brackets.
+// Has reports whether the form contains the name, with or without brackets.
 func (v *Values) Has(name string) bool { return v.find(name) != nil }
 
-// Nested reports whether the form has brackets behind the name.
+// Nested reports whether the form has brackets after the name.
 func (v *Values) Nested(name string) bool {
 	n := v.find(name)
 	return n != nil && len(n.names) > 0
 }
 
-// Text is the value of a name such as created[gte], nil when the form has none.
+// Text returns the value of a name such as created[gte]; nil if the form has none.
 func (v *Values) Text(name string) *string {
 	n := v.find(name)
 	if n == nil {
@@ -151,7 +151,7 @@ func (v *Values) Text(name string) *string {
 	return &n.text
 }
 
-// Or is the value of a name, or the default when the form has none.
+// Or returns the value of a name, or the default if the form has none.
 func (v *Values) Or(name, otherwise string) string {
 	if text := v.Text(name); text != nil && *text != "" {
 		return *text
@@ -159,7 +159,7 @@ func (v *Values) Or(name, otherwise string) string {
 	return otherwise
 }
 
-// Required is the value of a name, which must be there.
+// Required returns the value of a required name.
 func (v *Values) Required(name string) string {
 	text := v.Text(name)
 	switch {
@@ -172,7 +172,7 @@ func (v *Values) Required(name string) string {
 	return *text
 }
 
-// Int is a whole number, nil when the form has none.
+// Int returns a whole number; nil if the form has none.
 func (v *Values) Int(name string) *int64 {
 	text := v.Text(name)
 	if text == nil {
@@ -186,7 +186,7 @@ func (v *Values) Int(name string) *int64 {
 	return &n
 }
 
-// Positive is a whole number of at least 1, nil when the form has none.
+// Positive returns a whole number of at least 1; nil if the form has none.
 func (v *Values) Positive(name string) *int64 {
 	n := v.Int(name)
 	if n != nil && *n < 1 {
@@ -195,7 +195,7 @@ func (v *Values) Positive(name string) *int64 {
 	return n
 }
 
-// Bool is true or false, false when the form has none.
+// Bool returns true or false; false if the form has none.
 func (v *Values) Bool(name string) bool {
 	switch text := v.Or(name, "false"); text {
 	case "true":
@@ -208,7 +208,7 @@ func (v *Values) Bool(name string) bool {
 	}
 }
 
-// OneOf is a value of a list, nil when the form has none or an empty one.
+// OneOf returns one of the allowed values; nil if the form has no value or an empty one.
 func (v *Values) OneOf(name string, allowed []string) *string {
 	text := v.Text(name)
 	if text == nil || *text == "" {
@@ -221,7 +221,7 @@ func (v *Values) OneOf(name string, allowed []string) *string {
 	return text
 }
 
-// List are the values of a name with [] or [0].
+// List returns the values of a name with [] or [0].
 func (v *Values) List(name string) []string {
 	n := v.find(name)
 	if n == nil {
@@ -238,14 +238,15 @@ func (v *Values) List(name string) []string {
 	return list
 }
 
-// Stripe's limits of metadata.
+// Stripe's limits for metadata.
 const (
 	maxMetadata      = 50
 	maxMetadataName  = 40
 	maxMetadataValue = 500
 )
 
-// Metadata is nil when the form has none. An empty value removes a name; Clear is true for an empty metadata.
+// Metadata returns the change of the metadata; nil if the form has none. An empty value removes a name. Clear is true for empty
+// metadata.
 func (v *Values) Metadata() *Metadata {
 	n := v.find("metadata")
 	if n == nil {

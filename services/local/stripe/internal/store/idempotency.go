@@ -17,7 +17,7 @@ type Response struct {
 	At      int64           `json:"at"` // Unix seconds
 }
 
-// LoadResponse returns the response of a key, nil when there is none or it is older than the lifetime.
+// LoadResponse returns the response of a key; nil if there is none or it is older than the lifetime.
 func (t *Tx) LoadResponse(s domain.Scope, name string, lifetime time.Duration) (*Response, error) {
 	text := t.bucket(idempotent).Get(key(s, name))
 	if text == nil {
@@ -43,7 +43,7 @@ func (t *Tx) SaveResponse(s domain.Scope, name string, a Response) error {
 	return t.bucket(idempotent).Put(key(s, name), text)
 }
 
-// Forget deletes the responses that are older than the lifetime, at most limit of them, and returns how many.
+// Forget deletes at most limit responses that are older than the lifetime, and returns how many it deleted.
 func (d *DB) Forget(lifetime time.Duration, limit int) (int, error) {
 	var old [][]byte
 	err := d.View(func(t *Tx) error {

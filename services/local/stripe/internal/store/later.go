@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/domain"
 )
 
-// Task is something to do later.
+// Task is a scheduled action.
 type Task struct {
 	Do     string       `json:"do"`
 	Scope  domain.Scope `json:"scope"`
@@ -28,7 +28,7 @@ func (t *Tx) Schedule(task Task, delay time.Duration) error {
 	return t.bucket(taskBucket).Put(append(k, Random(8)...), text)
 }
 
-// NextTask returns the task that is due first and when, nil when there is none.
+// NextTask returns the task that is due first and its due time; nil if there is none.
 func (t *Tx) NextTask() (*Task, time.Time, error) {
 	k, text := t.bucket(taskBucket).Cursor().First()
 	if k == nil {
@@ -39,7 +39,7 @@ func (t *Tx) NextTask() (*Task, time.Time, error) {
 	return task, time.UnixMicro(due), json.Unmarshal(text, task)
 }
 
-// Finish deletes a task; it is false when the task was deleted before.
+// Finish deletes a task. It returns false if the task was already deleted.
 func (t *Tx) Finish(task *Task) (bool, error) {
 	if t.bucket(taskBucket).Get(task.key) == nil {
 		return false, nil
@@ -63,7 +63,7 @@ func (t *Tx) DeleteDelivery(d domain.Delivery) error {
 	return t.bucket(deliveryBucket).Delete(deliveryKey(d))
 }
 
-// Deliveries lists what is not delivered, the oldest first.
+// Deliveries returns the pending deliveries, the oldest first.
 func (t *Tx) Deliveries() ([]domain.Delivery, error) {
 	var all []domain.Delivery
 	err := t.bucket(deliveryBucket).ForEach(func(_, text []byte) error {
@@ -75,7 +75,7 @@ func (t *Tx) Deliveries() ([]domain.Delivery, error) {
 	return all, err
 }
 
-// Pending counts the endpoints that an event has not reached.
+// Pending returns the number of endpoints that have not received an event.
 func (t *Tx) Pending(event string) int {
 	n := 0
 	c := t.bucket(deliveryBucket).Cursor()

@@ -1,6 +1,6 @@
-// Package store stores everything in one bbolt file. One goroutine writes: it puts the changes that wait into one
-// transaction. A change returns when its transaction is in the file, so it outlives the process; the file is synced
-// to the disk once a second, so the last second is lost when the machine stops.
+// Package store stores all data in one bbolt file. A single goroutine writes: it combines waiting changes into one transaction. A
+// change returns when its transaction is in the file, so it survives the end of the process. The file is synced to the disk once a
+// second, so a machine failure loses at most the last second.
 package store
 
 import (
@@ -29,7 +29,7 @@ const (
 // Kind is a kind of objects.
 type Kind string
 
-// The kinds, named as the prefixes of their ids.
+// The kinds, named after the prefixes of their ids.
 const (
 	Intents   Kind = "pi"
 	Charges   Kind = "ch"
@@ -44,7 +44,7 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{Intents, Charges, Refunds, Disputes, Movements, Methods, Events, Endpoints}
 
-// ErrClosed is the error of a change after Close.
+// ErrClosed is the error for a change after Close.
 var ErrClosed = errors.New("the store is closed")
 
 const (
@@ -52,14 +52,14 @@ const (
 	syncEvery = time.Second
 )
 
-// DB is the file.
+// DB is the database file.
 type DB struct {
 	bolt   *bbolt.DB
 	jobs   chan *job
 	stop   chan struct{}
 	done   sync.WaitGroup
 	offset atomic.Int64 // of the clock, in microseconds
-	last   int64        // the last microsecond that an id was created from; the writer's
+	last   int64        // the microsecond of the last created id; used only by the writer
 	dirty  atomic.Bool
 }
 
@@ -71,7 +71,7 @@ type job struct {
 	done   chan struct{}
 }
 
-// Open opens or makes the file stripe.db in the folder.
+// Open opens or creates the file stripe.db in the folder.
 func Open(folder string) (*DB, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -107,14 +107,14 @@ func (d *DB) prepare(tx *bbolt.Tx) error {
 	return nil
 }
 
-// Close waits for the changes that wait, syncs and closes the file.
+// Close waits for pending changes, then syncs and closes the file.
 func (d *DB) Close() error {
 	close(d.stop)
 	d.done.Wait()
 	return errors.Join(d.bolt.Sync(), d.bolt.Close())
 }
 
-// Now is the time of the stand-in.
+// Now returns the time of the stand-in.
 func (d *DB) Now() time.Time {
 	return time.Now().Add(time.Duration(d.offset.Load()) * time.Microsecond)
 }
@@ -128,13 +128,13 @@ func (d *DB) Advance(by time.Duration) error {
 	})
 }
 
-// View reads. The file does not change during the read.
+// View runs a read. The data does not change during the read.
 func (d *DB) View(read func(*Tx) error) error {
 	return d.bolt.View(func(tx *bbolt.Tx) error { return read(&Tx{bolt: tx, db: d, now: d.Now()}) })
 }
 
-// Update makes a change and returns when it is in the file. It may run the change more than once. A change that returns
-// an error is undone.
+// Update makes a change and returns when it is in the file. It can run the change more than once. A change that returns an error
+// is rolled back.
 func (d *DB) Update(change func(*Tx) error) error {
 	j := &job{change: change, done: make(chan struct{})}
 	select {
@@ -156,7 +156,7 @@ func (d *DB) Update(change func(*Tx) error) error {
 	}
 }
 
-// write is the goroutine that writes.
+// write is the body of the writer goroutine.
 func (d *DB) write() {
 	for {
 		select {
@@ -184,7 +184,7 @@ func (d *DB) waiting(first *job) []*job {
 	return batch
 }
 
-// commit makes the changes in one transaction; when one of them fails, each in its own.
+// commit makes the changes in one transaction. If one fails, each change gets its own transaction.
 func (d *DB) commit(batch []*job) {
 	err := d.bolt.Update(func(tx *bbolt.Tx) error {
 		for _, j := range batch {
@@ -212,7 +212,7 @@ func (d *DB) commit(batch []*job) {
 	}
 }
 
-// run makes one change. A panic is the change's error.
+// run makes one change. It returns a panic as the change's error.
 func (d *DB) run(tx *bbolt.Tx, j *job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

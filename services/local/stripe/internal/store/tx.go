@@ -20,18 +20,18 @@ type Tx struct {
 	after []func()
 }
 
-// Now is the time of the transaction.
+// Now returns the time of the transaction.
 func (t *Tx) Now() time.Time { return t.now }
 
-// After has next run when the change is in the file.
+// After registers next to run when the change is in the file.
 func (t *Tx) After(next func()) { t.after = append(t.after, next) }
 
 func (t *Tx) bucket(name string) *bbolt.Bucket { return t.bolt.Bucket([]byte(name)) }
 
-// alphabet is in the order of bytes, so that ids sort by their time.
+// alphabet is in byte order, so that ids sort by time.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewID creates an id. Later ids of a kind sort behind earlier ones.
+// NewID creates an id. Later ids of a kind sort after earlier ones.
 func (t *Tx) NewID(kind Kind) string {
 	t.db.last = max(t.db.last+1, t.now.UnixMicro())
 	var digits [9]byte
@@ -62,7 +62,7 @@ func (t *Tx) Put(s domain.Scope, kind Kind, id string, object any) ([]byte, erro
 	return text, t.bucket(string(kind)).Put(key(s, id), text)
 }
 
-// Raw returns an object's JSON, nil when there is none. It is valid in the transaction only.
+// Raw returns an object's JSON; nil if there is none. It is valid only during the transaction.
 func (t *Tx) Raw(s domain.Scope, kind Kind, id string) []byte {
 	return t.bucket(string(kind)).Get(key(s, id))
 }
@@ -72,7 +72,7 @@ func (t *Tx) Delete(s domain.Scope, kind Kind, id string) error {
 	return t.bucket(string(kind)).Delete(key(s, id))
 }
 
-// Get responds with an object, nil when there is none.
+// Get returns an object; nil if there is none.
 func Get[T any](t *Tx, s domain.Scope, kind Kind, id string) (*T, error) {
 	text := t.Raw(s, kind, id)
 	if text == nil {
@@ -82,12 +82,13 @@ func Get[T any](t *Tx, s domain.Scope, kind Kind, id string) (*T, error) {
 	return object, json.Unmarshal(text, object)
 }
 
-// Newest lists the objects of a kind with their ids, the newest first, from before the id on; "" is from the newest on.
+// Newest iterates over the objects of a kind with their ids, the newest first. It starts before the given id; "" starts with the
+// newest.
 func (t *Tx) Newest(s domain.Scope, kind Kind, before string) iter.Seq2[string, []byte] {
 	return t.backward(string(kind), s.Prefix(), before)
 }
 
-// Oldest lists the objects of a kind with their ids, the oldest first, from after the id on.
+// Oldest iterates over the objects of a kind with their ids, the oldest first. It starts after the given id.
 func (t *Tx) Oldest(s domain.Scope, kind Kind, after string) iter.Seq2[string, []byte] {
 	prefix := []byte(s.Prefix())
 	return func(yield func(string, []byte) bool) {
@@ -106,12 +107,12 @@ func (t *Tx) Index(s domain.Scope, name, value, id string) error {
 	return t.bucket(indexBucket).Put([]byte(indexPrefix(s, name, value)+id), []byte{})
 }
 
-// Unindex undoes Index.
+// Unindex removes the entry of Index.
 func (t *Tx) Unindex(s domain.Scope, name, value, id string) error {
 	return t.bucket(indexBucket).Delete([]byte(indexPrefix(s, name, value) + id))
 }
 
-// Indexed lists the ids under a name and a value, the newest first, from before the id on.
+// Indexed iterates over the ids under a name and a value, the newest first. It starts before the given id.
 func (t *Tx) Indexed(s domain.Scope, name, value, before string) iter.Seq2[string, []byte] {
 	return t.backward(indexBucket, indexPrefix(s, name, value), before)
 }
@@ -120,7 +121,7 @@ func indexPrefix(s domain.Scope, name, value string) string {
 	return s.Prefix() + name + "\x00" + value + "\x00"
 }
 
-// backward lists what follows the prefix in the keys, in descending order.
+// backward iterates over the keys with a prefix, without the prefix, in descending order.
 func (t *Tx) backward(bucket, prefix, before string) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		c := t.bucket(bucket).Cursor()
