@@ -77,7 +77,7 @@ func New(t *testing.T, service string, migrations fs.FS) *Env {
 	return &Env{T: t, DB: pgtest.New(t, migrations), service: service}
 }
 
-const secret = "k1:6761746577617967617465776179676174657761796761746577617967617465" //nolint:gosec // a secret for tests
+const secret = "k1:6761746577617967617465776179676174657761796761746577617967617465" //nolint:gosec // of tests
 
 // keys returns the same secret for each name.
 func (w *Env) keys(names ...string) caller.Keys {
