@@ -19,7 +19,7 @@ import (
 
 const (
 	stalled       = 10 * time.Second // time without a message after which the reader is checked
-	heldBack      = 2 * time.Second  // time after the reader's own wait at which a stored message is overdue
+	heldBack      = 2 * time.Second  // how much longer than its own wait a broker may hold back a message
 	handleTimeout = 30 * time.Second // of one attempt
 	firstHold     = 100 * time.Millisecond
 	lastHold      = 10 * time.Second
