@@ -284,7 +284,7 @@ func TestWideLine(t *testing.T) {
 	}
 }
 
-// Only addresses from the trusted proxies count: a client may send anything before them.
+// Only addresses from the trusted proxies count, because a client can send anything before them.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -59,7 +59,7 @@ type Operator struct {
 	ID           OperatorID
 	Email        string
 	Name         string
-	PasswordHash *string // argon2id; nil until the invitation was accepted
+	PasswordHash *string // argon2id; nil until the invitation is accepted
 	TOTPSecret   []byte  // sealed; nil without a second factor
 	TOTPStep     int64   // the last time step whose code was used
 	Version      int64
