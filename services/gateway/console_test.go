@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// console starts a fake console that responds with respond.
+// console starts a fake console that verifies the gateway's signature and responds with respond.
 func (w *world) console(t *testing.T, respond http.HandlerFunc) func(*Config) {
 	t.Helper()
 	secret := ""
