@@ -1,5 +1,5 @@
-// Package proto contains the contracts that all processes share: the public API, the events, and the internal calls. Its
-// subpackages contain the generated code.
+// Package proto contains the contracts that all processes share: the public API, the events, and the internal calls. The
+// packages below it contain the generated code.
 package proto
 
 import _ "embed"

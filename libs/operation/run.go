@@ -73,8 +73,8 @@ func Run[T any](ctx context.Context, r Runner, patience time.Duration, op Operat
 	return Retry(ctx, patience, func(ctx context.Context) error { return run(ctx, r, op, write) })
 }
 
-// Resume completes an operation that was interrupted, as a worker does. It returns nil if the operation is refused, and an UnderWay if
-// another attempt is running.
+// Resume completes an interrupted operation, for a worker. It returns nil if the operation is refused, and an UnderWay if another
+// attempt is running.
 func Resume[T any](ctx context.Context, r Runner, op Operation[T]) error {
 	err := run(ctx, r, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) error {
 		return r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {

@@ -89,7 +89,7 @@ func TestAllSlotsAreTaken(t *testing.T) {
 	})
 }
 
-// A limit without waiting refuses immediately. It grants a free slot regardless of the timer.
+// A limit without waiting returns an error immediately. It grants a free slot regardless of the timer.
 func TestSlotsWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	s, tenant := NewSlots(Limits{Work: "documents", All: 2, PerTenant: 1}), ids.New[ids.TenantPrefix]()

@@ -21,8 +21,8 @@ type Events struct {
 }
 
 // Handle is a kafkax.Handler. Events about a tenant belong to both modes, but its test clock exists only in test mode. Each event
-// takes effect once, however often it arrives, and never restores an older state. The service's worker processes the rows that
-// become due.
+// takes effect once, regardless of how often it arrives, and never restores an older state. The service's worker processes the rows
+// that become due.
 func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {

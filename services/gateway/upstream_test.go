@@ -236,7 +236,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// A body whose declared length is over the limit is refused before a byte of it is read.
+// A body whose declared length is over the limit is rejected before a byte of it is read.
 func TestDeclaredTooLongIsNotRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
