@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestDocumented fails for each part of the contract without a description or an example; make lint runs it too.
+// TestDocumented fails for each part of the contract without a description or an example. make lint also runs it.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	var doc object
@@ -23,7 +23,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestUndocumentedIsFound removes one description or example after another from a small contract.
+// TestUndocumentedIsFound removes each description and example in turn from a small contract, and checks that it is reported.
 func TestUndocumentedIsFound(t *testing.T) {
 	t.Parallel()
 	const whole = `

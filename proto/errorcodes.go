@@ -12,7 +12,7 @@ type ErrorCode struct {
 	Status int    // the HTTP status that is always used with it
 	Cause  string // what happened
 	Remedy string // what the client should do
-	Retry  bool   // whether the unchanged request may succeed later
+	Retry  bool   // whether the unchanged request can succeed later
 }
 
 // ErrorCodes is the catalogue of all codes, by status. A code retains its meaning within v1.

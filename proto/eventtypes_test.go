@@ -13,7 +13,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// publicTypes returns the types of type.proto whose comments do not say that they are internal, in alphabetical order.
+// publicTypes returns the types of type.proto whose comments do not mark them as internal, in alphabetical order.
 func publicTypes(t *testing.T) (names []string) {
 	t.Helper()
 	source, err := os.ReadFile("events/v1/type.proto")

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// allowedNames are the files and folders that may name a service, besides its own folder, this one and the documentation.
+// allowedNames are the files and folders that may name a service, in addition to its own folder, this folder and the documentation.
 // Everything else is derived from services.yaml.
 var allowedNames = map[string]string{
 	"go.work":                              "editors read it; no build does",
@@ -30,11 +30,11 @@ var allowedNames = map[string]string{
 	"services/local/internal/e2e/browser/": "a browser has a console too",
 }
 
-// most is how many files may name one service, without the chart.
+// most is the maximum number of files that may name one service, without the chart.
 const most = 5
 
-// named returns expressions for a service's name where it means the process: as a separate text, in a path or an image, in a
-// list. A resource such as /customers, an identifier, and a comment do not count.
+// named returns expressions that match a service's name where it means the process: as a separate string, in a path or an image, or
+// in a list. A resource such as /customers, an identifier, and a comment do not count.
 func named(service string) (code, list *regexp.Regexp) {
 	const inPath = `(?:services/|bin/|holdfast[-/])%[1]s\b|UPSTREAM_%[2]s_URL`
 	name, upper := service, strings.ToUpper(service)
@@ -49,7 +49,7 @@ func TestTheMakefileReadsTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.ReadFile(here + "/../Makefile"); err != nil { // so that go test runs again after a change of the Makefile
+	if _, err := os.ReadFile(here + "/../Makefile"); err != nil { // so that go test runs again when the Makefile changes
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", "-s", "--eval", "names: ; @echo $(SERVICES)", "names")
@@ -60,14 +60,14 @@ func TestTheMakefileReadsTheList(t *testing.T) {
 	}
 }
 
-// TestFewFilesNameAService checks that a new service requires only a change of services.yaml and a new folder: no other file has
-// a list of its own.
+// TestFewFilesNameAService checks that a new service requires only a change of services.yaml and a new folder: no other file
+// contains its own list.
 func TestFewFilesNameAService(t *testing.T) {
 	t.Parallel()
 	found := map[string][]string{} // files by service
 	for path, text := range sources(t) {
 		for _, s := range proto.Services() {
-			// Tests and tools must name the public service, because it is the platform's entry.
+			// Tests and tools must name the public service, because it is the platform's entry point.
 			if s.Public || belongs(path, s) || !names(path, text, s.Name) {
 				continue
 			}
@@ -90,8 +90,8 @@ func TestFewFilesNameAService(t *testing.T) {
 	}
 }
 
-// belongs reports whether a file belongs to the service itself, or to a service that services.yaml connects with it: by
-// a call in either direction, or by its events.
+// belongs reports whether a file belongs to the service itself, or to a service that services.yaml connects with it through a call
+// in either direction or through its events.
 func belongs(path string, s proto.Service) bool {
 	for _, other := range proto.Services() {
 		if !strings.HasPrefix(path, "services/"+other.Name+"/") {
@@ -130,7 +130,7 @@ func sources(t *testing.T) map[string]string {
 	}
 	all := map[string]string{}
 	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // a file of another test that has been deleted
+		if errors.Is(err, fs.ErrNotExist) { // a deleted file of another test
 			return nil
 		}
 		if err != nil {
@@ -147,7 +147,7 @@ func sources(t *testing.T) map[string]string {
 		if strings.HasSuffix(name, "_test.go") || measures || slices.Contains([]string{"k8s/values-test.yaml", "LICENSE"}, inside) || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
 			return nil
 		}
-		// The path begins with the module's folder and is not cleaned: otherwise go test would use a cached result.
+		// The path begins with the module's folder and is not cleaned. Otherwise go test would use a cached result.
 		text, err := os.ReadFile(here + "/" + path)
 		all[inside] = string(text)
 		return err

@@ -11,17 +11,17 @@ import (
 	"holdfast.dev/proto"
 )
 
-// first and last are the names with which the bodies of all resources begin and end, as far as they have them. Before
-// created_at are the moments of a resource's states, such as confirmed_at.
+// first and last are the names at the beginning and the end of the bodies of all resources, if they exist there. The times of a
+// resource's states, such as confirmed_at, are before created_at.
 var (
 	first = []string{"id", "object", "number", "date", "status"}
 	last  = []string{"metadata", "mode", "version", "created_at", "updated_at"}
 )
 
-// envelopes are the objects that end with what they carry.
+// envelopes are the objects whose last property is their content.
 var envelopes = []string{"Event"}
 
-// TestResourcesAreReadInOneOrder fails for each resource whose properties are not in the order of all others.
+// TestResourcesAreReadInOneOrder checks that the properties of all resources are in the same order.
 func TestResourcesAreReadInOneOrder(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -60,7 +60,7 @@ func TestResourcesAreReadInOneOrder(t *testing.T) {
 	}
 }
 
-// TestMisplacedIsFound moves one property after another.
+// TestMisplacedIsFound moves each property in turn, and checks that it is reported.
 func TestMisplacedIsFound(t *testing.T) {
 	t.Parallel()
 	for names, right := range map[string]bool{
@@ -85,7 +85,7 @@ func TestMisplacedIsFound(t *testing.T) {
 	}
 }
 
-// misplaced returns the property of a resource that is not in its common position, nil if there is none.
+// misplaced returns an error for a property of a resource that is not in its common position, or nil if there is none.
 func misplaced(names []string) error {
 	var front, end []string
 	for _, name := range first {

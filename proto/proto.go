@@ -1,10 +1,10 @@
-// Package proto holds the contracts that all processes share: the public API, the events, and the internal calls. What
-// is generated from them is in its sub-packages.
+// Package proto contains the contracts that all processes share: the public API, the events, and the internal calls. The
+// packages below it contain the generated code.
 package proto
 
 import _ "embed"
 
-// OpenAPI is the public contract as it is served: openapi.yaml with everything that is derived from it.
+// OpenAPI is the public contract as it is served: openapi.yaml with everything derived from it.
 //
 //go:embed api/openapi.yaml
 var OpenAPI []byte

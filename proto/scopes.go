@@ -1,7 +1,6 @@
 package proto
 
-// Scopes is the catalogue of scope ids, in a readable order. No scope implies another; API keys and OAuth grants use the
-// same ids.
+// Scopes is the catalogue of scope ids, in a readable order. No scope implies another. API keys and OAuth grants use the same ids.
 var Scopes = []string{
 	"read:bookings", "write:bookings",
 	"read:customers", "write:customers",

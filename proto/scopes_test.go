@@ -43,8 +43,7 @@ func TestCatalogueHas18Scopes(t *testing.T) {
 
 var operation = regexp.MustCompile(`(?ms)^    (post|put|patch|delete):\n      operationId: (\w+)\n.*?^      x-required-scopes: \[(.*?)\]`)
 
-// TestWritesNeedAWriteScope checks that a read-only credential changes nothing: each operation that writes requires a scope that
-// writes.
+// TestWritesNeedAWriteScope checks that a read-only credential cannot change anything: each write operation requires a write scope.
 func TestWritesNeedAWriteScope(t *testing.T) {
 	t.Parallel()
 	writes := operation.FindAllStringSubmatch(string(proto.OpenAPI), -1)

@@ -15,9 +15,9 @@ import (
 //go:embed services.yaml
 var servicesYAML []byte
 
-// Service is a process of the platform. services.yaml says what each field means.
+// Service is a process of the platform. services.yaml explains each field.
 type Service struct {
-	Name     string   `yaml:"-"` // also of its folder, binary, database, consumer group and Kubernetes objects
+	Name     string   `yaml:"-"` // also the name of its folder, binary, database, consumer group and Kubernetes objects
 	Database bool     `yaml:"database"`
 	Redis    bool     `yaml:"redis"`
 	Topics   []string `yaml:"topics"`
@@ -69,9 +69,8 @@ var (
 	errServices = errors.New("services")
 )
 
-// ParseServices parses a list in the form of services.yaml. The error names the invalid entry: an unknown field, a name
-// that is not a lower-case word, a call to or a topic of a service that is not in the list. Exactly one service is
-// public.
+// ParseServices parses a list in the format of services.yaml. The error names the invalid entry: an unknown field, a name that is
+// not a lower-case word, a call to or a topic of a service that is not in the list. Exactly one service is public.
 func ParseServices(text []byte) ([]Service, error) {
 	var file struct {
 		Services yaml.Node `yaml:"services"`

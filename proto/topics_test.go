@@ -13,7 +13,7 @@ import (
 
 var topicConstant = regexp.MustCompile(`(?m)^const topic = "(.*)"$`)
 
-// TestEachServiceWritesItsTopic checks that each service writes the topic in the list: the constant topic of its events.
+// TestEachServiceWritesItsTopic checks that each service writes the topic in the list, which is the constant topic of its events.
 func TestEachServiceWritesItsTopic(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
@@ -21,7 +21,7 @@ func TestEachServiceWritesItsTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range proto.Services() {
-		// The path is not cleaned, so that go test runs again when the file has changed.
+		// The path is not cleaned, so that go test runs again when the file changes.
 		text, err := os.ReadFile(here + "/../services/" + s.Name + "/internal/app/events.go")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)

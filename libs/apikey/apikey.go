@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// AccessToken is the prefix of OAuth access tokens, and KeyDigits how many random digits they and API keys have: 154 bits.
+// AccessToken is the prefix of OAuth access tokens. KeyDigits is the number of random digits in access tokens and API keys: 154
+// bits.
 const (
 	AccessToken = "svc_at_"
 	KeyDigits   = 26
@@ -36,7 +37,7 @@ func New(mode caller.Mode) string {
 	return Secret(testPrefix, KeyDigits)
 }
 
-// Secret creates a new secret with that prefix and number of random digits.
+// Secret creates a new secret with the given prefix and number of random digits.
 func Secret(prefix string, digits int) string { return Sum(prefix + Random(digits)) }
 
 // Random returns random base62 digits.
@@ -73,7 +74,7 @@ func Valid(s string) (caller.Mode, bool) {
 	return "", false
 }
 
-// Has reports whether s is prefix, that many digits and their checksum.
+// Has reports whether s consists of prefix, the given number of digits and their checksum.
 func Has(s, prefix string, digits int) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok || len(rest) != digits+checkLen {
@@ -88,14 +89,14 @@ func Has(s, prefix string, digits int) bool {
 	return s[len(s)-checkLen:] == string(want[:])
 }
 
-// Hash is SHA-256 of the whole secret: the only form in which it is stored or sent between services.
+// Hash returns the SHA-256 of the whole secret, the only form in which it is stored or sent between services.
 func Hash(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
 func isDigit(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// checksum is the CRC32 in base62, most significant digit first, padded with zeros.
+// checksum returns the CRC32 in base62, most significant digit first, padded with zeros.
 func checksum(s string) [checkLen]byte {
 	n := crc32.ChecksumIEEE([]byte(s))
 	var out [checkLen]byte

@@ -27,8 +27,7 @@ func TestNewIsValid(t *testing.T) {
 	}
 }
 
-// The test computes the checksum in a second way: the standard library's base 62 has lower case first, so its digits are
-// mapped.
+// The test computes the checksum in another way: the standard library's base 62 begins with lower case, so its digits are mapped.
 func TestChecksumForm(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{"svc_live_" + strings.Repeat("0", 26), "svc_test_" + strings.Repeat("aZ", 13)} {

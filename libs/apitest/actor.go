@@ -19,15 +19,15 @@ import (
 	"holdfast.dev/proto"
 )
 
-// named holds the writes that have left an event with the caller as its actor: the audit log takes its records from events.
+// named holds the writes that emitted an event with the caller as its actor. The audit log creates its records from events.
 var named struct {
 	mu         sync.Mutex
 	spec       *contract.Contract
 	operations map[string]bool
 }
 
-// MainOfWrites is Main. When all tests ran, it also fails if a write of the service has left no event that names the caller in
-// any test. others are the writes without an event, whose audit records are created in another way.
+// MainOfWrites is Main. When all tests ran, it also fails if no test saw an event of a write that names the caller. others are the
+// writes without an event, whose audit records are created in another way.
 func MainOfWrites(m *testing.M, service string, elsewhere map[string][]int, others ...string) int {
 	code := Main(m, service, elsewhere)
 	if code != 0 || checker == nil || !allRan() {
@@ -44,8 +44,8 @@ func MainOfWrites(m *testing.M, service string, elsewhere map[string][]int, othe
 
 func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// watchWrite returns a function that looks for an event of the caller in ctx, which a successful write has left after this call.
-// Once an operation has left one, it is not looked at again.
+// watchWrite returns a function that checks whether a successful write emitted an event of the caller in ctx after this call. Each
+// operation is checked until one event is found.
 func (w *Env) watchWrite(ctx context.Context, method, target string) (done func(status int)) {
 	w.T.Helper()
 	op := w.operation(method, target)
@@ -65,7 +65,7 @@ func (w *Env) watchWrite(ctx context.Context, method, target string) (done func(
 	}
 }
 
-// operation returns the id of a public write that is still to be looked at, or "".
+// operation returns the id of a public write that has not been checked yet, or "".
 func (w *Env) operation(method, target string) string {
 	w.T.Helper()
 	path, public := strings.CutPrefix(target, "/api/v1")
@@ -98,7 +98,7 @@ func (w *Env) lastEvent(ctx context.Context) (seq int64, ok bool) {
 	return seq, ok
 }
 
-// leftEvent reports whether an event after number seq is of the caller's request and names the caller.
+// leftEvent reports whether an event with a number above seq belongs to the caller's request and names the caller.
 func (w *Env) leftEvent(ctx context.Context, seq int64) (found bool) {
 	c := caller.FromContext(ctx)
 	return w.worker(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -114,7 +114,7 @@ func (w *Env) leftEvent(ctx context.Context, seq int64) (found bool) {
 	}) && found
 }
 
-// worker runs fn on the outbox, and reports whether it could: it does not wait for a lock.
+// worker runs fn on the outbox, and reports whether it succeeded. It does not wait for a lock.
 func (w *Env) worker(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) error) bool {
 	return w.DB.Worker.SystemTx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := tx.Exec(ctx, `lock table outbox in access share mode nowait`); err != nil {

@@ -1,5 +1,5 @@
-// Package apitest runs the tests of a service's HTTP API: the real router on a database of its own, called with requests
-// that are signed like those of the gateway or of another service. It checks each public response against the contract.
+// Package apitest runs the tests of a service's HTTP API: the real router with its own database, called with requests signed as by
+// the gateway or another service. It checks each public response against the contract.
 package apitest
 
 import (
@@ -33,7 +33,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// checker is shared by all tests of a package. It counts which responses they saw.
+// checker is shared by all tests of a package. It records which responses the tests received.
 var (
 	checker *contracttest.Checker
 	once    sync.Once
@@ -60,7 +60,7 @@ func Main(m *testing.M, service string, elsewhere map[string][]int) int {
 	return code
 }
 
-// allRan reports whether no flag has selected tests.
+// allRan reports whether all tests ran: no flag selected some of them.
 func allRan() bool { return flag.Lookup("test.run").Value.String() == "" }
 
 // Env is the environment of one test: the service's name and a database.
@@ -79,7 +79,7 @@ func New(t *testing.T, service string, migrations fs.FS) *Env {
 
 const secret = "k1:6761746577617967617465776179676174657761796761746577617967617465" //nolint:gosec // of tests
 
-// keys gives the same secret to each of the names.
+// keys returns the same secret for each name.
 func (w *Env) keys(names ...string) caller.Keys {
 	w.T.Helper()
 	keys, err := caller.ParseKeys(strings.Join(names, "="+secret+",") + "=" + secret)
@@ -163,7 +163,7 @@ func (w *Env) Sign(ctx context.Context, req *http.Request, peer string) {
 	req.Header.Set(caller.Header, signed)
 }
 
-// Is fails the test unless the response has the status and, when given, the error code and the field.
+// Is fails the test unless the response has the status and, if given, the error code and the field.
 func (a Response) Is(status int, codeAndField ...string) {
 	a.T.Helper()
 	var e struct {
@@ -196,8 +196,8 @@ func LargestMetadata() string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Walk reads a list to its end, with at most limit rows a page, and returns the ids of its rows and the size of each
-// page in bytes. It fails the test when a page is empty, has more rows than limit, or is larger than a page may be.
+// Walk reads a list to its end, with at most limit rows a page, and returns the ids of its rows and the size of each page in bytes.
+// It fails the test when a page is empty, has more rows than limit, or exceeds the maximum size of a page.
 func (w *Env) Walk(get func(query string) Response, limit int) (ids []string, sizes []int) {
 	w.T.Helper()
 	for next := ""; ; {
@@ -250,7 +250,7 @@ func (w *Env) Events() []*eventsv1.Event {
 	return out
 }
 
-// checkType fails the test unless the event's type is in type.proto, and in the contract when it is not internal.
+// checkType fails the test unless the event's type is in type.proto and, if it is not internal, also in the contract.
 func checkType(t *testing.T, e *eventsv1.Event) {
 	t.Helper()
 	kind := e.GetType()
@@ -316,8 +316,8 @@ func (w *Env) Hold(sql string, args ...any) (release func()) {
 	}
 }
 
-// Waiting returns as soon as the kinds of locks that transactions wait for are the given ones, in alphabetical order, as pg_locks names
-// them. The first transaction that waits for a row waits for a "transactionid", the next one for a "tuple".
+// Waiting returns as soon as transactions wait for exactly the given kinds of locks, in alphabetical order and named as in
+// pg_locks. The first transaction that waits for a row waits for a "transactionid", the next one for a "tuple".
 func (w *Env) Waiting(want string) {
 	w.T.Helper()
 	got, owner := "", w.Owner()

@@ -30,7 +30,7 @@ func SameRows(t testing.TB, body []byte, list []json.RawMessage) {
 	}
 }
 
-// cellOf is what a cell must hold for the property with the dotted name.
+// cellOf returns the expected cell for the property with the dotted name.
 func cellOf(t testing.TB, row json.RawMessage, name string) string {
 	t.Helper()
 	for part := range strings.SplitSeq(name, ".") {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Written checks that every field of a resource is stored and returned: sent has each field of the generated body B, and
-// the response has each of them with the value that was sent. except names the fields that are returned in another form,
-// or that cannot be sent with the others.
+// Written checks that every field of a resource is stored and returned: sent contains each field of the generated body B, and the
+// response returns each of them with the value that was sent. except names the fields that are returned in another form, or that
+// cannot be sent with the others.
 func Written[B any](t *testing.T, sent string, body []byte, except ...string) {
 	t.Helper()
 	var want, got map[string]any
@@ -32,8 +32,8 @@ func Written[B any](t *testing.T, sent string, body []byte, except ...string) {
 	}
 }
 
-// SameFields checks that the generated bodies A and B have the same fields, for a service that converts both as B. A field that only B
-// has would be written by a request of A, whose contract does not have it.
+// SameFields checks that the generated bodies A and B have the same fields, for a service that converts both as B. If only B had a
+// field, a request of A could set it although its contract does not define it.
 func SameFields[A, B any](t *testing.T) {
 	t.Helper()
 	if a, b := names[A](), names[B](); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {

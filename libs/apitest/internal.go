@@ -19,8 +19,8 @@ import (
 )
 
 // RequiredByPeers sends each call of a document of proto/internal without each of its required parameters and fields in turn,
-// nested ones too. Each is a 422 on what is missing, and leaves the database as it is. ctx has the caller, who gets the scopes of
-// the call. It returns how many requests there were.
+// including nested ones. Each request must return a 422 for the missing field and leave the database unchanged. ctx contains the
+// caller, to which the scopes of the call are added. It returns the number of requests.
 func (w *Env) RequiredByPeers(ctx context.Context, engine http.Handler, document []byte) (sent int) {
 	w.T.Helper()
 	byID, err := forms.Load(document)
@@ -54,7 +54,7 @@ func (w *Env) RequiredByPeers(ctx context.Context, engine http.Handler, document
 
 var pathParam = regexp.MustCompile(`{\w+}`)
 
-// lacking calls each with the query and the body of a request that has all its parameters and fields but one required one.
+// lacking calls each with the query and the body of a request in which one required parameter or field is missing.
 func (w *Env) lacking(form forms.Form, each func(missing, query, body string)) {
 	w.T.Helper()
 	query, object := url.Values{}, map[string]any{}
@@ -85,7 +85,7 @@ func (w *Env) lacking(form forms.Form, each func(missing, query, body string)) {
 	without(form.Body, object, "", send)
 }
 
-// without calls each with the name of each required field, while the object lacks it.
+// without calls each with the name of each required field while that field is removed from the object.
 func without(fields []forms.Field, object map[string]any, prefix string, each func(missing string)) {
 	for _, f := range fields {
 		value := object[f.Name]
@@ -105,7 +105,7 @@ func without(fields []forms.Field, object map[string]any, prefix string, each fu
 	}
 }
 
-// sample is a value that the contract accepts.
+// sample returns a value that the contract accepts.
 func sample(f forms.Field) any {
 	switch f.Kind {
 	case "boolean":
@@ -132,7 +132,7 @@ func sample(f forms.Field) any {
 	return candidates[max(0, slices.IndexFunc(candidates, func(s string) bool { return regexp.MustCompile(f.Pattern).MatchString(s) }))]
 }
 
-// contents returns a sum of the rows of each table.
+// contents returns a checksum of the rows of each table.
 func (w *Env) contents(ctx context.Context) map[string]string {
 	w.T.Helper()
 	owner, err := pgx.Connect(ctx, w.DB.OwnerURL)

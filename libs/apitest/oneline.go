@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// OneLine sends, to each operation of the service that creates something, every text of one line as what it may not be: invisible,
-// in two lines, or with a bidirectional control. Each is a 422 on the field. It returns how many texts there are.
+// OneLine checks each one-line text of the operations that create a resource. It sends each text as an invisible text, with a line
+// break, and with a bidirectional control. Each request must return a 422 for the field. It returns the number of texts.
 func (w *Env) OneLine(ctx context.Context, engine http.Handler) (texts int) {
 	w.T.Helper()
 	byID, err := forms.Load(proto.OpenAPI)

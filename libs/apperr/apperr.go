@@ -1,5 +1,5 @@
-// Package apperr holds the one error type that crosses layers: a kind, which decides the HTTP status, and a stable
-// public code. A handler returns every other error as an internal error.
+// Package apperr defines the only error type that crosses layers: a kind, which determines the HTTP status, and a stable public
+// code. A handler returns every other error as an internal error.
 package apperr
 
 import (
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Kind is the coarse class of an error. The map from Kind to HTTP status stands in httpx.
+// Kind is the coarse class of an error. The map from Kind to HTTP status is in httpx.
 type Kind int
 
-// The kinds, named after what the caller did or met.
+// The kinds, named after what the caller did or encountered.
 const (
 	Internal Kind = iota
 	BadRequest
@@ -65,7 +65,8 @@ func Fields(fields []FieldError) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_request", Message: fields[0].Message, Fields: fields}
 }
 
-// Join makes one error of several errors on fields, nil when there are none. An error of another kind is returned alone.
+// Join combines several errors on fields into one error. It returns nil when there are none. An error of another kind is returned
+// alone.
 func Join(verdicts ...error) error {
 	var failed []FieldError
 	for _, err := range verdicts {
@@ -108,7 +109,7 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
-// WithField returns a copy that names the offending field, for 422s that have a code of their own.
+// WithField returns a copy that names the invalid field, for 422s with their own code.
 func (e *Error) WithField(field string) *Error {
 	c := *e
 	c.Fields = []FieldError{{Field: field, Message: e.Message}}
@@ -141,7 +142,7 @@ func (e *Error) WithHeader(key, value string) *Error {
 	return &c
 }
 
-// As returns the *Error in err's chain; anything else comes back as internal_error with err as its cause.
+// As returns the *Error in err's chain. For any other error it returns internal_error with err as its cause.
 func As(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

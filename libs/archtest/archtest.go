@@ -1,6 +1,6 @@
-// Package archtest checks what no linter does: which layer of a service imports which other, how many files a
-// package may have, and how they are named. Each service runs Check in its root, every other module Sizes. Libraries that one layer alone may
-// import, the clock in pure layers and the length of files and functions are checked by .golangci.yml.
+// Package archtest checks what linters do not: which layers a layer may import, how many files a package may have, and how they are
+// named. Each service runs Check in its root, every other module runs Sizes. .golangci.yml checks the libraries that only one layer
+// may import, the clock in pure layers, and the length of files and functions.
 package archtest
 
 import (
@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"pages":   {"domain", "view", "app", "peers"},
 }
 
-// The layers in core know nothing of HTTP: neither they nor packages below them import httpPackages.
+// The layers in core do not depend on HTTP: neither they nor packages below them import httpPackages.
 var (
 	core         = []string{"app", "domain"}
 	httpPackages = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem", "holdfast.dev/libs/web"}
@@ -41,7 +41,8 @@ const HTTPInVerbs = "a verb knows nothing of HTTP"
 
 const services = "holdfast.dev/services/"
 
-// Check fails on each forbidden import, except those of the rules in except, and on each package that has too many files.
+// Check fails on each package with too many files and on each forbidden import, except imports that only the rules in except
+// forbid.
 func Check(t *testing.T, except ...string) {
 	t.Helper()
 	report(t, except, Imports, Packages)
@@ -144,7 +145,7 @@ func list(dir string) ([]listed, error) {
 	}
 }
 
-// layerOf returns the layer of a package, "" for the module's root and for packages outside internal.
+// layerOf returns the layer of a package, or "" for the module's root and for packages outside internal.
 func layerOf(p listed) (layer string, known bool) {
 	rest, inside := strings.CutPrefix(p.ImportPath, p.Module.Path+"/internal/")
 	if !inside {
@@ -159,7 +160,7 @@ func foreign(p listed, imp string) bool {
 	return strings.HasPrefix(imp, services) && !within(imp, p.Module.Path)
 }
 
-// forbidden returns why the import is forbidden, "" when it is allowed.
+// forbidden returns the reason why the import is forbidden, or "" if it is allowed.
 func forbidden(p listed, layer, imp string) string {
 	if foreign(p, imp) {
 		return "no service imports another, and libs imports none"

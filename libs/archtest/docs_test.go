@@ -12,7 +12,7 @@ import (
 
 var namedFile = regexp.MustCompile("`([a-z_/.]+/)?[a-z_]+\\.(go|lua|templ|json|yaml|proto)`")
 
-// docs/architecture.md names files that exist: a path from the root, or the end of one where a service was named before.
+// The files in docs/architecture.md exist. Each is a path from the root, or the end of a path if a service was named before.
 func TestArchitectureNamesFiles(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
@@ -20,7 +20,7 @@ func TestArchitectureNamesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	present, _, _ := strings.Cut(string(text), "\n## Decisions") // those of the past may be gone
+	present, _, _ := strings.Cut(string(text), "\n## Decisions") // decisions can name files that no longer exist
 	known, found := files(t, root, "services", "libs", "proto", "charts"), 0
 	for _, match := range namedFile.FindAllString(present, -1) {
 		name := "/" + strings.Trim(match, "`")
@@ -33,7 +33,7 @@ func TestArchitectureNamesFiles(t *testing.T) {
 	}
 }
 
-// files are the paths of all files in some folders of the root, each with a slash in front.
+// files returns the paths of all files in some folders of the root, each with a leading slash.
 func files(t *testing.T, root string, folders ...string) (list []string) {
 	t.Helper()
 	for _, folder := range folders {

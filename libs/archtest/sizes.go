@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// maxFiles is how many files a package may have, tests and generated files aside.
+// maxFiles is the maximum number of files in a package, without tests and generated files.
 const maxFiles = 25
 
 var generated = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\r?$`)
 
-// Packages returns a line for each package below dir that has too many files, and for two files whose names differ by an s only.
+// Packages returns a line for each package below dir that has too many files, and for each pair of files whose names differ only by
+// an s.
 func Packages(dir string) ([]string, error) {
 	files, names := map[string]int{}, map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -59,7 +60,7 @@ func Packages(dir string) ([]string, error) {
 	return problems, nil
 }
 
-// alike returns a line for each two of the files whose names differ by an s only.
+// alike returns a line for each pair of files whose names differ only by an s.
 func alike(dir string, files map[string]bool) (problems []string, err error) {
 	for path := range files {
 		kind := ".go"
@@ -79,7 +80,7 @@ func alike(dir string, files map[string]bool) (problems []string, err error) {
 	return problems, nil
 }
 
-// skip leaves out folders that do not belong to this module.
+// skip excludes folders that do not belong to this module.
 func skip(root, path string, d fs.DirEntry) error {
 	if path == root {
 		return nil

@@ -21,7 +21,7 @@ const (
 	Test Mode = "test"
 )
 
-// ModeOf is the mode of a livemode column.
+// ModeOf returns the mode for the value of a livemode column.
 func ModeOf(live bool) Mode {
 	if live {
 		return Live
@@ -34,16 +34,16 @@ type Caller struct {
 	Tenant        ids.Tenant `json:"tn"`
 	Timezone      string     `json:"tz"`            // IANA name
 	Currency      string     `json:"cur"`           // ISO 4217
-	PolicyVersion int64      `json:"pol"`           // raised by each change of the tenant
+	PolicyVersion int64      `json:"pol"`           // incremented by each change of the tenant
 	Mode          Mode       `json:"mode"`          //
-	Clock         *time.Time `json:"clk,omitempty"` // the tenant's test clock, when it has one
+	Clock         *time.Time `json:"clk,omitempty"` // the tenant's test clock, if it has one
 	Credential    string     `json:"cred"`          // key_…, a grant's id, or svc:<name>
 	Kind          string     `json:"kind"`          // api_key, oauth or service
 	Scopes        []string   `json:"scp,omitempty"`
 	OnBehalfOf    string     `json:"obo,omitempty"` // the credential for which a service acts as itself
 	RequestID     string     `json:"rid,omitempty"`
 	Traceparent   string     `json:"-"`
-	Fingerprint   []byte     `json:"-"` // of this request, when the calling service has computed it
+	Fingerprint   []byte     `json:"-"` // of this request, if the calling service computed it
 }
 
 // Live reports whether the caller works in live mode.
@@ -52,17 +52,17 @@ func (c Caller) Live() bool { return c.Mode == Live }
 // Has reports whether scope was granted. No scope implies another.
 func (c Caller) Has(scope string) bool { return slices.Contains(c.Scopes, scope) }
 
-// Actor is who causes what the caller does: the credential for which a service acts, else the caller's own.
+// Actor returns who caused the call: the credential for which a service acts, otherwise the caller's own.
 func (c Caller) Actor() string { return cmp.Or(c.OnBehalfOf, c.Credential) }
 
-// ActingAs returns c as the service, with idempotency keys of its own. The actor stays.
+// ActingAs returns c as the service, with its own idempotency keys. The actor does not change.
 func (c Caller) ActingAs(service string) Caller {
 	c.OnBehalfOf = c.Actor()
 	c.Credential, c.Kind = "svc:"+service, "service"
 	return c
 }
 
-// Now is the tenant's time: the test clock when one is set, else real.
+// Now returns the tenant's time: the test clock if one is set, otherwise real.
 func (c Caller) Now(real time.Time) time.Time {
 	if c.Clock != nil && c.Mode == Test {
 		return *c.Clock
@@ -70,7 +70,7 @@ func (c Caller) Now(real time.Time) time.Time {
 	return real
 }
 
-// Service returns the caller of a service that acts on its own on a tenant's data, with idempotency keys of its own.
+// Service returns the caller for a service that processes a tenant's data on its own, with its own idempotency keys.
 func Service(name string, tenant ids.Tenant, mode Mode) Caller {
 	return Caller{Tenant: tenant, Mode: mode, Credential: "svc:" + name, Kind: "service"}
 }
@@ -83,7 +83,7 @@ var ErrNone = errors.New("no caller in context")
 // With returns ctx with the caller.
 func With(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
-// Require returns the caller of ctx, or ErrNone when there is none.
+// Require returns the caller of ctx, or ErrNone if there is none.
 func Require(ctx context.Context) (Caller, error) {
 	c, ok := ctx.Value(key{}).(Caller)
 	if !ok {

@@ -26,7 +26,7 @@ type Call struct {
 	Method      string `json:"m"`
 	Path        string `json:"p"` // without the query
 	RequestID   string `json:"rid"`
-	Fingerprint []byte `json:"fp,omitempty"` // of the request, when it has an idempotency key and the sender has computed it
+	Fingerprint []byte `json:"fp,omitempty"` // of the request, if it has an idempotency key and the sender computed it
 	Expiry      int64  `json:"exp"`          // set by SignEncoded
 }
 
@@ -36,8 +36,7 @@ type Key struct {
 	Secret []byte
 }
 
-// Keys maps a peer's name to its keys. The first key signs and all keys verify, so that keys can be rotated without
-// refused calls.
+// Keys maps a peer's name to its keys. The first key signs and all keys verify, so keys can be rotated without rejecting calls.
 type Keys map[string][]Key
 
 // ParseKeys reads "<peer>=<kid>:<hex>[;<kid>:<hex>…][,<peer>=…]".
@@ -70,10 +69,10 @@ type Signer struct {
 	Keys Keys
 }
 
-// Encoded is a caller in the form that a statement holds. Encode a caller once when it signs many calls.
+// Encoded is a caller in the form used in a statement. Encode a caller once when it signs many calls.
 type Encoded string
 
-// Encode encodes c without its request id and fingerprint, which belong to one call.
+// Encode encodes c without its request id and fingerprint, which belong to a single call.
 func Encode(c Caller) (Encoded, error) {
 	c.RequestID = ""
 	payload, err := json.Marshal(c) //nolint:gosec // Credential is an id

@@ -63,7 +63,7 @@ func TestVerifyReturnsTheSignedCaller(t *testing.T) {
 	}
 }
 
-// A fingerprint belongs to one call: a service that calls on with the same caller does not send it.
+// A fingerprint belongs to one call. A service that makes another call with the same caller does not send it.
 func TestFingerprintIsOfOneCall(t *testing.T) {
 	t.Parallel()
 	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k1:"+one)}

@@ -1,5 +1,5 @@
-// Package civil has local dates and times of day: the calendar and the clock of a place, with the days and the times that
-// its changes of the clock skip or repeat.
+// Package civil provides local dates and times of day. It handles days and times that a time zone skips or repeats when its clocks
+// change.
 package civil
 
 import (
@@ -8,17 +8,17 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones of operators, regardless of the machine
+	_ "time/tzdata" // time zones of operators, independent of the machine
 )
 
-// Date is a day of the proleptic Gregorian calendar, without a place; it is ordered by Before.
+// Date is a day of the proleptic Gregorian calendar, without a time zone. Before defines the order.
 type Date struct {
 	Year  int
 	Month time.Month
 	Day   int
 }
 
-// Errors of dates and local times; a caller puts them on a field.
+// Errors of dates and local times. A caller attaches them to a field.
 var (
 	ErrDateFormat = errors.New("Must be an RFC 3339 datetime with an offset, or a date YYYY-MM-DD.") //nolint:staticcheck // shown as it stands
 	ErrDateRange  = errors.New("Must be between 1900-01-01 and 2199-12-31.")                         //nolint:staticcheck // shown as it stands
@@ -40,8 +40,8 @@ func ParseDate(s string) (Date, error) {
 	return inRange(DateOf(t))
 }
 
-// ParseDay reads an RFC 3339 datetime or a bare date as a day in loc; the day must exist there. Of a datetime it
-// returns the instant too, in UTC and to the microsecond.
+// ParseDay parses an RFC 3339 datetime or a bare date as a day in loc. The day must exist there. For a datetime it also returns the
+// instant in UTC, to the microsecond.
 func ParseDay(s string, loc *time.Location) (Date, *time.Time, error) {
 	var at *time.Time
 	d, err := ParseDate(s)
@@ -85,7 +85,7 @@ func ParseInstant(s string, loc *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// parseInstant takes the lower-case t and z that RFC 3339 allows too.
+// parseInstant also accepts the lower-case t and z that RFC 3339 allows.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
 	if err != nil || strings.Contains(s, ",") {
@@ -109,16 +109,16 @@ func (d Date) Check() error {
 	return nil
 }
 
-// DateOf is the day that t shows in its own location.
+// DateOf returns the day of t in its own location.
 func DateOf(t time.Time) Date {
 	y, m, d := t.Date()
 	return Date{Year: y, Month: m, Day: d}
 }
 
-// String is YYYY-MM-DD.
+// String returns YYYY-MM-DD.
 func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day) }
 
-// AddDays walks the calendar, never the clock.
+// AddDays adds calendar days, regardless of their length in hours.
 func (d Date) AddDays(n int) Date {
 	return DateOf(time.Date(d.Year, d.Month, d.Day+n, 0, 0, 0, 0, time.UTC))
 }
@@ -126,13 +126,13 @@ func (d Date) AddDays(n int) Date {
 // Before reports whether d is an earlier day than o.
 func (d Date) Before(o Date) bool { return d.UTC().Before(o.UTC()) }
 
-// DaysUntil counts the days from d to o.
+// DaysUntil returns the number of days from d to o.
 func (d Date) DaysUntil(o Date) int { return int(o.UTC().Sub(d.UTC()) / (24 * time.Hour)) }
 
-// UTC is the day's midnight in UTC: a label to count and to store with, no instant of the operator's.
+// UTC returns the day's midnight in UTC. It is a label for counting and storing, not an instant in the operator's time zone.
 func (d Date) UTC() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC) }
 
-// Scan implements sql.Scanner for a date column; it is written as UTC.
+// Scan implements sql.Scanner for a date column. UTC returns the value to write.
 func (d *Date) Scan(src any) error {
 	t, ok := src.(time.Time)
 	if !ok {
@@ -142,8 +142,8 @@ func (d *Date) Scan(src any) error {
 	return nil
 }
 
-// Start is the day's first instant in loc, in UTC; false when the day does not exist there. Where midnight
-// was skipped it is the instant after the gap, where midnight came twice it is the first one.
+// Start returns the day's first instant in loc, in UTC. It returns false if the day does not exist there. If midnight is skipped,
+// the day starts at the instant after the gap. If midnight occurs twice, the day starts at the first one.
 func (d Date) Start(loc *time.Location) (time.Time, bool) {
 	midnight := d.UTC()
 	var first time.Time
@@ -163,7 +163,7 @@ func (d Date) Start(loc *time.Location) (time.Time, bool) {
 	return first, found
 }
 
-// End is the first instant of the next day that exists in loc, so that whole days meet without a gap.
+// End returns the first instant of the next day that exists in loc, so that there is no gap between whole days.
 func (d Date) End(loc *time.Location) time.Time {
 	for next := d.AddDays(1); ; next = next.AddDays(1) {
 		if t, ok := next.Start(loc); ok {
@@ -172,8 +172,8 @@ func (d Date) End(loc *time.Location) time.Time {
 	}
 }
 
-// At is the instant at which the clock of loc shows c on this day, the first when it does so twice; false
-// when it never does.
+// At returns the instant at which the clock of loc shows c on this day, the first one if it does so twice. It returns false if the
+// clock never shows c.
 func (d Date) At(c Clock, loc *time.Location) (time.Time, bool) {
 	wall := d.UTC().Add(time.Duration(c.Minutes()) * time.Minute)
 	var first time.Time
@@ -190,8 +190,8 @@ func (d Date) At(c Clock, loc *time.Location) (time.Time, bool) {
 	return first, found
 }
 
-// Reach is the first instant at which the clock of loc has come to so many minutes past the day's 00:00, or
-// has skipped them; more than 24 h lead into the next day.
+// Reach returns the first instant at which the clock of loc reaches or skips the given number of minutes after 00:00 of the day.
+// More than 24 hours extend into the next day.
 func (d Date) Reach(minutes int, loc *time.Location) time.Time {
 	wall := d.UTC().Add(time.Duration(minutes) * time.Minute)
 	zones := zonesAround(wall, loc)
@@ -204,11 +204,11 @@ func (d Date) Reach(minutes int, loc *time.Location) time.Time {
 			return at
 		}
 	}
-	return zones[len(zones)-1].end // not reached: the clock passes wall within the stretches around it
+	return zones[len(zones)-1].end // not reached: the clock passes wall within these periods
 }
 
-// Skips reports whether text writes a local time that the clock of loc leaves out: its date and time stand
-// in a gap, and its offset is the one from before or after it. A time written with Z names no local time.
+// Skips reports whether text is a local time that the clock of loc skips: its date and time are in a gap, and its offset is the one
+// before or after the gap. A time with Z is not a local time.
 func Skips(text string, loc *time.Location) bool {
 	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 	if err != nil || t.Location() == time.UTC {
@@ -225,13 +225,13 @@ func Skips(text string, loc *time.Location) bool {
 	return offset == before || offset == after
 }
 
-// zone is a stretch of time in which loc keeps one offset from UTC.
+// zone is a period in which loc has one offset from UTC.
 type zone struct {
 	start, end time.Time
 	offset     time.Duration
 }
 
-// farthest is how far a wall clock has ever stood from UTC, with room for a skipped day.
+// farthest is the largest difference that any wall clock ever had from UTC, with a margin for a skipped day.
 const farthest = 40 * time.Hour
 
 // zonesAround returns the zones in which the wall time may occur. The wall time is passed as if it were UTC. It does not use
@@ -247,8 +247,7 @@ func zonesAround(wall time.Time, loc *time.Location) []zone {
 		case end.IsZero():
 			z.end = wall.Add(10 * farthest)
 		case !end.After(at):
-			// Beyond the table of a zone, ZoneBounds ends the last stretch of every year after 365 days; here
-			// is the 366th.
+			// Beyond the table of a zone, ZoneBounds ends the last period of every year after 365 days. This adds the 366th.
 			z.end = z.end.Add(24 * time.Hour)
 		}
 		zones = append(zones, z)
@@ -257,7 +256,7 @@ func zonesAround(wall time.Time, loc *time.Location) []zone {
 	return zones
 }
 
-// Clock is a time of day as the operator's wall clock shows it, "HH:MM".
+// Clock is a time of day on the operator's wall clock, as "HH:MM".
 type Clock string
 
 // ParseClock reads HH:MM from 00:00 to 23:59.
@@ -270,10 +269,10 @@ func ParseClock(s string) (Clock, bool) {
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
 
-// ClockOf is what t shows in its own location, to the minute.
+// ClockOf returns the time of day of t in its own location, to the minute.
 func ClockOf(t time.Time) Clock { return Clock(fmt.Sprintf("%02d:%02d", t.Hour(), t.Minute())) }
 
-// Minutes counts from 00:00.
+// Minutes returns the number of minutes since 00:00.
 func (c Clock) Minutes() int {
 	if len(c) != 5 {
 		return 0
@@ -281,9 +280,9 @@ func (c Clock) Minutes() int {
 	return int(c[0]-'0')*600 + int(c[1]-'0')*60 + int(c[3]-'0')*10 + int(c[4]-'0')
 }
 
-var locations sync.Map // IANA name → *time.Location; bounded by the number of zones, as only known names enter
+var locations sync.Map // IANA name → *time.Location; bounded by the number of zones, because only known names are added
 
-// Location returns the zone of an IANA name. Zones are read once: parsing one costs more than a price.
+// Location returns the zone of an IANA name. Each zone is parsed once, because parsing takes longer than computing a price.
 func Location(name string) (*time.Location, error) {
 	if loc, ok := locations.Load(name); ok {
 		return loc.(*time.Location), nil // The map holds no other type.

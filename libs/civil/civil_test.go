@@ -38,10 +38,10 @@ func TestDaysAroundChanges(t *testing.T) {
 		{"America/New_York", "2026-07-04", "2026-07-04T04:00:00Z", 24},
 		{"America/Santiago", "2026-09-06", "2026-09-06T04:00:00Z", 23}, // its midnight does not exist
 		{"America/Santiago", "2026-04-04", "2026-04-04T03:00:00Z", 25}, // midnight falls back to 23:00
-		{"America/Havana", "2026-11-01", "2026-11-01T04:00:00Z", 25},   // 00:00 comes twice
+		{"America/Havana", "2026-11-01", "2026-11-01T04:00:00Z", 25},   // 00:00 occurs twice
 		{"Australia/Lord_Howe", "2026-10-04", "2026-10-03T13:30:00Z", 23.5},
 		{"Australia/Lord_Howe", "2026-04-05", "2026-04-04T13:00:00Z", 24.5},
-		{"Pacific/Apia", "2011-12-29", "2011-12-29T10:00:00Z", 24}, // the 30th is left out
+		{"Pacific/Apia", "2011-12-29", "2011-12-29T10:00:00Z", 24}, // the 30th does not exist
 		{"Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00Z", 24},
 		{"UTC", "2199-12-31", "2199-12-31T00:00:00Z", 24},
 		{"Asia/Manila", "1900-01-01", "1899-12-31T16:00:00Z", 24},
@@ -80,7 +80,7 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
-// Days partition time: each existing day starts where the one before ends, and begins on its own date.
+// Days partition time: each existing day starts at the end of the previous one, on its own date.
 func TestDaysMeet(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

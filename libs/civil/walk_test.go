@@ -10,14 +10,14 @@ import (
 	"holdfast.dev/libs/civil"
 )
 
-// zones are the names in the time zone database that Go brings along.
+// zones contains the names in Go's embedded time zone database.
 //
 //go:embed testdata/zones.txt
 var zones string
 
-// Over 40 years of every zone, and over 12 years beyond the tables of the zones, each date comes once: it
-// starts at the first instant that shows it, where the date before ends; and one that does not start was
-// skipped by the clock. TEST_SCALE=full walks all of it.
+// TestEachDateOnce checks 40 years of every zone, and 12 years beyond the tables of the zones. Each date occurs once. It starts at
+// the first instant with that date, where the previous date ends. A date without a start was skipped by the clock. TEST_SCALE=full
+// checks all dates.
 func TestEachDateOnce(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(zones)
@@ -61,7 +61,7 @@ func walk(t *testing.T, name string, from, to civil.Date) (skipped, days int) {
 		if !start.Equal(end) || civil.DateOf(start.In(loc)) != d {
 			t.Fatalf("%s: %s starts at %s, %s ended at %s", name, d, start, before, end)
 		}
-		// What lies between the last date that came and this one came on no clock.
+		// The dates between the previous existing date and this one were on no clock.
 		if last := civil.DateOf(start.Add(-time.Nanosecond).In(loc)); last != before {
 			t.Fatalf("%s: %s comes after %s, want %s", name, d, last, before)
 		}

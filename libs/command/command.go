@@ -1,4 +1,4 @@
-// Package command is the command line of every process. Help, usage and version are the same everywhere.
+// Package command provides the command line of every process. Help, usage and version are the same everywhere.
 package command
 
 import (
@@ -34,20 +34,20 @@ func Version() string {
 	return fmt.Sprintf("%s (commit %s, %s)", v, c, runtime.Version())
 }
 
-// UsageError is a command line that is not valid: the error, and the usage of the command that it reached.
+// UsageError reports an invalid command line: the error, and the usage of the selected command.
 type UsageError struct {
 	Err   error
 	Usage string
 }
 
-// Error is one line, without the usage.
+// Error returns one line, without the usage.
 func (e *UsageError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the parser's error.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Execute runs the command that the arguments name. A command that only has subcommands prints its help, and `--version`
-// prints Version. An error before the command's own work begins is a UsageError.
+// Execute runs the command that the arguments name. A command that only has subcommands prints its help, and `--version` prints
+// Version. An error that occurs before the command starts is a UsageError.
 func Execute(ctx context.Context, root *cobra.Command) error {
 	root.Version = Version()
 	root.SilenceUsage, root.SilenceErrors = true, true
@@ -61,14 +61,14 @@ func Execute(ctx context.Context, root *cobra.Command) error {
 	return err
 }
 
-// prepare makes each command record that its work began, and makes each group of commands refuse a name that it does not have.
+// prepare makes each command record that it started, and makes each group of commands reject an unknown name.
 func prepare(cmd *cobra.Command, began *bool) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			*began = true
 			return run(cmd, args)
 		}
-	} else if cmd.HasSubCommands() && cmd.HasParent() { // cobra checks the root command itself
+	} else if cmd.HasSubCommands() && cmd.HasParent() { // cobra itself checks the root command
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

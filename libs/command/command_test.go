@@ -53,7 +53,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// An error in the use of a command is printed with the command's usage; an error of its work is not.
+// A usage error is printed with the command's usage. An error of the command itself is not.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][2]string{

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// bookings are bodies of createBooking: an ordinary one, and one with the most metadata, full of escapes.
+// bookings returns bodies of createBooking: an ordinary one, and one with the maximum metadata and many escapes.
 func bookings() map[string][]byte {
 	const start = `{"event_date":"2026-05-10","event_start_time":"18:00","event_end_time":"23:30","status":"pending","customer_id":"cu_01h455vb4pex5vsknk084sn02q",` +
 		`"service_id":"srv_01h455vb4pex5vsknk084sn02q","unit_id":"un_01h455vb4pex5vsknk084sn02q","guest_count":120,"notes":"Two ramps, one stage.","metadata":{`
@@ -24,7 +24,7 @@ func bookings() map[string][]byte {
 	}
 }
 
-// BenchmarkCanonical measures what the gateway does with a body: syntax and fingerprint.
+// BenchmarkCanonical measures the processing of a body in the gateway: syntax and fingerprint.
 func BenchmarkCanonical(b *testing.B) {
 	for name, body := range bookings() {
 		b.Run(name, func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkCanonical(b *testing.B) {
 	}
 }
 
-// BenchmarkBody measures what a service does with a body: syntax, validation and decoding.
+// BenchmarkBody measures the processing of a body in a service: syntax, validation and decoding.
 func BenchmarkBody(b *testing.B) {
 	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {

@@ -24,9 +24,9 @@ const (
 	maxFieldName = 200
 )
 
-// ValidateBody returns a 422 whose fields stand in the contract's property order, nested ones inside their parent, with
-// dotted names (metadata.key, line_items.0.quantity). Unknown fields are ignored; with strict each is refused, after the
-// known ones. An operation without a body accepts any body.
+// ValidateBody returns a 422 whose fields are in the contract's property order, nested ones inside their parent, with dotted names
+// (metadata.key, line_items.0.quantity). Unknown fields are ignored. With strict, each is an error, listed after the known fields.
+// An operation without a body accepts any body.
 func (op *Operation) ValidateBody(b *Body, strict bool) error {
 	if op.body == nil {
 		return nil
@@ -58,7 +58,7 @@ func add(fields []apperr.FieldError, f apperr.FieldError) []apperr.FieldError {
 	return append(fields, f)
 }
 
-// named sorts the failures and gives each the name of its field.
+// named sorts the failures and adds the field name to each.
 func named(found []failure, sent *node, s *shape) []apperr.FieldError {
 	type ranked struct {
 		failure
@@ -104,11 +104,11 @@ func dotted(path []string) string {
 	return name
 }
 
-// compatible gives the same bytes as encoding/json in half the time, but writes all characters as plain UTF-8.
+// compatible produces the same bytes as encoding/json in half the time, except that all characters are plain UTF-8.
 var compatible = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
 
-// Encode returns v as JSON in the form of all bodies: plain UTF-8, no escapes for HTML or JavaScript, no final newline.
-// The same bytes are stored, sent and published.
+// Encode returns v as JSON in the format of all bodies: plain UTF-8, no escapes for HTML or JavaScript, no final newline. The same
+// bytes are stored, sent and published.
 func Encode(v any) ([]byte, error) {
 	body, err := json.Marshal(v, compatible)
 	if err != nil {
@@ -117,7 +117,7 @@ func Encode(v any) ([]byte, error) {
 	return body, nil
 }
 
-// EncodeTo appends to out what Encode returns, for callers that encode many values one after the other.
+// EncodeTo appends the result of Encode to out, for callers that encode many values in sequence.
 func EncodeTo(out *bytes.Buffer, v any) error {
 	if err := json.MarshalWrite(out, v, compatible); err != nil {
 		return fmt.Errorf("encode body: %w", err)
@@ -125,7 +125,7 @@ func EncodeTo(out *bytes.Buffer, v any) error {
 	return nil
 }
 
-// SameBody reports whether two values have equal bodies, so that a change from one to the other shows nowhere.
+// SameBody reports whether two values have equal bodies, so that a change from one to the other is not visible.
 func SameBody(a, b any) (bool, error) {
 	x, err := Encode(a)
 	if err != nil {

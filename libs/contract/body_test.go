@@ -87,7 +87,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"status":"shut"`), "status: Must be one of: open, closed."},
 		{with(`"time":"9:00"`), "time: Must match ^[0-9]{2}:[0-9]{2}$."},
 		{with(`"lines":[{"description":"d","quantity":1,"price":{"amount":1,"currency":"usd"}}]`), "lines.0.price.currency: Must be an ISO 4217 code, such as USD."},
-		// The order is the contract's, not the client's; nested fields stand inside their parent.
+		// Errors are in the contract's order, not the client's. Nested fields are inside their parent.
 		{
 			`{"lines":[{"quantity":0},{"price":{},"quantity":"x","description":""}],"gift":1,"title":""}`,
 			"title: Must not be empty.\nbuyer: Is required.\ngift: Must be true or false.\n" +
@@ -108,7 +108,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"metadata":{"abcde":"x"}`), "metadata.abcde: The key: must be at most 4 characters."},
 		{with(`"metadata":{"":"x"}`), "metadata.: The key: must not be empty."},
 		{with(`"metadata":{"a":"x","":2}`), "metadata.: The key: must not be empty.\nmetadata.: Must be a string."},
-		// A text of one line.
+		// Texts of one line.
 		{`{"title":"a\nb","buyer":"a@b.co"}`, "title: Must not contain a line break."},
 		{`{"title":" \u200b","buyer":"a@b.co"}`, "title: Must contain a visible character."},
 		{`{"title":"a\u202e","buyer":"a@b.co"}`, "title: Must not contain a bidirectional control character."},
@@ -238,9 +238,8 @@ func TestErrorFieldsAreBounded(t *testing.T) {
 	}
 }
 
-// A body needs about its own size in memory wherever it has many values, because the contract reads few of them. The
-// other tests, which are parallel, wait meanwhile.
-// The test is not parallel, as it measures the memory of the whole process.
+// A body with many values needs memory of about its own size, because the contract uses few of them. The test is not parallel,
+// because it measures the memory of the whole process. The parallel tests wait meanwhile.
 func TestManyValuesUseLittleMemory(t *testing.T) {
 	op := load(t).Operation("createOrder")
 	many := func(one string) string { return strings.Repeat(one+",", (1<<20-100)/(len(one)+1)) + one }
@@ -263,8 +262,8 @@ func TestManyValuesUseLittleMemory(t *testing.T) {
 	}
 }
 
-// Only a few large bodies are parsed at a time, even when many arrive at the same time. The test is not parallel because it
-// measures the memory of the whole process.
+// Only a few large bodies are parsed at a time, even if many arrive at the same time. The test is not parallel because it measures
+// the memory of the whole process.
 func TestManyLargeBodiesUseLittleMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var b strings.Builder

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Canonical checks a body as Operation.Parse does, in one pass, and returns it with its names sorted and without white
-// space. Numbers stay as they are written, so 1 and 1.0 differ; strings are written in one way each.
+// Canonical checks a body as Operation.Parse does, in one pass, and returns it with its names sorted and without white space.
+// Numbers are not changed, so 1 and 1.0 differ. Each string has exactly one canonical form.
 func Canonical(body []byte) ([]byte, error) {
 	defer reserveParser(len(body))()
 	t, err := start(body)
@@ -83,7 +83,7 @@ func (w *canonical) object() error {
 	return nil
 }
 
-// sort puts the members of an object, which begin at first, into the order of their names.
+// sort sorts the members of an object by name. They begin at first.
 func (w *canonical) sort(first int, members []member) {
 	byName := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if slices.IsSortedFunc(members, byName) {
@@ -117,7 +117,7 @@ func (w *canonical) array() error {
 	return nil
 }
 
-// close replaces the last comma by end.
+// close replaces the last comma with end.
 func (w *canonical) close(first int, end byte) {
 	if len(w.out) > first {
 		w.out = w.out[:len(w.out)-1]
@@ -125,7 +125,7 @@ func (w *canonical) close(first int, end byte) {
 	w.out = append(w.out, end)
 }
 
-// appendCanonical appends a string as encoding/json writes it: fingerprints of earlier versions stay valid.
+// appendCanonical appends a string in the form of encoding/json, so that fingerprints of earlier versions stay valid.
 func appendCanonical(out, raw []byte) []byte {
 	for _, c := range raw {
 		switch c {

@@ -15,10 +15,10 @@ import (
 type Column struct {
 	Name       string
 	Expand     bool     // x-expand: it exists only when the request expands it
-	Properties []Column // of an object that names its properties; else the value is one cell
+	Properties []Column // of an object with declared properties; otherwise the value is one cell
 }
 
-// columns reads the columns of a list that has the media type text/csv.
+// columns reads the columns of a list that supports text/csv.
 func (l *loader) columns(op *Operation, csv, list *yaml.Node) error {
 	if csv == nil {
 		return nil
@@ -63,11 +63,11 @@ func arrange(columns []Column, order *yaml.Node) error {
 	return nil
 }
 
-// maxNesting is far more than resources nest; it ends a schema that contains itself.
+// maxNesting is far deeper than any resource. It stops at a schema that contains itself.
 const maxNesting = 10
 
-// properties returns the columns of an object's properties and of its alternatives, in the order of the document. It has
-// none for arrays and for objects with any names.
+// properties returns the columns of an object's properties and of its alternatives, in the order of the document. Arrays and
+// objects with arbitrary names have none.
 func (l *loader) properties(n *yaml.Node, depth int) ([]Column, error) {
 	if depth > maxNesting {
 		return nil, errors.New("the item of text/csv contains itself")

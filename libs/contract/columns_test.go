@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// The order of columns does not follow the order of properties, and a property that x-columns leaves out is refused.
+// The order of columns does not follow the order of properties, and a property that x-columns omits is an error.
 func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string]string{
@@ -40,7 +40,7 @@ func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 	}
 }
 
-// The columns of bookings were read by their places before their bodies were put into another order.
+// The columns of bookings keep their positions, although the properties of their bodies were reordered later.
 func TestColumnsOfBookingsStay(t *testing.T) {
 	t.Parallel()
 	c, err := Load(proto.OpenAPI)

@@ -1,7 +1,7 @@
-// Package contract reads the public OpenAPI 3.1 document once at start: routes, scopes and target services for the
-// gateway, validators of bodies and queries for the services. Bodies are I-JSON (RFC 7493). The package follows JSON
-// Schema 2020-12 and is stricter in two points: an integer must be written as an integer (10.0 and 1e2 are refused), and
-// no text may hold a NUL character. Invalid fields are returned in the document's property order.
+// Package contract reads the public OpenAPI 3.1 document once at start. It provides routes, scopes and target services for the
+// gateway, and validators of bodies and queries for the services. Bodies are I-JSON (RFC 7493). The package follows JSON Schema
+// 2020-12 and is stricter in two points: an integer must be written as an integer (10.0 and 1e2 are invalid), and no text can
+// contain a NUL character. Invalid fields are returned in the document's property order.
 package contract
 
 import (
@@ -33,25 +33,26 @@ type Operation struct {
 	Success  int      // the declared 2xx status
 	Statuses []int    // all declared statuses, in the document's order
 	Codes    []string // x-error-codes: every error.code that the operation returns
-	// HasBody reports that a body is declared, BodyRequired that it must be sent.
+	// HasBody reports that a body is declared. BodyRequired reports that it must be sent.
 	HasBody, BodyRequired bool
-	// Secret reports that the response holds a secret (x-secret-response): it is encrypted in the table and never cached
+	// Secret reports that the response contains a secret (x-secret-response). It is encrypted in the table and never cached
 	// elsewhere.
 	Secret bool
-	// Personal reports that the response holds a person's data (a field marked x-personal): it is never cached outside the
-	// table, where the person's erasure finds it.
+	// Personal reports that the response contains personal data (a field marked x-personal). It is never cached outside the table,
+	// where the erasure of the person's data finds it.
 	Personal bool
-	// Public reports that the operation takes no credential (x-public): what it may read follows from its path.
+	// Public reports that the operation needs no credential (x-public). Its path determines what it can read.
 	Public bool
-	// Callers are the services that may make an internal call (x-callers), Permission is what it needs besides the scopes
-	// (x-required-permission), and Idempotent says that it declares the header Idempotency-Key. Empty in the public contract.
+	// Callers are the services that may make an internal call (x-callers). Permission is the permission that it requires in
+	// addition to the scopes (x-required-permission). Idempotent reports that it declares the header Idempotency-Key. They are
+	// empty in the public contract.
 	Callers    []string
 	Permission string
 	Idempotent bool
 	// Stream reports that the response lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
-	// Download reports that the response has any size (x-download): it is forwarded while it arrives, and of no use without its
-	// end.
+	// Download reports that the response can have any size (x-download). It is forwarded while it arrives, and an incomplete
+	// response is useless.
 	Download bool
 	// CSV are the columns of the list as text/csv (x-csv); nil when the operation returns JSON only.
 	CSV []Column
@@ -63,15 +64,15 @@ type Operation struct {
 	params []*parameter
 }
 
-// Cacheable reports whether a response may be cached outside the service that gave it.
+// Cacheable reports whether a response may be cached outside the service that returned it.
 func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 
-// Load compiles an OpenAPI 3.1 document (YAML or JSON). It fails on what the services could not use: a missing
-// operationId or x-service, two operations of one name, a schema that does not compile.
+// Load compiles an OpenAPI 3.1 document (YAML or JSON). It fails if the services could not use the document: a missing operationId
+// or x-service, two operations with the same name, or a schema that does not compile.
 func Load(doc []byte) (*Contract, error) { return load(doc, "") }
 
-// LoadInternal compiles a document of proto/internal, the calls that other services make of one service. An operation needs
-// x-callers there, and neither x-service nor x-required-scopes. Its responses are not read.
+// LoadInternal compiles a document of proto/internal: the calls that other services make to one service. Its operations need
+// x-callers, but neither x-service nor x-required-scopes. Its responses are not read.
 func LoadInternal(doc []byte, service string) (*Contract, error) { return load(doc, service) }
 
 func load(doc []byte, service string) (*Contract, error) {
@@ -112,7 +113,7 @@ func load(doc []byte, service string) (*Contract, error) {
 // Operations returns all operations in the document's order.
 func (c *Contract) Operations() []*Operation { return c.operations }
 
-// Operation returns the operation of an operationId, nil when there is none.
+// Operation returns the operation with an operationId, or nil if there is none.
 func (c *Contract) Operation(id string) *Operation { return c.byID[id] }
 
 // For returns the operations whose x-service is service, in the document's order.
@@ -126,8 +127,8 @@ func (c *Contract) For(service string) []*Operation {
 	return out
 }
 
-// identify reads the id, the service and what the extensions of the operation declare. service is that of an internal
-// document, "" in the public contract.
+// identify reads the id, the service and the extensions of the operation. service is the service of an internal document, or "" in
+// the public contract.
 func (op *Operation) identify(item, node *yaml.Node, service string) error {
 	op.ID = yamldoc.Text(node, "operationId")
 	op.Service = cmp.Or(service, yamldoc.Text(node, "x-service"), yamldoc.Text(item, "x-service"))
@@ -155,7 +156,7 @@ func (op *Operation) identify(item, node *yaml.Node, service string) error {
 	return nil
 }
 
-// responses reads the declared statuses; the first 2xx is the one of success.
+// responses reads the declared statuses. The first 2xx is the success status.
 func (op *Operation) responses(node *yaml.Node) error {
 	for status := range yamldoc.Pairs(node) {
 		n, err := strconv.Atoi(status)

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// Decode fills into, a pointer to a generated type, from a body that ValidateBody accepted. Names must match exactly.
-// Free-form values such as metadata stay compact, in the order sent and in plain UTF-8.
+// Decode fills into, a pointer to a generated type, with a body that ValidateBody accepted. Names must match exactly. Free-form
+// values such as metadata are stored compact, in the order sent and in plain UTF-8.
 func (op *Operation) Decode(b *Body, into any) error {
 	err := decode(reflect.ValueOf(into).Elem(), b.root, op.shape)
 	var wrong *rangeError
@@ -189,7 +189,7 @@ func mismatch(v reflect.Value, n *node) error {
 	return fmt.Errorf("a %s does not fit into %s", n.kind, v.Type())
 }
 
-// write appends n as compact JSON in plain UTF-8, without the fields that the contract does not name.
+// write appends n as compact JSON in plain UTF-8, without the fields that the contract does not declare.
 func (n *node) write(out []byte, s *shape) []byte {
 	switch n.kind {
 	case objectKind:

@@ -71,7 +71,7 @@ func TestDecodeMatchesNamesExactly(t *testing.T) {
 	}
 }
 
-// Free-form values retain their order, and are written compactly and in plain UTF-8, however they were escaped.
+// Free-form values retain their order, and are written compactly in plain UTF-8, regardless of their escapes.
 func TestDecodeWritesPlainText(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
@@ -94,7 +94,7 @@ func TestDecodeWritesPlainText(t *testing.T) {
 	}
 }
 
-// Nothing is left out when an alternative has no bound.
+// Nothing is omitted if an alternative has no bound.
 func TestDecodePreservesUnboundedValues(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
@@ -130,7 +130,7 @@ func TestDecodeFailures(t *testing.T) {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
-	// A body that the validator would refuse is an error, never a panic.
+	// A body that the validator would reject is an error, never a panic.
 	for _, body := range []string{
 		`{"title":1}`, `{"title":{}}`, `{"gift":"x"}`, `{"big":"1"}`, `{"lines":{}}`, `{"lines":[1]}`, `{"exact":[]}`, `{"at":"x"}`, `{"at":[]}`,
 	} {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/oneline"
 )
 
-// Dates outside these years are refused.
+// Dates outside these years are invalid.
 const minYear, maxYear = 1900, 2199
 
 var (
@@ -57,7 +57,7 @@ func onText(f func(string) error) func(any) error {
 // rfc3339 checks the form only: time.Parse also accepts one-digit hours, decimal commas and any offset.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// dateTime accepts RFC 3339 with an offset. Like Go, it refuses leap seconds and a lower-case t or z.
+// dateTime accepts RFC 3339 with an offset. Like Go, it rejects leap seconds and a lower-case t or z.
 func dateTime(s string) error {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || !rfc3339.MatchString(s) {
@@ -81,8 +81,8 @@ func years(t time.Time) error {
 	return nil
 }
 
-// email accepts exactly one address: a dot-atom or any UTF-8 before the last @ (RFC 6531), and a host name after it.
-// Quoted local parts, address literals and invisible characters are refused.
+// email accepts exactly one address: a dot-atom or any UTF-8 before the last @ (RFC 6531), and a host name after it. Quoted local
+// parts, address literals and invisible characters are invalid.
 func email(s string) error {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at > 64 || strings.ContainsFunc(s, notInEmail) || strings.IndexByte(s, '@') != at {
@@ -111,8 +111,8 @@ func notInHost(r rune) bool {
 	return r < 0x80 && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// strictness adds two rules to each schema: an integer must be written as an integer, and a failed property name is
-// reported at its place (the validator loses it).
+// strictness adds two rules to each schema: an integer must be written as an integer, and an invalid property name is reported at
+// its location, which the validator loses.
 var strictness = &jsonschema.Vocabulary{URL: docURL + "/strictness", Compile: compileStrictness}
 
 type strict struct {

@@ -11,8 +11,7 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// The contract says for each id in a body which kind it has. Paths and filters take any text, and an id of another kind
-// finds nothing there.
+// The contract specifies the kind of each id in a body. Paths and filters accept any text, and an id of another kind finds nothing.
 func TestIDsInBodiesStateTheirKind(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
@@ -43,7 +42,7 @@ func TestIDsInBodiesStateTheirKind(t *testing.T) {
 				continue
 			}
 			if name == "PaymentIntentCreate" && field == "booking_id" || name == "RefundCreate" {
-				continue // as in a path: any id that names no booking, or no payment intent, is 404
+				continue // as in a path: any id without a booking or a payment intent is 404
 			}
 			found++
 			if p.Items != nil {

@@ -31,8 +31,8 @@ components:
         part: { type: object }
 `
 
-// An internal document has the callers of its operations. A value whose additionalProperties are true reaches the service as it was
-// sent, to any depth.
+// An internal document contains the callers of its operations. A value whose additionalProperties are true is passed to the service
+// unchanged, to any depth.
 func TestLoadInternal(t *testing.T) {
 	t.Parallel()
 	c, err := contract.LoadInternal([]byte(internalDoc), "things")

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// The two readers of a body, the gateway's and the services', accept and refuse the same bodies with the same messages.
+// The parsers of the gateway and of the services accept and reject the same bodies with the same messages.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	const general = "The body must be a single JSON object in UTF-8."
@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// earlier returns the canonical form that encoding/json writes, as the stored fingerprints were computed from it.
+// earlier returns the canonical form that encoding/json writes. Stored fingerprints were computed from it.
 func earlier(t *rapid.T, body []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -133,7 +133,7 @@ func TestCanonical(t *testing.T) {
 	})
 }
 
-// objects generates maps of texts, numbers as written, literals, lists and objects.
+// objects generates maps of strings, unparsed numbers, literals, lists and objects.
 func objects(depth int) *rapid.Generator[map[string]any] {
 	values := []*rapid.Generator[any]{
 		rapid.String().AsAny(),
@@ -148,7 +148,7 @@ func objects(depth int) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(keys, rapid.OneOf(values...), 0, 5)
 }
 
-// spell writes a value in one of its many forms: any order of keys, white space, with or without escapes.
+// spell writes a value in a random form: any order of keys, white space, with or without escapes.
 func spell(t *rapid.T, v any) []byte {
 	space := rapid.SampledFrom([]string{"", " ", "\n\t", "\r\n"})
 	switch v := v.(type) {

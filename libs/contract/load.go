@@ -20,7 +20,7 @@ const docURL = "contract://openapi"
 type loader struct {
 	*yamldoc.Document
 
-	service  string // of an internal document
+	service  string // the service of an internal document
 	compiler *jsonschema.Compiler
 	shapes   map[*yaml.Node]*shape
 	masks    map[*yaml.Node]*mask
@@ -48,7 +48,7 @@ func newLoader(doc []byte) (*loader, error) {
 	return &loader{Document: parsed, compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{}}, nil
 }
 
-// plain converts a node to what a JSON decoder returns. Dates stay text.
+// plain converts a node to the value that a JSON decoder returns. Dates stay strings.
 func plain(n *yaml.Node) (any, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -163,7 +163,7 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	return l.requestBody(op, yamldoc.Child(node, "requestBody"), ptr+"/requestBody")
 }
 
-// response finds out whether the 2xx response holds a person's data. That of an internal call is stored nowhere.
+// response determines whether the 2xx response contains personal data. Responses to internal calls are not stored.
 func (l *loader) response(op *Operation, node *yaml.Node) error {
 	if l.service != "" {
 		return nil

@@ -16,7 +16,7 @@ type failure struct {
 	message string
 }
 
-// failures converts the validator's tree of causes to a list of plain sentences.
+// failures converts the validator's tree of causes into a list of plain sentences.
 func failures(e *jsonschema.ValidationError, out []failure) []failure {
 	at := e.InstanceLocation
 	switch k := e.ErrorKind.(type) {
@@ -60,8 +60,7 @@ func join(path []string, name string) []string {
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// alternatives returns the failures of the alternative that has the value's type; when none has, it lists the allowed
-// types.
+// alternatives returns the failures of the alternative with the value's type. If there is none, it lists the allowed types.
 func alternatives(e *jsonschema.ValidationError, out []failure) []failure {
 	var types []string
 	for _, branch := range e.Causes {

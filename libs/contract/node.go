@@ -13,14 +13,14 @@ import (
 // Body is a request's body, parsed once, with the parts that the contract uses.
 type Body struct {
 	root *node
-	nul  []failure // texts and keys, known or unknown, that hold the NUL character
+	nul  []failure // strings and keys, known or unknown, that contain a NUL character
 }
 
-// Empty is the body of a request that has none, for operations where it is optional.
+// Empty returns the body of a request without one, for operations where it is optional.
 func Empty() *Body { return &Body{root: &node{kind: objectKind}} }
 
-// Parse returns ErrMalformed unless body is exactly one I-JSON object (RFC 7493): UTF-8, no repeated names, at most 64
-// levels deep. Values that no validation reads are checked but not stored: 1 MiB of zeros would be half a million values.
+// Parse returns ErrMalformed unless body is exactly one I-JSON object (RFC 7493): UTF-8, no repeated names, at most 64 levels deep.
+// Values that validation does not need are checked but not stored: 1 MiB of zeros would be half a million values.
 func (op *Operation) Parse(body []byte) (*Body, error) {
 	defer reserveParser(len(body))()
 	t, err := start(body)
@@ -46,7 +46,7 @@ type node struct {
 
 type parser struct {
 	*tokens
-	src   string // a copy of body; texts are slices of it
+	src   string // a copy of body; strings are slices of it
 	stack []node // children of the values that are not closed yet
 	nul   []failure
 }
@@ -95,7 +95,7 @@ func (p *parser) fill(n *node, raw []byte, s *shape) (err error) {
 	return err
 }
 
-// text returns the string that was read last, and records nul as a failure when it holds a NUL character.
+// text returns the string that was read last. It records nul as a failure if the string contains a NUL character.
 func (p *parser) text(raw []byte, nul string) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return p.cut(raw, 1)
@@ -107,13 +107,13 @@ func (p *parser) text(raw []byte, nul string) string {
 	return s
 }
 
-// cut returns the token that was read last, without that many bytes at both ends.
+// cut returns the token that was read last, without the given number of bytes at both ends.
 func (p *parser) cut(raw []byte, quotes int) string {
 	end := int(p.dec.InputOffset())
 	return p.src[end-len(raw)+quotes : end-quotes]
 }
 
-// find returns the child of a key and its index; the index is the number of children when there is none.
+// find returns the child with a key and its index. If there is none, the index is the number of children.
 func (n *node) find(key string) (int, *node) {
 	if n == nil {
 		return 0, nil
@@ -151,7 +151,7 @@ func (n *node) literal() string {
 	}
 }
 
-// instance converts the value to the form that the validator takes.
+// instance converts the value to the form that the validator requires.
 func (n *node) instance(s *shape) any {
 	switch n.kind {
 	case objectKind:
@@ -173,7 +173,7 @@ func (n *node) instance(s *shape) any {
 	}
 }
 
-// object holds the members that the contract names, or all of them when it names none.
+// object returns the members that the contract declares, or all of them if it declares none.
 func (n *node) object(s *shape) map[string]any {
 	m := make(map[string]any, len(n.children))
 	for i := range n.children {
@@ -185,7 +185,7 @@ func (n *node) object(s *shape) map[string]any {
 	return m
 }
 
-// boundNumber prevents the validator from computing with numbers of a million digits. The replacement has the same sign and
+// boundNumber prevents the validator from computing with numbers that have a million digits. The replacement has the same sign and
 // type and is outside every bound that a contract sets.
 func boundNumber(n json.Number) json.Number {
 	const huge = "99999999999999999999999999999999999999999"

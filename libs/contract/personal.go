@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/yamldoc"
 )
 
-// mask says what erasure leaves of a value. The contract marks the fields of a person with x-personal.
+// mask defines which parts of a value erasure removes. The contract marks personal fields with x-personal.
 type mask struct {
 	empty json.RawMessage // replaces a marked value: null, or the empty value of a type that has no null
 	props map[string]maskedProp
@@ -64,7 +64,7 @@ func (l *loader) addMarks(m *mask, n *yaml.Node) error {
 	return l.Alternatives(n, func(alt *yaml.Node) error { return l.addMarks(m, alt) })
 }
 
-// empties are the values that replace values of a type without null.
+// empties are the replacements for values of types without null.
 var empties = map[string]json.RawMessage{
 	"string": json.RawMessage(`""`), "object": json.RawMessage(`{}`), "array": json.RawMessage(`[]`),
 	"integer": json.RawMessage(`0`), "number": json.RawMessage(`0`), "boolean": json.RawMessage(`false`),
@@ -72,7 +72,7 @@ var empties = map[string]json.RawMessage{
 
 var null = json.RawMessage(`null`)
 
-// empty returns null when the schema allows it, else the empty value of its first type.
+// empty returns null if the schema allows it, otherwise the empty value of its first type.
 func (l *loader) empty(n *yaml.Node) json.RawMessage {
 	types := l.types(n)
 	for _, t := range types {
@@ -112,7 +112,7 @@ func (l *loader) types(n *yaml.Node) []string {
 	return out
 }
 
-// kinds returns the masks of all schemas that name their kind by the constant of their property "object".
+// kinds returns the masks of all schemas whose property "object" is a constant, the kind.
 func (l *loader) kinds() (map[string]*mask, error) {
 	out := map[string]*mask{}
 	for _, node := range yamldoc.Pairs(yamldoc.Child(yamldoc.Child(l.Root, "components"), "schemas")) {
@@ -130,8 +130,7 @@ func (l *loader) kinds() (map[string]*mask, error) {
 	return out, nil
 }
 
-// holds reports whether the value contains a person's data. expanded says whether properties marked x-expand are
-// present.
+// holds reports whether the value contains personal data. expanded specifies whether properties marked x-expand are present.
 func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
 	if m == nil || seen[m] {
 		return false
@@ -157,12 +156,12 @@ func KindOf(eventType string) string {
 	return kind
 }
 
-// HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data.
-// Properties marked x-expand do not count, because no event and no stored response has them.
+// HasPersonal reports whether resources of a kind, the value of their property "object", contain personal data. Properties marked
+// x-expand do not count, because no event and no stored response contains them.
 func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(false, map[*mask]bool{}) }
 
-// Erase returns the body of a resource without the values that the contract marks as a person's. The property "object"
-// names the kind of the body. The order of names stays.
+// Erase returns the body of a resource without the values that the contract marks as personal. The property "object" specifies the
+// kind of the body. The order of names does not change.
 func (c *Contract) Erase(body []byte) ([]byte, error) {
 	var head struct{ Object string }
 	if err := json.Unmarshal(body, &head); err != nil {

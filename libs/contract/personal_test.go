@@ -45,7 +45,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// A field that is added later is erased because of its mark, without other changes.
+// A field that is added later is erased because it is marked, without other changes.
 func TestAFieldAddedLaterIsErased(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("testdata/openapi.yaml")
@@ -65,10 +65,10 @@ func TestAFieldAddedLaterIsErased(t *testing.T) {
 	}
 }
 
-// persons are the resources that describe a person, once the contract has them.
+// persons are the resources that describe a person, including those that the contract does not have yet.
 var persons = map[string]bool{"customer": true, "lead": true, "quote": true}
 
-// Each property of a schema that describes a person says whether it is personal.
+// Each property of a schema that describes a person specifies whether it is personal.
 func TestPersonalSchemasMarkEachProperty(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -115,7 +115,7 @@ func value(n *yaml.Node, key string) string {
 	return ""
 }
 
-// A response that holds a person's data is never cached outside its service; a response that holds none is.
+// A response with personal data is never cached outside its service. A response without personal data is cached.
 func TestPersonalOperations(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(proto.OpenAPI)

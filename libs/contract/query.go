@@ -94,8 +94,8 @@ type Query struct {
 	values map[string]any // string, []string or map[string]string
 }
 
-// ParseQuery reads a raw query. A parameter that is unknown, given twice or out of its bounds is a 422 on its name. The items
-// of a list are separated by commas, or the parameter is repeated, or both; an object is given as name[key]=value.
+// ParseQuery reads a raw query. A parameter that is unknown, sent twice or out of its bounds is a 422 for its name. The items of a
+// list are separated by commas, or the parameter is repeated, or both; an object is given as name[key]=value.
 func (op *Operation) ParseQuery(raw string) (Query, error) {
 	q := Query{op: op, values: map[string]any{}}
 	var fields []apperr.FieldError
@@ -252,7 +252,7 @@ func (p *parameter) validate(v any, fail func(name, msg string)) {
 	}
 }
 
-// typed converts a text to the JSON type that the contract requires, when it has that type's form.
+// typed converts a string to the JSON type that the contract requires, if it has that type's form.
 func typed(kind, s string) any {
 	switch {
 	case kind == "integer" && isInteger(s):
@@ -265,13 +265,13 @@ func typed(kind, s string) any {
 	return s
 }
 
-// Has reports whether the request gave the parameter.
+// Has reports whether the request contains the parameter.
 func (q Query) Has(name string) bool {
 	_, ok := q.values[name]
 	return ok
 }
 
-// String returns a parameter's text; when absent, the contract's default or "".
+// String returns a parameter's text. If it is absent, String returns the contract's default or "".
 func (q Query) String(name string) string {
 	if s, ok := q.values[name].(string); ok {
 		return s
@@ -285,7 +285,7 @@ func (q Query) String(name string) string {
 	return ""
 }
 
-// Int returns an integer parameter; when absent, the contract's default, else def.
+// Int returns an integer parameter. If it is absent, Int returns the contract's default, otherwise def.
 func (q Query) Int(name string, def int) int {
 	n, err := strconv.Atoi(q.String(name))
 	if err != nil {
@@ -294,26 +294,25 @@ func (q Query) Int(name string, def int) int {
 	return n
 }
 
-// List returns the items of a comma-separated list, nil when absent.
+// List returns the items of a comma-separated list, or nil if it is absent.
 func (q Query) List(name string) []string {
 	l, _ := q.values[name].([]string)
 	return l
 }
 
-// Map returns the pairs of name[key]=value, nil when absent.
+// Map returns the pairs of name[key]=value, or nil if it is absent.
 func (q Query) Map(name string) map[string]string {
 	m, _ := q.values[name].(map[string]string)
 	return m
 }
 
-// Time returns a date-time parameter in UTC, and false when it is absent or a date without a time.
+// Time returns a date-time parameter in UTC. It returns false if the parameter is absent or a date without a time.
 func (q Query) Time(name string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, q.String(name))
 	return t.UTC(), err == nil
 }
 
-// Canonical returns the same text for equal queries: names and keys are sorted, and the parameters in except are left
-// out.
+// Canonical returns the same text for equal queries: names and keys are sorted, and the parameters in except are omitted.
 func (q Query) Canonical(except ...string) string {
 	out := url.Values{}
 	for name, v := range q.values {

@@ -2,8 +2,8 @@ package contract
 
 import "strings"
 
-// isParam reports whether a segment is a parameter. A suffix, as in {token}.ics, is not matched: the operation sees the
-// whole segment.
+// isParam reports whether a segment is a parameter. A suffix, as in {token}.ics, is not matched: the operation receives the whole
+// segment.
 func isParam(seg string) bool { return strings.HasPrefix(seg, "{") && strings.Contains(seg, "}") }
 
 // paramName returns the name of a parameter.

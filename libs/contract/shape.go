@@ -8,19 +8,18 @@ import (
 	"holdfast.dev/libs/yamldoc"
 )
 
-// shape holds what the validator does not store of a schema: the order of its properties. Alternatives (oneOf, anyOf,
-// allOf) are merged.
+// shape stores what the validator drops from a schema: the order of its properties. Alternatives (oneOf, anyOf, allOf) are merged.
 type shape struct {
 	names     []string
 	props     map[string]*prop
 	items     *shape
 	extra     *shape // additionalProperties
-	limit     int    // maxItems or maxProperties, the larger; 0 when there is none
+	limit     int    // maxItems or maxProperties, the larger one; 0 if there is none
 	unbounded bool   // an alternative has neither
-	strict    bool   // a rule reads unknown properties too
+	strict    bool   // a rule also reads unknown properties
 	open      bool   // a rule limits unknown properties
 	parent    bool   // the value may be an object or an array
-	whole     bool   // additionalProperties is true: the value stays as sent, to any depth
+	whole     bool   // additionalProperties is true: the value is stored as sent, to any depth
 	hint      string // x-message: the error text when pattern fails
 }
 
@@ -81,7 +80,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	return l.Alternatives(n, func(alt *yaml.Node) error { return l.lay(s, alt) })
 }
 
-// types records whether a value may have children, by its types; a schema without a type may.
+// types records whether a value can have children according to its types. A schema without a type can.
 func (s *shape) types(n *yaml.Node) {
 	t := yamldoc.Child(n, "type")
 	if t == nil {
@@ -96,9 +95,9 @@ func (s *shape) types(n *yaml.Node) {
 	}
 }
 
-// needs reports whether another child of a value is needed, when before children are already stored. Children beyond the
-// contract's bound are not needed, except as many as it takes to report the excess and a hundred errors. Without a bound all are
-// needed; a value that must not have children needs none.
+// needs reports whether another child of a value is needed when before children are already stored. Children beyond the contract's
+// bound are not needed, except those that are required to report the excess and a hundred errors. Without a bound, all are needed.
+// A value that must not have children needs none.
 func (s *shape) needs(key string, before int) bool {
 	switch {
 	case s == nil || !s.parent:
@@ -112,10 +111,10 @@ func (s *shape) needs(key string, before int) bool {
 	}
 }
 
-// closed reports whether the shape names its properties. Other objects, such as metadata, stay as sent.
+// closed reports whether the shape declares its properties. Other objects, such as metadata, are stored as sent.
 func (s *shape) closed() bool { return s != nil && len(s.names) > 0 }
 
-// member returns the shape of a property, nil when the contract has no such property.
+// member returns the shape of a property, or nil if the contract has no such property.
 func (s *shape) member(name string) *shape {
 	if s == nil {
 		return nil
@@ -136,7 +135,7 @@ func (s *shape) item() *shape {
 	return s.items
 }
 
-// at returns the shape at a path, nil when the contract has no such path.
+// at returns the shape at a path, or nil if the contract has no such path.
 func (s *shape) at(path []string) *shape {
 	for _, seg := range path {
 		if s == nil {

@@ -17,7 +17,7 @@ import (
 
 const maxDepth = 64
 
-// ErrMalformed is the 400 of a body that is not one I-JSON object (RFC 7493).
+// ErrMalformed is the 400 for a body that is not one I-JSON object (RFC 7493).
 var ErrMalformed = apperr.New(apperr.BadRequest, "malformed_json", "The body must be a single JSON object in UTF-8.")
 
 const (
@@ -30,13 +30,13 @@ const (
 	arrayEnd   = jsontext.KindEndArray
 )
 
-// largeBody is the size from which bodies are parsed at most one per processor at a time: an object in a body of 1 MiB
-// may have 100,000 names, and comparing them takes 15 MiB.
+// largeBody is the size above which at most one body per processor is parsed at a time. An object in a body of 1 MiB can have
+// 100,000 names, and comparing them takes 15 MiB.
 const largeBody = 64 << 10
 
 var parsers = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// reserveParser waits until a body of that size may be parsed.
+// reserveParser waits until a body of the given size may be parsed.
 func reserveParser(size int) (done func()) {
 	if size < largeBody {
 		return func() {}
@@ -45,8 +45,7 @@ func reserveParser(size int) (done func()) {
 	return func() { <-parsers }
 }
 
-// tokens reads a body once. It refuses what is not JSON or not UTF-8, is nested too deep, or repeats a name in an
-// object.
+// tokens reads a body once. It rejects a body that is not JSON or not UTF-8, is nested too deeply, or repeats a name in an object.
 type tokens struct {
 	body []byte
 	dec  *jsontext.Decoder
@@ -97,7 +96,7 @@ func (t *tokens) end() error {
 	}
 }
 
-// malformed describes the error and its place.
+// malformed describes the error and its position.
 func (t *tokens) malformed(err error) error {
 	var wrong *jsontext.SyntacticError
 	if !errors.As(err, &wrong) {
@@ -111,7 +110,7 @@ func (t *tokens) malformed(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "it ends too early"
-	case strings.HasPrefix(reason, "invalid surrogate pair"): // also shows the following bytes
+	case strings.HasPrefix(reason, "invalid surrogate pair"): // the reason also contains the following bytes
 		reason = "invalid surrogate pair in string"
 	}
 	return ErrMalformed.WithMessage("The body is not valid JSON at %s: %s.", at, reason)

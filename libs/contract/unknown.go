@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// unknownField is a field that the contract does not know, in an object whose fields it names.
+// unknownField is a field that the contract does not declare, in an object with declared fields.
 type unknownField struct {
 	name  string   // dotted
 	key   string   // its last part
 	known []string // the fields of its object
 }
 
-// Ignored returns the dotted names of b's fields that the contract does not know, in the order sent, at most 100.
+// Ignored returns the dotted names of b's fields that the contract does not declare, in the order sent, at most 100.
 func (op *Operation) Ignored(b *Body) []string {
 	var names []string
 	for _, u := range op.unknownFields(b) {
@@ -28,7 +28,7 @@ func (op *Operation) unknownFields(b *Body) []unknownField {
 	return op.shape.unknown(b.root, nil, nil)
 }
 
-// unknown does not look inside an unknown field. When the contract names no field, every field is unknown.
+// unknown does not search inside an unknown field. If the contract declares no field, every field is unknown.
 func (s *shape) unknown(n *node, path []string, out []unknownField) []unknownField {
 	if s == nil {
 		return out
@@ -54,7 +54,7 @@ func (s *shape) unknown(n *node, path []string, out []unknownField) []unknownFie
 	return out
 }
 
-// message names the nearest known field.
+// message suggests the most similar known field.
 func (u unknownField) message() string {
 	if len(u.known) == 0 {
 		return "Unknown field. This object has no fields."
@@ -68,10 +68,10 @@ func (u unknownField) message() string {
 	return "Unknown field. The closest match is " + nearest + "."
 }
 
-// maxNameLength bounds the characters that distance compares.
+// maxNameLength limits the number of characters that distance compares.
 const maxNameLength = 64
 
-// distance is the optimal string alignment distance, ignoring case: how many characters to add, drop, change or swap.
+// distance returns the optimal string alignment distance, ignoring case: the number of characters to add, drop, change or swap.
 func distance(a, b string) int {
 	x, y := letters(a), letters(b)
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

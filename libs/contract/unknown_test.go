@@ -27,7 +27,7 @@ func TestUnknownFields(t *testing.T) {
 			"linez lines.0.qty lines.1.price.cents",
 			"linez" + nearest + "lines.\nlines.0.qty" + nearest + "quantity.\nlines.1.price.cents" + nearest + "amount.",
 		},
-		// A rule of the contract names these itself.
+		// A rule of the contract itself reports these.
 		{with(`"exact":{"b":1}`), "", "exact.b: Unknown field."},
 		// After the known ones.
 		{

@@ -1,4 +1,4 @@
-// Package crypt seals small secrets for storage: AES-256-GCM by Tink, under named keys that rotate.
+// Package crypt seals small secrets for storage with AES-256-GCM (Tink), under named keys that can be rotated.
 package crypt
 
 import (
@@ -25,8 +25,8 @@ type Box struct {
 	keys  map[string]*subtle.AESGCM
 }
 
-// NewBox reads "<kid>:<hex of 32 bytes>[,<kid>:<hex>…]". To rotate keys, put the new key first and drop the old one when
-// no text is sealed with it any more.
+// NewBox reads "<kid>:<hex of 32 bytes>[,<kid>:<hex>…]". To rotate keys, put the new key first and remove the old one when no text
+// is sealed with it.
 func NewBox(keys string) (*Box, error) {
 	b := &Box{keys: map[string]*subtle.AESGCM{}}
 	for i, entry := range strings.Split(keys, ",") {
@@ -48,12 +48,12 @@ func NewBox(keys string) (*Box, error) {
 	return b, nil
 }
 
-// Head is the prefix of every text that Seal makes. No text under another key has it.
+// Head returns the prefix of every text that Seal creates. No text under another key has it.
 func (b *Box) Head() []byte {
 	return append([]byte{version, byte(len(b.first))}, b.first...) //nolint:gosec // NewBox bounds a key id
 }
 
-// Seal encrypts plain and binds it to aad, which Open must get again. aad should name the row that the text belongs to.
+// Seal encrypts plain and binds it to aad, which must also be passed to Open. aad should identify the row that the text belongs to.
 func (b *Box) Seal(plain, aad []byte) ([]byte, error) {
 	head := b.Head()
 	sealed, err := b.keys[b.first].Encrypt(plain, bind(head, aad))
@@ -63,7 +63,7 @@ func (b *Box) Seal(plain, aad []byte) ([]byte, error) {
 	return append(head, sealed...), nil
 }
 
-// Open decrypts what Seal returned for the same aad. Everything else is ErrOpen.
+// Open decrypts a text that Seal returned for the same aad. For any other input it returns ErrOpen.
 func (b *Box) Open(sealed, aad []byte) ([]byte, error) {
 	if len(sealed) < 2 || sealed[0] != version || len(sealed) < 2+int(sealed[1]) {
 		return nil, ErrOpen
@@ -80,7 +80,7 @@ func (b *Box) Open(sealed, aad []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// bind puts the head, which contains its own length, before aad, so that a key id cannot be exchanged.
+// bind prepends the head, which contains its own length, to aad, so that the key id cannot be changed.
 func bind(head, aad []byte) []byte {
 	out := make([]byte, 0, len(head)+len(aad))
 	return append(append(out, head...), aad...)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// armed is the step of the environment variable FAILPOINT, which is <name> or <name>:<n> for the nth pass.
+// armed is the step in the environment variable FAILPOINT, which is <name>, or <name>:<n> for the nth pass.
 var armed, after = parse(os.Getenv("FAILPOINT"))
 
 var passes atomic.Int64
@@ -25,11 +25,11 @@ func parse(setting string) (name string, after int64) {
 	return name, after
 }
 
-// Here ends the process by SIGKILL when FAILPOINT names the step.
+// Here kills the process with SIGKILL when FAILPOINT names the step.
 func Here(name string) {
 	if name != armed || passes.Add(1) != after {
 		return
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // the signal may come a moment later
+	select {} // the signal may arrive a moment later
 }

@@ -1,5 +1,5 @@
-// Package forms reads from an OpenAPI document what those who call its operations need to know: where each operation is, and the fields of its body
-// and query with their types and bounds. It validates no requests; libs/contract does.
+// Package forms reads from an OpenAPI document what callers of its operations need: the path of each operation, and the fields of
+// its body and query with their types and bounds. It does not validate requests; libs/contract does.
 package forms
 
 import (
@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/libs/yamldoc"
 )
 
-// Field is what a form needs of a property or a query parameter: its type and its bounds.
+// Field is a property or a query parameter as a form needs it: its type and its bounds.
 type Field struct {
 	Name     string
 	Kind     string // string, integer, number, boolean, array, object; "" when several are allowed
-	Schema   string // name of the component, such as Money; "" for a schema that has none
+	Schema   string // name of the component, such as Money; "" for a schema without one
 	Format   string
 	Enum     []string
 	Pattern  string
@@ -37,20 +37,20 @@ func (f Field) IsMoney() bool {
 	return f.Kind == "object" && len(f.Fields) == 2 && find(f.Fields, "amount").Name != "" && find(f.Fields, "currency").Name != ""
 }
 
-// Form is an operation as those who call it see it: where it is and what it takes, in the order of the contract.
+// Form is an operation as its callers need it: its path and its inputs, in the order of the contract.
 type Form struct {
 	Method, Path string   // the path as in the document, with {id}
 	Scopes       []string // x-required-scopes
-	Permission   string   // x-required-permission, of a platform's own operators; "" for none
+	Permission   string   // x-required-permission, for the platform's own operators; "" for none
 	Secret       bool     // x-secret-response
 	HasBody      bool
 	Body, Query  []Field
 }
 
-// Field returns the field of the body with that name, the zero Field when there is none.
+// Field returns the field of the body with the given name, or the zero Field if there is none.
 func (f Form) Field(name string) Field { return find(f.Body, name) }
 
-// Param returns the query parameter with that name, the zero Field when there is none.
+// Param returns the query parameter with the given name, or the zero Field if there is none.
 func (f Form) Param(name string) Field { return find(f.Query, name) }
 
 func find(list []Field, name string) Field {
@@ -61,7 +61,7 @@ func find(list []Field, name string) Field {
 	return list[i]
 }
 
-// deepest is how deep fields inside fields are read.
+// deepest is the maximum depth of nested fields that are read.
 const deepest = 4
 
 // Load reads the bodies and queries of all operations of an OpenAPI document, by operationId.
@@ -130,7 +130,7 @@ func (l loader) form(item, node *yaml.Node) (f Form, err error) {
 	return f, err
 }
 
-// field reads a schema. Of alternatives it takes the types of all and the bounds of the first that has them.
+// field reads a schema. For alternatives it uses the types of all and the bounds of the first one that has bounds.
 func (l loader) field(n *yaml.Node, depth int) (f Field, err error) {
 	if n == nil || depth > deepest {
 		return f, nil
@@ -193,7 +193,7 @@ func (l loader) collect(f *Field, n *yaml.Node, kinds *[]string, depth int) erro
 	})
 }
 
-// nameOf returns the component's name of an alternative of n that is given by reference.
+// nameOf returns the component name of an alternative of n that is a reference.
 func (l loader) nameOf(n, alt *yaml.Node) string {
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
 		list := yamldoc.Child(n, key)

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// The forms of the public contract have its types and bounds.
+// The forms of the public contract contain its types and bounds.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	forms, err := Load(proto.OpenAPI)
@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The forms of internal documents say where a call is and what its caller needs.
+// The forms of internal documents contain the path of a call and what its caller needs.
 func TestFormsOfInternalCalls(t *testing.T) {
 	t.Parallel()
 	forms, err := Load(proto.InternalIdentity)

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestEachTextIsOneLine goes over all texts that a client may send. A text without a format, a pattern or a list of values is of
-// several lines, an id, a secret or a search by its name; every other one is of the format one-line.
+// TestEachTextIsOneLine checks all texts that a client can send. The name of a text without a format, a pattern or a list of values
+// marks it as multi-line, an id, a secret or a search. Every other text has the format one-line.
 func TestEachTextIsOneLine(t *testing.T) {
 	t.Parallel()
 	several := strings.Fields("description note notes message reason lost_reason terms billing_address address metadata")

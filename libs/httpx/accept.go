@@ -14,13 +14,14 @@ import (
 // CSVType is the media type of lists as CSV, in Accept and in the contract.
 const CSVType = "text/csv"
 
-// CSVRoute is the route of a list as CSV in logs and metrics: its time says nothing about the time of pages.
+// CSVRoute returns the route of a list as CSV in logs and metrics. It is separate because its duration is unrelated to that of
+// pages.
 func CSVRoute(op *contract.Operation) string { return op.Path + ".csv" }
 
-// PrefersCSV reports whether the response to the request is to be CSV.
+// PrefersCSV reports whether the response to the request must be CSV.
 func PrefersCSV(c *gin.Context) bool { return AcceptsCSV(of(c).op, c.Request.Header) }
 
-// AcceptsCSV reports whether the operation has CSV and the Accept header prefers text/csv. On a tie, JSON wins if the header
+// AcceptsCSV reports whether the operation supports CSV and the Accept header prefers text/csv. On a tie, JSON wins if the header
 // names application/json. Otherwise CSV wins, because the header names it in addition to a range such as */*.
 func AcceptsCSV(op *contract.Operation, h http.Header) bool {
 	if op == nil || op.CSV == nil {
@@ -47,7 +48,7 @@ func AcceptsCSV(op *contract.Operation, h http.Header) bool {
 	return csv > json || csv > 0 && csv == json && exact < named
 }
 
-// quality is the parameter q, 1 when it is absent and 0 when it is no number.
+// quality returns the parameter q, 1 if it is absent and 0 if it is not a number.
 func quality(params map[string]string) float64 {
 	text, ok := params["q"]
 	if !ok {

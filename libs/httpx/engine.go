@@ -23,9 +23,9 @@ var (
 	ErrCaller    = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// NewRouter returns a gin engine with safe settings: it trusts no proxies, never redirects, responds to a wrong method
-// with 405 and to an unknown path with notFound. publicURL is where clients reach the gateway: the doc_url of each error begins
-// with it.
+// NewRouter returns a gin engine with safe settings: it trusts no proxies, never redirects, responds to a wrong method with 405 and
+// to an unknown path with notFound. publicURL is the URL at which clients reach the gateway. The doc_url of each error begins with
+// it.
 func NewRouter(publicURL string, notFound error) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -33,15 +33,15 @@ func NewRouter(publicURL string, notFound error) *gin.Engine {
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = true
 	e.ForwardedByClientIP = false
-	e.UseRawPath = true          // an id may hold an escaped slash
+	e.UseRawPath = true          // an id can contain an escaped slash
 	_ = e.SetTrustedProxies(nil) // nil cannot fail
 	e.Use(func(c *gin.Context) { c.Set(publicKey, publicURL) })
 	e.NoRoute(func(c *gin.Context) { Fail(c, notFound) })
-	e.NoMethod(func(c *gin.Context) { Fail(c, ErrMethod) }) // gin has set Allow
+	e.NoMethod(func(c *gin.Context) { Fail(c, ErrMethod) }) // gin already set Allow
 	return e
 }
 
-// publicKey holds in a gin.Context where clients reach the gateway.
+// publicKey is the key of the gateway's public URL in a gin.Context.
 const publicKey = "holdfast.public"
 
 // NewEngine returns the engine of a service behind the gateway.
@@ -101,7 +101,7 @@ const headerRequestID = "X-Request-Id"
 // SetRequestID makes id the request id of the response.
 func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID] = []string{id} }
 
-// RequestID returns what SetRequestID has set.
+// RequestID returns the request id that SetRequestID set.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
 
 // outside distinguishes a failure of a dependency of the service from an internal error. libs/pg marks its errors with

@@ -1,6 +1,6 @@
-// Package httpx is the HTTP server of a service: it checks each request against the contract in the order that all
-// services share, runs the handler, and writes the response. It has the only code that writes errors, and the checks that
-// the gateway makes too.
+// Package httpx is the HTTP server of a service: it checks each request against the contract in the order that all services share,
+// runs the handler, and writes the response. It contains the only code that writes errors, and the checks that the gateway also
+// makes.
 package httpx
 
 import (
@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// statuses is the one map from a kind of error to its HTTP status.
+// statuses is the only map from a kind of error to its HTTP status.
 var statuses = map[apperr.Kind]int{
 	apperr.Internal:           http.StatusInternalServerError,
 	apperr.BadRequest:         http.StatusBadRequest,
@@ -33,7 +33,7 @@ var statuses = map[apperr.Kind]int{
 	apperr.Timeout:            http.StatusGatewayTimeout,
 }
 
-// StatusOf returns the HTTP status of a kind; an unknown kind is 500.
+// StatusOf returns the HTTP status of a kind. An unknown kind is 500.
 func StatusOf(kind apperr.Kind) int {
 	if s, ok := statuses[kind]; ok {
 		return s
@@ -100,7 +100,7 @@ func (l fieldList) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// encode is Encode for strings and structs of strings, which cannot fail.
+// encode calls Encode for strings and structs of strings, which cannot fail.
 func encode(v any) []byte {
 	b, err := contract.Encode(v)
 	if err != nil {
@@ -110,8 +110,8 @@ func encode(v any) []byte {
 }
 
 // WriteError responds with err in the public envelope: an *apperr.Error as it is, every other error as internal_error. Its doc_url
-// begins with publicURL, where clients reach the gateway. It sets Content-Type, X-Request-Id and the headers of the error.
-// The cause is never shown. Every 422 has message, errors and param, and its message begins with the name of the first
+// begins with publicURL, the URL at which clients reach the gateway. It sets Content-Type, X-Request-Id and the headers of the
+// error. The cause is never shown. Every 422 has message, errors and param, and its message begins with the name of the first
 // field.
 func WriteError(w http.ResponseWriter, publicURL, requestID string, err error) {
 	e := apperr.As(err)
@@ -143,7 +143,7 @@ func setHeaders(h http.Header, e *apperr.Error, status int) {
 	}
 }
 
-// docURL leads to the paragraph of a code.
+// docURL returns the URL of the documentation of a code.
 func docURL(publicURL, code string) string {
 	return strings.TrimRight(publicURL, "/") + proto.ErrorsPage + "#" + code
 }
@@ -154,7 +154,7 @@ func envelopeOf(e *apperr.Error, status int, doc, requestID string) envelope {
 		return env
 	}
 	fields := fieldList(e.Fields)
-	if len(fields) == 0 { // every 422 names a field
+	if len(fields) == 0 { // every 422 has a field
 		fields = fieldList{{Field: "body", Message: e.Message}}
 	}
 	env.Error.Param = fields[0].Field

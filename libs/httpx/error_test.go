@@ -85,7 +85,7 @@ func TestErrorHeaders(t *testing.T) {
 	}
 }
 
-// Each kind has its own status and type; only the internal kind is a 500.
+// Each kind has its own status and type. Only the internal kind is a 500.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[apperr.Kind]string{

@@ -23,10 +23,10 @@ var kindNames = map[string]apperr.Kind{
 	"BadGateway": apperr.BadGateway, "Unavailable": apperr.Unavailable, "Timeout": apperr.Timeout,
 }
 
-// relay is the only file that makes errors with a computed code, because they come from another service.
+// relay is the only file that creates errors with a computed code, because they come from another service.
 const relay = "libs/peer/response.go"
 
-// declared is an error in the source: its kind and code as they are written, "" when they are computed.
+// declared is an error in the source: its kind and code as literals, or "" if they are computed.
 type declared struct{ kind, code string }
 
 // Each code that a service or library declares is in the catalogue with its status, and the catalogue has no other
@@ -137,7 +137,7 @@ func literal(n *ast.CompositeLit) (e declared) {
 	return e
 }
 
-// isApperr reports whether an expression is this name of package apperr.
+// isApperr reports whether an expression is the given name of package apperr.
 func isApperr(file *ast.File, e ast.Expr, want string) bool {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		return name(s.X) == "apperr" && s.Sel.Name == want

@@ -2,5 +2,5 @@ package httpx
 
 import "strconv"
 
-// ETag is the entity tag of a version.
+// ETag returns the entity tag of a version.
 func ETag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }

@@ -40,7 +40,7 @@ type record struct {
 	response    idem.Response
 }
 
-// testService is a customers service with one customer, and what a test needs to call it.
+// testService is a customers service with one customer, and the data to call it.
 type testService struct {
 	t       *testing.T
 	handler http.Handler
@@ -120,7 +120,7 @@ func (d *testService) write(c *gin.Context, status int, location string) error {
 	return httpx.Send(c, response)
 }
 
-// routes are the handlers of customers' operations on customers; the others return an error.
+// routes returns the handlers of operations on customers. The others return an error.
 func (d *testService) routes() map[string]httpx.Route {
 	routes := d.customers()
 	for _, op := range d.spec.Operations() {

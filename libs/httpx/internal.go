@@ -13,17 +13,17 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// ErrScope refuses a caller that lacks a scope.
+// ErrScope reports that the caller lacks a scope.
 var ErrScope = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 
-// MissingScope is ErrScope with the name of the scope.
+// MissingScope returns ErrScope with the name of the scope.
 func MissingScope(scope string) error {
 	return ErrScope.WithMessage("The credential lacks the scope %s.", scope).
 		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
 }
 
-// Internal gives the signed calls of the named services to h, with the tenant and mode of the signed caller. It is for
-// calls whose body no contract describes; MountInternal registers the others.
+// Internal passes the signed calls of the named services to h, with the tenant and mode of the signed caller. It is for calls whose
+// body no contract describes. MountInternal registers the others.
 func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		obs.SetRoute(c.Request.Context(), c.FullPath())
@@ -37,7 +37,7 @@ func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	}
 }
 
-// verifyPeer refuses a request that none of the named services has signed.
+// verifyPeer rejects a request that none of the named services signed.
 func (s *Server) verifyPeer(c *gin.Context, peers []string) error {
 	peer, err := s.identify(c)
 	if err == nil && !slices.Contains(peers, peer) {
@@ -46,9 +46,9 @@ func (s *Server) verifyPeer(c *gin.Context, peers []string) error {
 	return err
 }
 
-// MountInternal registers each call of a document of proto/internal, keyed by operationId. Where a call is, which services
-// may make it, which scopes its caller needs, and what its body and its query may hold is the document's. A call without a
-// handler, and a handler of another call, are errors.
+// MountInternal registers each call of a document of proto/internal, keyed by operationId. The document defines the path of a call,
+// the services that may make it, the scopes that its caller needs, and the contents of its body and query. A call without a handler
+// and a handler without a call are errors.
 func (s *Server) MountInternal(e *gin.Engine, document []byte, routes map[string]Route) error {
 	calls, err := contract.LoadInternal(document, s.Service)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Server) MountInternal(e *gin.Engine, document []byte, routes map[string
 	return s.mount(e, calls, "", routes, s.internalSteps)
 }
 
-// internalSteps returns the steps of an internal call: those of a public request, after the checks of its caller that the
-// gateway makes of a public one.
+// internalSteps returns the steps of an internal call: the checks of the caller that the gateway makes for a public request, then
+// the steps of a public request.
 func (s *Server) internalSteps(op *contract.Operation, route Route) []Handler {
 	steps := []Handler{
 		setRoute(op),
@@ -75,7 +75,7 @@ func (s *Server) internalSteps(op *contract.Operation, route Route) []Handler {
 	return append(steps, s.validate(route, parseQuery, validateBody), s.handle(route))
 }
 
-// scoped refuses a caller that lacks one of the scopes.
+// scoped rejects a caller that lacks one of the scopes.
 func scoped(scopes []string) Handler {
 	return func(c *gin.Context) error {
 		who := caller.FromContext(c.Request.Context())
@@ -88,8 +88,8 @@ func scoped(scopes []string) Handler {
 	}
 }
 
-// Path returns the path of an operation in gin's notation. A parameter is a whole segment: a suffix, as in {token}.ics, is left
-// out, and the parameter's value has it.
+// Path returns the path of an operation in gin's notation. A parameter is a whole segment. A suffix, as in {token}.ics, is omitted,
+// and the parameter's value contains it.
 func Path(op *contract.Operation) string {
 	segments := strings.Split(op.Path, "/")
 	for i, segment := range segments {

@@ -30,7 +30,7 @@ paths:
       responses: { "200": { description: Done. } }
 `
 
-// Internal calls are where their document says, for the peers and the callers that it names, and take what it says.
+// Internal calls have the paths, peers, callers and inputs that their document specifies.
 func TestMountInternal(t *testing.T) {
 	t.Parallel()
 	keys := map[string]caller.Key{"console": {ID: "k1", Secret: []byte(strings.Repeat("c", 32))}, "customers": {ID: "k1", Secret: []byte(strings.Repeat("d", 32))}}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Local returns an address of this host that is under a path, with its query: /admin/today?days=30 under /admin. It returns ""
-// for every other address: one with a scheme or a host, one that leaves the path, or one that a browser could interpret
-// differently (RFC 9700, section 4.11, on open redirection).
+// Local returns an address of this host that is below a path, with its query: /admin/today?days=30 below /admin. It returns "" for
+// every other address: one with a scheme or a host, one outside the path, or one that a browser could interpret differently (RFC
+// 9700, section 4.11, on open redirection).
 func Local(address, under string) string {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
 		return ""

@@ -20,14 +20,14 @@ import (
 const MaxBody = 1 << 20
 
 const (
-	// firstRead is the buffer that a body gets before it arrives. The buffer doubles each time that it is full, so that a
-	// client that only declares a long body uses little memory.
+	// firstRead is the initial size of a body's buffer. The buffer doubles each time it is full, so that a client that only
+	// declares a long body uses little memory.
 	firstRead = 16 << 10
 	maxKey    = 255
 	ctxKey    = "holdfast.request"
 )
 
-// request holds what the steps have read from one request.
+// request contains the parts of a request that the steps have read.
 type request struct {
 	op      *contract.Operation
 	raw     []byte         // the body as sent
@@ -39,12 +39,12 @@ type request struct {
 
 // Match is the If-Match of a request.
 type Match struct {
-	Version int64 // the expected version; 0, which no resource has, for an entity tag that is not ours
+	Version int64 // the expected version; 0, which no resource has, for an entity tag of another format
 	Any     bool  // *
 	Present bool
 }
 
-// Check returns apperr.ErrVersion when version is not the expected one.
+// Check returns apperr.ErrVersion if version is not the expected one.
 func (m Match) Check(version int64) error {
 	if m.Present && !m.Any && m.Version != version {
 		return apperr.ErrVersion
@@ -76,8 +76,8 @@ func Query(c *gin.Context) contract.Query { return of(c).query }
 // IfMatch returns the request's If-Match.
 func IfMatch(c *gin.Context) Match { return of(c).ifMatch }
 
-// ReadBody reads the body of a request. A body over MaxBody is ErrTooLarge; when its length is declared, it is not read.
-// The buffer grows with what has arrived, and reserve, which may be nil, is called before each growth.
+// ReadBody reads the body of a request. It returns ErrTooLarge for a body over MaxBody, without reading it if its length is
+// declared. The buffer grows as the body arrives. reserve, which may be nil, is called before each growth.
 func ReadBody(c *gin.Context, reserve func(n int64) error) ([]byte, error) {
 	req := c.Request
 	if req.ContentLength > MaxBody {
@@ -126,7 +126,7 @@ func readAll(r io.Reader, most int64, reserve func(n int64) error) ([]byte, erro
 	}
 }
 
-// readError returns the response when a body cannot be read. The reader may return an *apperr.Error of its own.
+// readError returns the error to send when a body cannot be read. The reader may return its own *apperr.Error.
 func readError(err error) error {
 	var tooLarge *http.MaxBytesError
 	var apiErr *apperr.Error
@@ -140,8 +140,8 @@ func readError(err error) error {
 	}
 }
 
-// HasBody reports whether a request has a body. It returns ErrMediaType unless the body is JSON. Only an optional body
-// may be absent.
+// HasBody reports whether a request has a body. It returns ErrMediaType unless the body is JSON. Only an optional body can be
+// absent.
 func HasBody(op *contract.Operation, contentType string, body []byte) (bool, error) {
 	if len(body) == 0 && !op.BodyRequired {
 		return false, nil
@@ -149,8 +149,7 @@ func HasBody(op *contract.Operation, contentType string, body []byte) (bool, err
 	return true, CheckMediaType(contentType)
 }
 
-// CheckMediaType returns ErrMediaType unless the body is JSON. A form, which curl sends by default, gets a message of
-// its own.
+// CheckMediaType returns ErrMediaType unless the body is JSON. A form, which curl sends by default, gets its own message.
 func CheckMediaType(contentType string) error {
 	const want = "application/json"
 	if contentType == want {
@@ -169,8 +168,7 @@ func CheckMediaType(contentType string) error {
 	}
 }
 
-// strict reports whether a request prefers handling=strict (RFC 7240). When a preference is given twice, the first one
-// counts.
+// strict reports whether a request prefers handling=strict (RFC 7240). If a preference is sent twice, the first one counts.
 func strict(h http.Header) bool {
 	for list := range strings.SplitSeq(strings.Join(h.Values("Prefer"), ","), ",") {
 		one, _, _ := strings.Cut(list, ";")
@@ -187,7 +185,7 @@ const (
 	maxIgnoredName = 64 // characters of each, before they are percent-encoded
 )
 
-// ignoredFields is the value of X-Ignored-Fields.
+// ignoredFields returns the value of X-Ignored-Fields.
 func ignoredFields(names []string) string {
 	out := make([]string, min(len(names), maxIgnored))
 	for i := range out {
@@ -205,7 +203,7 @@ func ignoredFields(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// IdempotencyKey returns the key, "" when there is none. A key that is out of bounds is a 422.
+// IdempotencyKey returns the key, or "" if there is none. A key that is out of bounds is a 422.
 func IdempotencyKey(h http.Header) (string, error) {
 	const name = "Idempotency-Key"
 	values := h.Values(name)
@@ -222,7 +220,7 @@ func IdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// ParseIfMatch reads * or one entity tag of RFC 9110. Lists are refused.
+// ParseIfMatch parses * or one entity tag of RFC 9110. It rejects lists.
 func ParseIfMatch(h http.Header) (Match, error) {
 	values := h.Values("If-Match")
 	if len(values) == 0 {
@@ -244,10 +242,10 @@ func ParseIfMatch(h http.Header) (Match, error) {
 	return Match{Version: n, Present: true}, nil
 }
 
-// Operation is the request's operation of the contract, nil outside the contract.
+// Operation returns the request's operation in the contract, or nil outside the contract.
 func Operation(c *gin.Context) *contract.Operation { return of(c).op }
 
-// OperationID is the operationId of the request in the contract.
+// OperationID returns the operationId of the request in the contract.
 func OperationID(c *gin.Context) string {
 	if op := of(c).op; op != nil {
 		return op.ID

@@ -15,15 +15,14 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Headers from a service to the gateway, which removes them: the end of the idempotency record (Unix seconds), and "no"
-// for a response that must not be cached, because it holds a secret or personal data.
+// Headers from a service to the gateway, which removes them: the expiry of the idempotency record (Unix seconds), and "no" for a
+// response that must not be cached because it contains a secret or personal data.
 const (
 	HeaderIdempotencyExpires = "X-Internal-Idem-Expires"
 	HeaderIdempotencyCache   = "X-Internal-Idem-Cache"
 )
 
-// Headers that name unknown fields of the body: the ignored ones, and the preference that was applied. A replay has
-// neither.
+// Headers that name unknown fields of the body: the ignored fields, and the applied preference. A replay has neither.
 const (
 	HeaderIgnored = "X-Ignored-Fields"
 	HeaderApplied = "Preference-Applied"
@@ -49,12 +48,12 @@ func Send(c *gin.Context, r idem.Response) error {
 	return JSON(c, r.Status, r.ETag, r.Body)
 }
 
-// JSON responds with body as it is. etag, when not empty, is the header's value with its quotes. A 204 has no body.
+// JSON responds with body unchanged. etag, if not empty, is the header's value with its quotes. A 204 has no body.
 func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	return respond(c, status, etag, "application/json", body)
 }
 
-// PDF responds with a document.
+// PDF responds with a PDF document.
 func PDF(c *gin.Context, body []byte) error {
 	return respond(c, http.StatusOK, "", "application/pdf", body)
 }
@@ -70,7 +69,7 @@ func Text(c *gin.Context, contentType, etag string, body []byte) error {
 	return respond(c, status, etag, contentType, body)
 }
 
-// noneMatch reports whether an If-None-Match names the entity tag, by the weak comparison of RFC 9110.
+// noneMatch reports whether an If-None-Match contains the entity tag, using the weak comparison of RFC 9110.
 func noneMatch(values []string, etag string) bool {
 	for given := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		given = strings.TrimSpace(given)
@@ -101,7 +100,7 @@ func respond(c *gin.Context, status int, etag, contentType string, body []byte) 
 	return nil
 }
 
-// Resource responds with one resource in its public shape, with its version as the entity tag.
+// Resource responds with one resource in its public form, with its version as the entity tag.
 func Resource(c *gin.Context, version int64, v any) error {
 	body, err := contract.Encode(v)
 	if err != nil {
@@ -128,5 +127,5 @@ func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
 	return append(append(out, encode(next)...), '}')
 }
 
-// Mode returns the caller's mode as the contract writes it.
+// Mode returns the caller's mode as the contract defines it.
 func Mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

@@ -29,17 +29,17 @@ type Handler func(c *gin.Context) error
 // Route is a service's implementation of one operation.
 type Route struct {
 	Handle Handler
-	// Exists returns the 404 or 403 of the id in the path, nil when the caller may see the resource. It is called only
-	// when the request is invalid, because these errors come first. A path without an id may have an Exists too, for a
-	// resource that each caller has at most one of; id is "" then.
+	// Exists returns the 404 or 403 for the id in the path, or nil if the caller may see the resource. It is called only if the
+	// request is invalid, because these errors take precedence. A path without an id may also have an Exists, for a resource of
+	// which each caller has at most one. Then id is "".
 	Exists func(ctx context.Context, id string) error
-	// Allow returns the error of a caller that may not make an internal call at all. It comes before all errors of the
+	// Allow returns an error for a caller that may not make an internal call. This error takes precedence over all errors of the
 	// request. nil allows each caller that has the call's scopes.
 	Allow Handler
 }
 
-// IdempotencyChecker finds the stored response of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
-// the key was used for another request. *idemstore.Store implements it.
+// IdempotencyChecker finds the stored response of a request whose key is in ctx. It returns nil if there is none, and ErrMismatch
+// if the key was used for another request. *idemstore.Store implements it.
 type IdempotencyChecker interface {
 	Check(ctx context.Context) (*idem.Response, error)
 }
@@ -53,8 +53,8 @@ type Server struct {
 	Now         func() time.Time   // nil is time.Now
 }
 
-// Mount registers each of the service's operations under /api/v1. routes is keyed by operationId. A missing operation,
-// one without a handler, and one of another service are errors.
+// Mount registers each of the service's operations under /api/v1. routes is keyed by operationId. A missing operation, an operation
+// without a handler, and an operation of another service are errors.
 func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 	return s.mount(e, s.Contract, Base, routes, s.pipeline)
 }
@@ -88,8 +88,8 @@ func (s *Server) now() time.Time {
 	return s.Now()
 }
 
-// pipeline returns the steps of a request of an operation, in the order of the contract's errors. obs.Handler, which
-// libs/service puts around each engine, begins the log line before all of them.
+// pipeline returns the steps of a request of an operation, in the order of the contract's errors. obs.Handler, which wraps each
+// engine in libs/service, starts the log line before all of them.
 func (s *Server) pipeline(op *contract.Operation, route Route) []Handler {
 	return []Handler{
 		setRoute(op),
@@ -115,7 +115,7 @@ func setRoute(op *contract.Operation) Handler {
 	}
 }
 
-// verifyCaller refuses a request that no known service has signed.
+// verifyCaller rejects a request that no known service signed.
 func (s *Server) verifyCaller(c *gin.Context) error {
 	_, err := s.identify(c)
 	return err
@@ -183,8 +183,7 @@ func Writes(method string) bool {
 	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
 }
 
-// fingerprint returns the fingerprint that the gateway has signed. When there is none, it computes the fingerprint from
-// the body.
+// fingerprint returns the fingerprint that the gateway signed. If there is none, it computes the fingerprint from the body.
 func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	if given := caller.FromContext(req.Context()).Fingerprint; len(given) == len(sum) {
 		return [32]byte(given), nil
@@ -198,8 +197,8 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
-// validate runs the checks that come after a stored response and a missing resource. Both need a lookup, which is made
-// only when a check fails.
+// validate runs the checks that come after a stored response and a missing resource. Both need a lookup, which is only made if a
+// check fails.
 func (s *Server) validate(route Route, checks ...Handler) Handler {
 	return func(c *gin.Context) error {
 		for _, check := range checks {
@@ -211,7 +210,7 @@ func (s *Server) validate(route Route, checks ...Handler) Handler {
 	}
 }
 
-// refuse responds with the error of a failed validation, unless a stored response or a missing resource comes first.
+// refuse responds with the error of a failed validation, unless a stored response or a missing resource takes precedence.
 func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
 	if responded, err := s.replay(c); responded || err != nil {
 		return err
@@ -230,7 +229,7 @@ func parseQuery(c *gin.Context) (err error) {
 	return err
 }
 
-// validateBody names unknown fields in a header of the response, or refuses them when the client prefers that.
+// validateBody lists unknown fields in a response header, or rejects them if the client prefers that.
 func validateBody(c *gin.Context) error {
 	r := of(c)
 	if !r.op.HasBody {
@@ -258,7 +257,7 @@ func parseIfMatch(c *gin.Context) (err error) {
 	return err
 }
 
-// handle runs the handler. A stored response replaces an error that the handler returned before it looked for one.
+// handle runs the handler. A stored response replaces an error that the handler returned before it searched for one.
 func (s *Server) handle(route Route) Handler {
 	return func(c *gin.Context) error {
 		err := route.Handle(c)

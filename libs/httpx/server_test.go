@@ -116,7 +116,7 @@ func TestCallerIsNeeded(t *testing.T) {
 		"absent": func(h http.Header) { h.Del(caller.Header) },
 		"forged": func(h http.Header) { h.Set(caller.Header, h.Get(caller.Header)+"x") },
 	} {
-		// The body is malformed too: the caller is checked first.
+		// The body is also malformed: the caller is checked first.
 		req := httptest.NewRequest("POST", httpx.Base+"/customers", strings.NewReader("{"))
 		signed, err := d.signer.Sign(caller.Caller{}, "customers", "POST", req.URL.Path, timeNow())
 		if err != nil {
@@ -210,7 +210,7 @@ func TestFingerprint(t *testing.T) {
 		{plain, nil, "201"},
 		{spaced, nil, "201 replayed"},
 		{escaped, sum[:], "201 replayed"},
-		{plain, sum[:31], "201 replayed"}, // none: the service computes it
+		{plain, sum[:31], "201 replayed"}, // no fingerprint: the service computes it
 		{plain, other[:], "422 idempotency_mismatch Idempotency-Key"},
 		{`{"first_name":"Ada","email":"a@b.co","phone":"1"}`, nil, "422 idempotency_mismatch Idempotency-Key"},
 	} {
@@ -238,7 +238,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// A body that is not JSON is refused with a message for its media type: none, a form, another type.
+// A body that is not JSON is rejected with a message for its media type: none, a form, another type.
 func TestMediaType(t *testing.T) {
 	t.Parallel()
 	const json = "The body must be JSON with Content-Type: application/json, not "
@@ -263,7 +263,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// A stored response, or a mismatch with it, comes before each later error; other requests never look for one.
+// A stored response, or a mismatch with it, takes precedence over each later error. Other requests never look for one.
 func TestIdempotencyComesFirst(t *testing.T) {
 	t.Parallel()
 	path := httpx.Base + "/customers/" + known
@@ -307,7 +307,7 @@ func TestLookupsOnlyOnFailure(t *testing.T) {
 	d := open(t)
 	d.call("PATCH", httpx.Base+"/customers/"+known, `{}`)
 	d.call("GET", httpx.Base+"/customers/"+known, "")
-	if d.checks != 0 || d.exists != 2 { // the lookups of the two handlers
+	if d.checks != 0 || d.exists != 2 { // the lookups by the two handlers
 		t.Errorf("%d checks, %d look-ups of the id", d.checks, d.exists)
 	}
 }
@@ -366,7 +366,7 @@ func TestMountRequiresExactlyTheContract(t *testing.T) {
 
 func nothing(*gin.Context) error { return nil }
 
-// An action takes an optional body: without a body it needs no content type, with a body it needs one.
+// The body of an action is optional. Without a body it needs no content type, with a body it needs one.
 func TestOptionalBody(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(document(t))
@@ -425,7 +425,7 @@ func TestOptionalBody(t *testing.T) {
 	}
 }
 
-// A resource that each caller has at most one of has a path without an id; its absence is reported first too.
+// A resource of which each caller has at most one has a path without an id. Its absence is also reported first.
 func TestExistsWithoutAnID(t *testing.T) {
 	t.Parallel()
 	d := open(t)

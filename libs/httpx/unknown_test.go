@@ -44,8 +44,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	}
 }
 
-// Unknown fields are refused with the other errors of the body: after errors of the path, and after the known
-// fields.
+// Unknown fields are reported with the other errors of the body: after errors of the path, and after the known fields.
 func TestStrictNamesTheNearestField(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -1,5 +1,5 @@
-// Package idem holds what identifies a request with an Idempotency-Key, and its response; idemstore stores them. Where the
-// specification says nothing, both follow the IETF draft "The Idempotency-Key HTTP Header Field".
+// Package idem defines what identifies a request with an Idempotency-Key, and its response. idemstore stores them. Where the
+// specification is silent, both follow the IETF draft "The Idempotency-Key HTTP Header Field".
 package idem
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Lifetime is how long a key is remembered, from its first use.
+// Lifetime is how long a key is stored, from its first use.
 const Lifetime = 24 * time.Hour
 
 // Response is the response of a write, as stored in the write's transaction and sent unchanged.
@@ -16,18 +16,18 @@ type Response struct {
 	Status    int
 	Location  string
 	ETag      string
-	Resource  string // id of the resource in the body, by which erasure finds the stored response
+	Resource  string // id of the resource in the body; erasure finds the stored response by it
 	Body      []byte
-	Replayed  bool      // read back from an earlier request with the same key
-	ExpiresAt time.Time // end of the record's life; zero without a key
-	Secret    bool      // the body holds a secret: encrypted in the table, never cached elsewhere
+	Replayed  bool      // stored by an earlier request with the same key
+	ExpiresAt time.Time // expiry of the record; zero without a key
+	Secret    bool      // the body contains a secret: encrypted in the table, never cached elsewhere
 }
 
 // Request identifies a write of a caller.
 type Request struct {
 	Key         string
 	Fingerprint [32]byte
-	Secret      bool // the operation's responses hold a secret
+	Secret      bool // the operation's responses contain a secret
 }
 
 type requestKey struct{}
@@ -43,8 +43,8 @@ func RequestFrom(ctx context.Context) (Request, bool) {
 	return r, ok
 }
 
-// Fingerprint is SHA-256 over the method, the canonical path (under /api/v1), the query and the body in the canonical
-// form of contract.Canonical, which is empty without a body.
+// Fingerprint returns the SHA-256 of the method, the canonical path (under /api/v1), the query and the body in the form of
+// contract.Canonical, which is empty without a body.
 func Fingerprint(method, path, rawQuery string, canonical []byte) [32]byte {
 	h := sha256.New()
 	for _, part := range []string{method, path, rawQuery} {

@@ -10,11 +10,11 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// eraseBatch is how many stored responses are in memory at a time; each is at most a few hundred KiB.
+// eraseBatch is the number of stored responses in memory at a time. Each is at most a few hundred KiB.
 const eraseBatch = 20
 
-// Erase replaces the stored responses about resources by what erase leaves of them. The records stay: a repetition of the
-// request returns the erased body and has no second effect.
+// Erase replaces the stored responses about resources with the result of erase. The records are not deleted: a repeated request
+// returns the erased body and has no second effect.
 func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error {
 	type storedResponse struct {
 		CredentialID, Key string

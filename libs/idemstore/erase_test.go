@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Responses about the resources are replaced, sealed ones too and those of every caller; the records stay unchanged.
+// Responses about the resources are replaced, including sealed ones and those of every caller. The records do not change.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)

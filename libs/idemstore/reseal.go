@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/reseal"
 )
 
-// sealedResponse is a stored response that holds a secret.
+// sealedResponse is a stored response that contains a secret.
 type sealedResponse struct {
 	Tenant     ids.Tenant `db:"tenant_id"`
 	Livemode   bool
@@ -23,7 +23,7 @@ type sealedResponse struct {
 	Body       []byte
 }
 
-// Reseal seals the stored responses that hold a secret under the first key of box. db has the worker role.
+// Reseal seals the stored responses that contain a secret under the first key of box. db has the worker role.
 func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return reseal.Run(ctx, db, box, reseal.Column[sealedResponse]{
 		Name: "idempotency_keys", Next: nextResponses, Put: putResponses,
@@ -37,7 +37,7 @@ func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error
 
 func nextResponses(ctx context.Context, tx pg.Tx, head []byte, after *sealedResponse, limit int) ([]sealedResponse, error) {
 	if after == nil {
-		after = &sealedResponse{} // every key comes after the empty one
+		after = &sealedResponse{} // every key sorts after the empty one
 	}
 	rows, err := tx.Query(ctx, `
 		select tenant_id, livemode, credential_id, key, body from idempotency_keys

@@ -45,8 +45,8 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.Builder.Write(b)
 }
 
-// Responses of all tenants and modes are sealed again, in batches, however often the command is interrupted. Responses
-// without a secret are not changed, and one that no key opens is named and left.
+// Responses of all tenants and modes are sealed again, in batches, regardless of how often the command is interrupted. Responses
+// without a secret are not changed. A response that no key opens is reported and not changed.
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	const responses = 250

@@ -20,15 +20,15 @@ import (
 // Store runs writes. pg.Migrate creates its table idempotency_keys.
 type Store struct {
 	DB *pg.DB
-	// Box encrypts responses that hold a secret. It may be nil in a service without such responses.
+	// Box encrypts responses that contain a secret. It may be nil in a service without such responses.
 	Box *crypt.Box
 	// Now returns real time, in test mode too.
 	Now func() time.Time
 }
 
-// Run runs a verb, which knows nothing of the response, once per key: the record of the key, what the verb writes, and the
-// response that render creates from its result are committed together. A request whose key is still in use waits for the first
-// one, up to the lock time-out. The verb may run twice when the database reports a deadlock, so it must touch nothing but tx.
+// Run runs a verb once per key. The record of the key, the writes of the verb, and the response that render creates from its result
+// are committed together. A request whose key is still in use waits for the first one, up to the lock time-out. The verb may run
+// twice when the database reports a deadlock, so it must touch nothing but tx.
 func Run[T any](
 	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
 ) (idem.Response, error) {
@@ -73,9 +73,10 @@ func (s *Store) Check(ctx context.Context) (*idem.Response, error) {
 	return s.replay(ctx, req, rec)
 }
 
-// Claim reserves the key for the request, from the commit of tx on. An operation of several transactions calls Claim first in the
-// first one, and Run in the last one stores the response. operation is the operation that an earlier attempt of the request began
-// and did not complete, or "". responded reports whether an earlier attempt has a response. Without a key, Claim does nothing.
+// Claim reserves the key for the request, effective when tx commits. An operation of several transactions calls Claim at the start
+// of the first one, and Run in the last one stores the response. operation is the operation that an earlier attempt of the request
+// began but did not complete, or "". responded reports whether an earlier attempt has a response. Without a key, Claim does
+// nothing.
 func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, responded bool, err error) {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
@@ -85,8 +86,8 @@ func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, responde
 	return operation, prior != nil, err
 }
 
-// Begin notes in the record of the request's key, which tx has claimed, the operation that begins with it: a repetition of the
-// request resumes that one. Without a key it does nothing.
+// Begin stores the operation in the record of the request's key, which tx claimed. A repetition of the request resumes this
+// operation. Without a key it does nothing.
 func (s *Store) Begin(ctx context.Context, tx pg.Tx, operation string) {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
@@ -99,8 +100,8 @@ func (s *Store) Begin(ctx context.Context, tx pg.Tx, operation string) {
 		c.Tenant, c.Live(), c.Credential, req.Key, operation)
 }
 
-// Hold locks the key of an operation that Begin has noted, for any caller, and extends it for another Lifetime: the key of an
-// operation whose outcome is unknown does not expire. A transaction calls it before it locks the operation's own rows.
+// Hold locks the key of an operation that Begin stored, for any caller, and extends it by another Lifetime. The key of an operation
+// whose outcome is unknown therefore does not expire. A transaction calls it before it locks the operation's own rows.
 func (s *Store) Hold(ctx context.Context, tx pg.Tx, operation string) error {
 	c := caller.FromContext(ctx)
 	_, err := tx.Exec(ctx, `
@@ -113,7 +114,7 @@ func (s *Store) Hold(ctx context.Context, tx pg.Tx, operation string) error {
 	return nil
 }
 
-// Free deletes the key of an operation that ended without an effect: any request may use it.
+// Free deletes the key of an operation that ended without an effect. Any request can then use it.
 func (s *Store) Free(ctx context.Context, tx pg.Tx, operation string) error {
 	c := caller.FromContext(ctx)
 	_, err := tx.Exec(ctx, `
@@ -142,8 +143,8 @@ func (s *Store) Release(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
-// claim inserts the key's row, or takes over an expired one or one that the same request has claimed before, whose operation it
-// returns. It waits while another transaction holds the row.
+// claim inserts the key's row, or takes over an expired row or one that the same request claimed before. It returns the operation
+// of that row. It waits while another transaction holds the row.
 func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *idem.Response, operation string, err error) {
 	c := caller.FromContext(ctx)
 	now := s.Now()
@@ -236,7 +237,7 @@ func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Res
 	return nil
 }
 
-// aad binds a sealed response to its row.
+// aad returns the data that binds a sealed response to its row.
 func aad(ctx context.Context, key string) []byte { return boundTo(caller.FromContext(ctx), key) }
 
 func boundTo(c caller.Caller, key string) []byte {

@@ -222,7 +222,7 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 		if _, err := runOn(with(ctx, fmt.Sprint(i), `{}`), s, effect); err != nil {
 			t.Fatal(err)
 		}
-		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the records have expired long ago
+		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the records expired long ago
 	}
 	if err := idemstore.Sweep(t.Context(), db.Worker); err != nil {
 		t.Fatal(err)
@@ -238,8 +238,8 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 	}
 }
 
-// The record of a key names the operation that was begun with it, until the request has a response or the operation is freed: the
-// same request finds it, another one is a mismatch, and while the operation is held the key does not expire.
+// The record of a key contains the operation that began with it, until the request has a response or the operation is freed. The
+// same request finds it, and another request is a mismatch. While the operation is held, the key does not expire.
 func TestOperationOfAKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
@@ -293,7 +293,7 @@ func TestOperationOfAKey(t *testing.T) {
 	mismatch(with(base, "k", `{"other":1}`))
 	claims(mine, "a", false, "")
 	now = now.Add(24 * time.Hour)
-	claims(mine, "", false, "b") // the operation has ended long ago
+	claims(mine, "", false, "b") // the operation ended long ago
 	for _, wrong := range []string{"", "a", "c"} {
 		tx(worker, func(ctx context.Context, tx pg.Tx) error { return s.Free(ctx, tx, wrong) })
 	}
@@ -304,7 +304,7 @@ func TestOperationOfAKey(t *testing.T) {
 	if _, err := runOn(with(base, "k", `{"other":1}`), s, effect); err != nil {
 		t.Fatal(err)
 	}
-	tx(worker, func(ctx context.Context, tx pg.Tx) error { // a stored response is no operation
+	tx(worker, func(ctx context.Context, tx pg.Tx) error { // a stored response is not an operation
 		return errors.Join(s.Free(ctx, tx, "d"), s.Free(ctx, tx, ""), s.Hold(ctx, tx, ""))
 	})
 	claims(with(base, "k", `{"other":1}`), "", true, "")

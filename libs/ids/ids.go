@@ -1,5 +1,5 @@
-// Package ids makes and parses resource ids: a fixed prefix, an underscore and a UUIDv7 in sortable base32, as the
-// TypeID specification 0.3 defines. Tables store the bare uuid.
+// Package ids creates and parses resource ids: a fixed prefix, an underscore and a UUIDv7 in sortable base32, as the TypeID
+// specification 0.3 defines. Tables store the bare uuid.
 package ids
 
 import (
@@ -14,10 +14,10 @@ import (
 	"go.jetify.com/typeid"
 )
 
-// Prefix names a kind of resource; implementations are empty structs.
+// Prefix names a kind of resource. Implementations are empty structs.
 type Prefix interface{ Prefix() string }
 
-// ErrMalformed reports that a string is not an id of the expected kind. A handler responds to it with a 404 or a 422.
+// ErrMalformed reports that a string is not an id of the expected kind. A handler responds with a 404 or a 422.
 var ErrMalformed = errors.New("malformed id")
 
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
@@ -36,7 +36,7 @@ func New[P Prefix]() ID[P] {
 // FromUUID converts a stored uuid.
 func FromUUID[P Prefix](u [16]byte) ID[P] { return ID[P]{uuid: u} }
 
-// Parse parses the public form. Everything except the exact canonical form is ErrMalformed.
+// Parse parses the public form. It returns ErrMalformed for everything except the exact canonical form.
 func Parse[P Prefix](s string) (ID[P], error) {
 	var p P
 	tid, err := typeid.FromString(s)
@@ -46,7 +46,7 @@ func Parse[P Prefix](s string) (ID[P], error) {
 	return ID[P]{uuid: [16]byte(tid.UUIDBytes())}, nil
 }
 
-// String returns the public form, "" for the zero id.
+// String returns the public form, or "" for the zero id.
 func (id ID[P]) String() string {
 	if id.IsZero() {
 		return ""
@@ -65,7 +65,7 @@ func (id ID[P]) IsZero() bool { return id.uuid == [16]byte{} }
 // UUID returns the stored form.
 func (id ID[P]) UUID() [16]byte { return id.uuid }
 
-// Time is the millisecond at which the id was created, read from its UUIDv7.
+// Time returns the time at which the id was created, to the millisecond, as stored in its UUIDv7.
 func (id ID[P]) Time() time.Time {
 	ms := binary.BigEndian.Uint64(append([]byte{0, 0}, id.uuid[:6]...))
 	return time.UnixMilli(int64(ms)).UTC() //nolint:gosec // 48 bits fit
@@ -88,7 +88,7 @@ func (id *ID[P]) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// SetUUID sets the id from a stored uuid. The uuid of zeros gives the zero id.
+// SetUUID sets the id from a stored uuid. The uuid of zeros becomes the zero id.
 func (id *ID[P]) SetUUID(u [16]byte) { id.uuid = u }
 
 // Scan implements sql.Scanner for connections that libs/pg did not open. NULL becomes the zero id.

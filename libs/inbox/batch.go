@@ -20,7 +20,7 @@ type Event struct {
 	ID       ids.Event
 }
 
-// Of returns which event of which tenant and mode e is. An event that does not say so is poison.
+// Of returns the id, tenant and mode of e. An event without them is poison.
 func Of(e *eventsv1.Event) (Event, error) {
 	id, err := ids.Parse[ids.EventPrefix](e.GetId())
 	if err != nil {
@@ -33,9 +33,9 @@ func Of(e *eventsv1.Event) (Event, error) {
 	return Event{Tenant: tenant, Livemode: e.GetLivemode(), ID: id}, nil
 }
 
-// OnceEach is Once for the events of a batch in one statement, and returns those that are new. tx has the worker role, which
-// needs the grant to insert into inbox. Transactions that can have an event in common must take another lock first, in an order
-// of their own: two of them that lock the same rows in different orders would deadlock.
+// OnceEach is Once for the events of a batch in one statement. It returns the events that are new. tx has the worker role, which
+// needs the grant to insert into inbox. Transactions that can contain the same event must first acquire another lock in a fixed
+// order. Otherwise they could lock the same rows in different orders and deadlock.
 func OnceEach(ctx context.Context, tx pg.Tx, consumer string, events []Event) (map[Event]bool, error) {
 	tenants, modes, list := make([][16]byte, len(events)), make([]bool, len(events)), make([][16]byte, len(events))
 	for i, e := range events {

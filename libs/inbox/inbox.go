@@ -14,8 +14,8 @@ import (
 // Lifetime is longer than Kafka's retention (7 days at most) and a redrive after it.
 const Lifetime = 30 * 24 * time.Hour
 
-// Once records the event for the consumer and reports whether it is new. The caller in ctx has the tenant and mode of
-// the event.
+// Once records the event for the consumer and reports whether it is new. The caller in ctx must have the tenant and mode of the
+// event.
 func Once(ctx context.Context, tx pg.Tx, consumer string, id ids.Event) (bool, error) {
 	c, err := caller.Require(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package kafkatest gives tests real brokers: Apache Kafka, and the embedded broker for development.
+// Package kafkatest provides real brokers for tests: Apache Kafka, and the embedded broker for development.
 package kafkatest
 
 import (
@@ -16,7 +16,7 @@ func Brokers(t testing.TB) []string {
 	return brokers(t, "TEST_KAFKA_BROKERS")
 }
 
-// Any returns the brokers of one Kafka: Apache Kafka when it runs, else the embedded broker.
+// Any returns the brokers of one Kafka: Apache Kafka if it runs, otherwise the embedded broker.
 func Any(t testing.TB) []string {
 	t.Helper()
 	if os.Getenv("TEST_KAFKA_BROKERS") == "" && os.Getenv("TEST_KAFKA_BROKERS_EMBEDDED") != "" {
@@ -25,8 +25,8 @@ func Any(t testing.TB) []string {
 	return Brokers(t)
 }
 
-// Each runs the test on Apache Kafka and on the embedded broker in parallel. A machine without a JDK has only the
-// embedded one and sets only TEST_KAFKA_BROKERS_EMBEDDED. One of the two must be set.
+// Each runs the test on Apache Kafka and on the embedded broker in parallel. On a machine without a JDK, only the embedded broker
+// runs and only TEST_KAFKA_BROKERS_EMBEDDED is set. One of the two must be set.
 func Each(t *testing.T, test func(t *testing.T, brokers []string)) {
 	t.Helper()
 	ran := false

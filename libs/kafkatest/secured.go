@@ -14,15 +14,15 @@ import (
 	"holdfast.dev/libs/tlstest"
 )
 
-// The only user of a Secure broker, for SASL plain, scram-sha-256 and scram-sha-512.
+// The only user of a Secure broker, for SASL PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512.
 const (
 	User     = "holdfast"
 	Password = "a test's password"
 )
 
-// Secure is an Apache Kafka for one test that accepts TLS connections only.
+// Secure is an Apache Kafka for one test. It accepts only TLS connections.
 type Secure struct {
-	Authority *tlstest.Authority // signed the broker's certificate, and signs those of clients
+	Authority *tlstest.Authority // signs the certificates of the broker and of clients
 	SASL      string             // host:port for TLS and SASL
 	Mutual    string             // host:port for TLS with a client certificate
 }

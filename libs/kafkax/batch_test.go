@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/libs/kafkax"
 )
 
-// Messages that wait are handled in batches, in order per key; a failed batch has no effect and is handled message by
-// message; a restarted consumer begins after the handled messages.
+// Waiting messages are handled in batches, in order per key. A failed batch has no effect and is handled message by message. A
+// restarted consumer begins after the handled messages.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -86,7 +86,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// With FetchWait, a broker delays messages until they arrive in a batch; a single one arrives, too.
+// With FetchWait, a broker delays messages until they arrive in a batch. A single message also arrives.
 func TestHeldBackMessagesArriveInBatches(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

@@ -23,12 +23,11 @@ import (
 // largest is the size of an event whose object and previous attributes are as large as the contract allows.
 const largest = 631 << 10
 
-// alone makes the tests of the two brokers in one function run one after the other.
+// alone makes the tests of the two brokers in one function run in sequence.
 var alone sync.Mutex
 
-// A consumer of many partitions that are full of the largest events fits into a small pod, and so does the way to the
-// dead letters and back.
-// The test is not parallel, as it measures the memory of the whole process.
+// A consumer of many partitions with the largest events fits into a small pod, and so do the transfer to the dead letters and the
+// redrive. The test is not parallel, because it measures the memory of the whole process.
 func TestLargestMessagesFitIntoThePod(t *testing.T) {
 	const partitions, messages, limit = 12, 240, 64 << 20
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -57,7 +56,7 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) {
 			handleBatch := func(_ context.Context, batch []kafkax.Message) error {
 				begun.add("")
 				eventually(t, "all partitions have a batch in hand", func() bool { return len(begun.all()) >= partitions })
-				time.Sleep(100 * time.Millisecond) // meanwhile the following messages are fetched in advance
+				time.Sleep(100 * time.Millisecond) // meanwhile the next messages are fetched in advance
 				for _, m := range batch {
 					got.add(m.Key)
 				}
@@ -77,8 +76,7 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) {
 	})
 }
 
-// A batch ends before it has more than its bytes; a message that has more is handled alone. None is lost and none is
-// overtaken.
+// A batch does not exceed its bytes. A larger message is handled alone. No message is lost and none is overtaken.
 func TestABatchIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -131,7 +129,7 @@ func TestTheLargestMessageIsWritten(t *testing.T) {
 	})
 }
 
-// The lag of a partition grows while its message is blocked, even when no message was handled before.
+// The lag of a partition grows while its message is blocked, even if no message was handled before.
 func TestLagMovesWhileAMessageIsHeld(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -166,8 +164,8 @@ func lag(t *testing.T, reg *prometheus.Registry) (sum float64) {
 	return sum
 }
 
-// A Kafka that has lost its topics gets them again: the next writer creates those of the service, and the readers create
-// those that they read; messages that are written then are read. Nothing is restarted.
+// Lost topics of a Kafka are created again: the next writer creates those of the service, and the readers create those that they
+// read. Messages that are written afterwards are read. Nothing is restarted.
 func TestLostTopicsAreCreatedAgain(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

@@ -87,18 +87,18 @@ const (
 	dialTimeout = 3 * time.Second // for one connection with TLS and SASL
 )
 
-// transport keeps its connections open until CloseIdleConnections.
+// transport creates a transport that keeps its connections open until CloseIdleConnections.
 func (c Cluster) transport() *kafka.Transport {
 	return &kafka.Transport{DialTimeout: dialTimeout, IdleTimeout: 30 * time.Second, ClientID: clientID, TLS: c.TLS, SASL: c.SASL}
 }
 
-// newClient creates a client for single requests. release closes its connections.
+// newClient creates a client for individual requests. release closes its connections.
 func (c Cluster) newClient(timeout time.Duration) (client *kafka.Client, release func()) {
 	t := c.transport()
 	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: t, Timeout: timeout}, t.CloseIdleConnections
 }
 
-// dialer connects readers and group members.
+// dialer returns the dialer for readers and group members.
 func (c Cluster) dialer() *kafka.Dialer {
 	return &kafka.Dialer{Timeout: 10 * time.Second, DualStack: true, ClientID: clientID, TLS: c.TLS, SASLMechanism: c.SASL}
 }

@@ -32,8 +32,8 @@ func cluster(t *testing.T, s kafkax.Settings) kafkax.Cluster {
 	return c
 }
 
-// Everything that a service does with Kafka works over TLS with SASL, or with a client certificate; a refused client
-// gets the reason.
+// Everything that a service does with Kafka works over TLS with SASL, or with a client certificate. A rejected client receives the
+// reason.
 func TestSecureKafka(t *testing.T) {
 	t.Parallel()
 	k := kafkatest.StartSecure(t)

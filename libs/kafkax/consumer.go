@@ -12,8 +12,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Handler has the effect of one message. nil commits the message. ErrPoison sends it to the dead-letter topic after a
-// few tries. Any other error blocks the partition and is retried without end. ctx ends when the partition moves to
+// Handler applies the effect of one message. nil commits the message. ErrPoison sends it to the dead-letter topic after a few
+// attempts. Any other error blocks the partition, and the message is retried indefinitely. ctx ends when the partition moves to
 // another process.
 type Handler func(ctx context.Context, m Message) error
 
@@ -28,10 +28,10 @@ type Consumer struct {
 	// error, or ErrSeparate, Handle receives them one by one.
 	HandleBatch func(ctx context.Context, batch []Message) error
 	BatchBytes  int // of the batches of all partitions; 0: DefaultBatchBytes
-	// FetchWait is how long a broker delays its response to collect more messages of a partition; 0: it responds as soon as it has
-	// one. A longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.
+	// FetchWait is how long a broker delays its response to collect more messages of a partition. 0: it responds as soon as it has
+	// a message. A longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.
 	FetchWait  time.Duration
-	DeadLetter Producer // nil: a Writer of its own
+	DeadLetter Producer // nil: its own Writer
 	Log        *slog.Logger
 	Metrics    prometheus.Registerer // nil: none
 
@@ -48,8 +48,8 @@ const (
 	lagEvery      = 5 * time.Second        // how often the lag of all partitions is measured
 )
 
-// Run consumes until ctx ends, and then returns nil when the last offsets are committed. A topic that the brokers do not
-// know is an error: create it, and call Run again. Do not call Run twice at the same time.
+// Run consumes until ctx ends. It returns nil after it commits the last offsets. A topic that the brokers do not know is an error:
+// create it, and call Run again. Do not call Run twice at the same time.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
 		w := NewWriter(c.Cluster, Topic{Name: DeadLetterTopic(c.Group)})
@@ -93,8 +93,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 }
 
-// unknown returns an error when the brokers respond and do not know one of topics, because a group would otherwise rejoin
-// endlessly. It queries the brokers each time, because they may have lost their disks.
+// unknown returns an error if the brokers respond but do not know one of topics. Otherwise a group would rejoin endlessly. It
+// queries the brokers each time, because they may have lost their disks.
 func (c *Consumer) unknown(ctx context.Context, topics []string) error {
 	client, release := c.newClient(commitTimeout)
 	defer release()
@@ -127,7 +127,7 @@ func (c *Consumer) register() error {
 	return register(c.Metrics, &c.handled)
 }
 
-// register registers *m, or uses the metric that an earlier run of the same group has registered.
+// register registers *m, or uses the metric that an earlier run of the same group registered.
 func register[M prometheus.Collector](reg prometheus.Registerer, m *M) error {
 	err := reg.Register(*m)
 	var there prometheus.AlreadyRegisteredError
@@ -172,7 +172,7 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	gen.Start(func(ctx context.Context) { c.commit(ctx, gen, done, &readers) })
 }
 
-// measure reports the lag of partitions until ctx ends, also while a message is blocked.
+// measure reports the lag of partitions until ctx ends, even while a message is blocked.
 func (c *Consumer) measure(ctx context.Context, list []*partition) {
 	tick := time.NewTicker(lagEvery)
 	defer tick.Stop()
@@ -190,7 +190,7 @@ func (c *Consumer) measure(ctx context.Context, list []*partition) {
 	}
 }
 
-// commit commits the offsets of handled messages a few times a second, and once more when the generation has ended.
+// commit commits the offsets of handled messages a few times a second, and once more when the generation ends.
 func (c *Consumer) commit(ctx context.Context, gen *kafka.Generation, done *offsets, readers *sync.WaitGroup) {
 	tick := time.NewTicker(commitEvery)
 	defer tick.Stop()
@@ -215,7 +215,7 @@ func (c *Consumer) commit(ctx context.Context, gen *kafka.Generation, done *offs
 	}
 }
 
-// offsets holds the next offsets to commit, by topic and partition.
+// offsets stores the next offsets to commit, by topic and partition.
 type offsets struct {
 	mu sync.Mutex
 	at map[string]map[int]int64

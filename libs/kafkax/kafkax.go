@@ -1,6 +1,6 @@
-// Package kafkax writes to and consumes from Kafka without loss: writes wait for all replicas, offsets are committed
-// after the effect, and messages that cannot be handled go to a dead-letter topic. Messages may come twice; consumers
-// recognize duplicates by event id. Names of topics and groups in this package have no prefix.
+// Package kafkax writes to and consumes from Kafka without loss: writes wait for all replicas, offsets are committed after the
+// effect, and messages that cannot be handled go to a dead-letter topic. Messages can arrive twice. Consumers recognize duplicates
+// by event id. Names of topics and groups in this package have no prefix.
 package kafkax
 
 import (
@@ -30,11 +30,11 @@ type Producer interface {
 	Produce(ctx context.Context, msgs ...Message) error
 }
 
-// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused permanently.
+// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is rejected permanently.
 var ErrPoison = errors.New("poison message")
 
-// ErrSeparate is what HandleBatch returns, before it has any effect, of a batch whose messages are to be handled one by one. It is
-// no failure.
+// ErrSeparate reports that the messages of a batch must be handled one by one. HandleBatch returns it before it has any effect. It
+// is not a failure.
 var ErrSeparate = errors.New("handle the messages one by one")
 
 // Poison wraps err so that the message goes to the dead-letter topic.
@@ -48,15 +48,15 @@ type Writer struct {
 	transport *kafka.Transport
 }
 
-// NewWriter creates a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
-// write, because metadata is cached for 6 s. The topics that are named here are created when the brokers do not know
-// one, for instance after they lost their disks.
+// NewWriter creates a writer to topics with the cluster's prefix. It does not connect. Topics must exist before the first write,
+// because metadata is cached for 6 s. The given topics are created if the brokers do not know one, for example after they lost
+// their disks.
 func NewWriter(c Cluster, topics ...Topic) *Writer {
 	transport := c.transport()
 	return &Writer{cluster: c, topics: topics, transport: transport, writer: &kafka.Writer{
 		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
-		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do; preserves the order per key
+		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // like other Kafka clients; preserves the order per key
 		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgment
 		BatchTimeout: 5 * time.Millisecond,                    // the library's default is one second
 		BatchSize:    500,
@@ -67,7 +67,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 	}}
 }
 
-// Produce implements Producer. After an error some messages may have been stored: produce all of them again.
+// Produce implements Producer. After an error, some messages may have been stored. Produce all of them again.
 func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	out := make([]kafka.Message, len(msgs))
 	for i, m := range msgs {
@@ -97,7 +97,7 @@ func unknownTopic(err error) bool {
 	return errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
-// Close sends what is buffered and closes the connections.
+// Close sends the buffered messages and closes the connections.
 func (w *Writer) Close() error {
 	err := w.writer.Close()
 	w.transport.CloseIdleConnections()
@@ -155,7 +155,7 @@ func MakeTopics(ctx context.Context, s Settings, topics []Topic) error {
 	})
 }
 
-// retryUntilReached calls try until try requests no retry, ctx ends or reachLimit has passed. It returns the last error.
+// retryUntilReached calls try until it requests no retry, ctx ends or reachLimit has passed. It returns the last error.
 func retryUntilReached(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
 	for limit := time.Now().Add(reachLimit); ; {
 		again, err := try()
@@ -170,8 +170,8 @@ func retryUntilReached(ctx context.Context, pause time.Duration, try func() (aga
 	}
 }
 
-// EnsureTopics creates the missing topics and waits until all have leaders. When none is missing it needs no permission
-// to create.
+// EnsureTopics creates the missing topics and waits until all have leaders. If none is missing, it does not need the permission to
+// create topics.
 func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
@@ -183,7 +183,7 @@ func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	}
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
 	if err != nil {
-		return fmt.Errorf("kafka: %w", err) // says why no broker is reached; the errors of later requests do not
+		return fmt.Errorf("kafka: %w", err) // contains the reason why no broker is reached; the errors of later requests do not
 	}
 	if led(meta.Topics) == nil {
 		return nil
@@ -254,8 +254,8 @@ func led(topics []kafka.Topic) error {
 	return nil
 }
 
-// checkLeaders queries the leader of each partition, because a leader knows its partition slightly later than the other brokers
-// do.
+// checkLeaders queries the leader of each partition, because a leader learns about its partition slightly later than the other
+// brokers.
 func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
 	requests := map[string][]kafka.OffsetRequest{}
 	for _, t := range topics {
@@ -277,8 +277,8 @@ func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topi
 	return nil
 }
 
-// WithTopics returns a worker that first creates the topics. When no broker is reached the worker fails and is restarted
-// with back-off, and the process continues to serve.
+// WithTopics returns a worker that first creates the topics. If no broker is reached, the worker fails and is restarted with
+// back-off, and the process continues to serve.
 func WithTopics(c Cluster, topics []Topic, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := EnsureTopics(ctx, c, topics); err != nil {

@@ -148,7 +148,7 @@ func TestEachMessageOnceInOrderPerKey(t *testing.T) {
 				t.Errorf("%s: %v", k, values)
 			}
 		}
-		stop() // commits, so that the next member of the group gets new messages only
+		stop() // commits, so that the next member of the group only gets new messages
 		s.consume(t, handle)
 		s.produce(t, thing("k0", "new"))
 		eventually(t, "the new one has come", func() bool { return got.count("k0=new") == 1 })

@@ -19,8 +19,8 @@ import (
 
 const (
 	stalled       = 10 * time.Second // time without a message after which the reader is checked
-	heldBack      = 2 * time.Second  // beyond its own wait, after which a message that a broker has is overdue
-	handleTimeout = 30 * time.Second // of one try
+	heldBack      = 2 * time.Second  // how much longer than its own wait a broker may hold back a message
+	handleTimeout = 30 * time.Second // of one attempt
 	firstHold     = 100 * time.Millisecond
 	lastHold      = 10 * time.Second
 	maxErrorText  = 500
@@ -34,7 +34,7 @@ const (
 // DefaultBatchBytes bounds the bytes of a batch when BatchBytes is zero.
 const DefaultBatchBytes = 8 << 20
 
-// poisonPauses are the pauses between the tries of a poison message, below 5 s in all.
+// poisonPauses are the pauses between the attempts to handle a poison message, below 5 s in total.
 var poisonPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 
 // Headers of a dead letter. The dead letter also has the original message's headers.
@@ -56,8 +56,7 @@ type partition struct {
 	ahead      *kafka.Message // read, but too large for the previous batch
 }
 
-// run reads and handles until ctx ends. A reader that returns nothing although messages wait has stalled, and is
-// replaced.
+// run reads and handles until ctx ends. If a reader returns nothing although messages are available, it stalled and is replaced.
 func (p *partition) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.read(ctx); err != nil && ctx.Err() == nil {
@@ -121,8 +120,8 @@ func (p *partition) fetch(ctx context.Context, reader *kafka.Reader) (kafka.Mess
 	return reader.FetchMessage(ctx)
 }
 
-// gather adds the messages that have already arrived after first, when HandleBatch is set: up to maxBatch messages and
-// batchBytes in all.
+// gather adds the messages after first that already arrived, if HandleBatch is set: up to maxBatch messages and batchBytes in
+// total.
 func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafka.Message) []kafka.Message {
 	batch, bytes := []kafka.Message{first}, len(first.Value)
 	if p.HandleBatch == nil {
@@ -144,7 +143,7 @@ func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafk
 	return batch
 }
 
-// take completes messages: in one batch when possible, else one by one. It returns false when ctx ended first.
+// take completes messages: in one batch if possible, otherwise one by one. It returns false if ctx ended first.
 func (p *partition) take(ctx context.Context, batch []kafka.Message) bool {
 	last := batch[len(batch)-1]
 	if len(batch) > 1 && p.handleBatch(ctx, batch) {
@@ -193,8 +192,8 @@ var (
 	errRecreated = errors.New("the topic was created again: its offsets begin again")
 )
 
-// check examines a partition without new messages: its reader may have stalled, or waits for an offset that the
-// partition does not have.
+// check examines a partition without new messages. Its reader may have stalled, or may wait for an offset that the partition does
+// not have.
 func (p *partition) check(ctx context.Context) error {
 	lag, err := p.measure(ctx)
 	switch {
@@ -224,8 +223,7 @@ func (p *partition) gauge(lag int64) {
 	p.lag.WithLabelValues(p.topic[len(p.Prefix):], strconv.Itoa(p.id)).Set(float64(max(lag, 0)))
 }
 
-// process completes one message: it is handled, or stored in the dead-letter topic. It returns false when ctx ended
-// first.
+// process completes one message: it handles the message or stores it in the dead-letter topic. It returns false if ctx ended first.
 func (p *partition) process(ctx context.Context, raw kafka.Message) bool {
 	m := fromKafka(p.Prefix, raw)
 	hold, refused := firstHold, 0
@@ -259,7 +257,7 @@ func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) error
 	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error { return p.Handle(ctx, m) })
 }
 
-// traced runs handle in the trace of the sender of m, the first of its messages, and writes the log line.
+// traced runs handle in the trace of the sender of m, the first message, and writes the log line.
 func (p *partition) traced(ctx context.Context, raw kafka.Message, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()

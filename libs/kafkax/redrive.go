@@ -17,10 +17,10 @@ const (
 
 var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and is skipped")
 
-// Redrive sends up to max dead letters of the group, oldest first, back to the topics that they came from, and returns
-// how many; max 0 sends all that are there at the start. A message that fails again returns to the dead-letter topic. A
-// letter without an origin is skipped and named in the error. At most about batchBytes of letters are held at a time.
-// Redrive continues where the last call stopped; an interrupted call may send some letters twice.
+// Redrive sends up to max dead letters of the group, oldest first, back to the topics that they came from, and returns how many it
+// sent. If max is 0, it sends all letters that exist at the start. A message that fails again returns to the dead-letter topic. A
+// letter without an origin is skipped and named in the error. At most about batchBytes of letters are in memory at a time. Redrive
+// continues where the last call stopped. An interrupted call can send some letters twice.
 func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int) (n int, err error) {
 	c, err := s.Cluster()
 	if err != nil {
@@ -65,8 +65,8 @@ type redrive struct {
 	batchBytes           int
 }
 
-// partition sends up to limit letters, or all when limit is not positive. errNoOrigin names skipped letters and stops
-// nothing.
+// partition sends up to limit letters, or all when limit is not positive. errNoOrigin names skipped letters and does not stop the
+// redrive.
 func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error) {
 	first, last, err := bounds(ctx, r.client, r.topic, id)
 	if err != nil {
@@ -149,7 +149,7 @@ func (r redrive) send(ctx context.Context, letter kafka.Message) error {
 	return r.writer.Produce(ctx, m)
 }
 
-// committed returns the group's offset, -1 when it never committed one.
+// committed returns the group's offset, or -1 if it never committed one.
 func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 	var res *kafka.OffsetFetchResponse
 	err := retryUntilReached(ctx, redrivePause, func() (again bool, err error) {
@@ -178,7 +178,7 @@ func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 
 func (r redrive) commit(ctx context.Context, id int, next int64) error {
 	res, err := r.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
-		GroupID: r.group, GenerationID: -1, // not a member: nothing ever joins this group
+		GroupID: r.group, GenerationID: -1, // not a member: no consumer ever joins this group
 		Topics: map[string][]kafka.OffsetCommit{r.topic: {{Partition: id, Offset: next}}},
 	})
 	if err != nil {

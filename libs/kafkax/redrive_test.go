@@ -27,7 +27,7 @@ func (c *coordinator) RoundTrip(context.Context, net.Addr, kafka.Request) (kafka
 	}}}, nil
 }
 
-// A group whose coordinator is not ready yet is not a new group: otherwise all its letters would be sent again.
+// A group whose coordinator is not ready yet is not a new group. Otherwise all its letters would be sent again.
 func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/libs/kafkatest"
 )
 
-// The library's defaults wait for no acknowledgment, wait a second and spread a key over all partitions.
+// TestWriterLosesNothing checks the settings that replace the library's defaults: no acknowledgment, a delay of one second, and
+// messages of one key on all partitions.
 func TestWriterLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."}).writer

@@ -12,7 +12,7 @@ type Lease struct {
 	Until   *time.Time // when the lease expires, so that another process can take it; nil: no operation is running
 }
 
-// UnderWay reports whether an operation has begun and has not ended.
+// UnderWay reports whether an operation began and has not ended.
 func (l Lease) UnderWay() bool { return l.Until != nil }
 
 // Held reports whether a process holds the lease.
@@ -37,7 +37,7 @@ func (l Lease) Renew(real time.Time, length time.Duration) Lease {
 	return l
 }
 
-// End returns the lease without a running operation. The number of the attempt stays, so that later attempts have higher ones.
+// End returns the lease without a running operation. The attempt number does not change, so that later attempts have higher ones.
 func (l Lease) End() Lease { return Lease{Attempt: l.Attempt} }
 
 // maxDoublings prevents an overflow for durations of up to an hour.

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/lease"
 )
 
-// The numbers of attempts only rise, the first attempt says since when, and the last one until when.
+// The numbers of attempts only increase. The first attempt sets Since, and the last one sets Until.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -16,7 +16,7 @@ func TestLease(t *testing.T) {
 	for name, c := range map[string]struct {
 		l            lease.Lease
 		attempt      int
-		since, until int // seconds after the start; -1: not under way
+		since, until int // seconds after the start; -1: not running
 	}{
 		"never taken":     {lease.Lease{}, 0, -1, -1},
 		"taken first":     {lease.Lease{}.Take(at(5), time.Second), 1, 5, 6},
@@ -69,7 +69,7 @@ func TestLeaseOfTheCurrentAttempt(t *testing.T) {
 	}
 }
 
-// A duration doubles up to the longest one, after however many times.
+// A duration doubles up to the longest one, for any number of doublings.
 func TestDoubled(t *testing.T) {
 	t.Parallel()
 	for times, want := range map[int]time.Duration{

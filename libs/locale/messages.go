@@ -1,5 +1,5 @@
-// Package locale holds the texts of pages in several languages: JSON files that translators edit, one for each language, in the form of
-// go-i18n.
+// Package locale contains the texts of pages in several languages: JSON files that translators edit, one for each language, in
+// go-i18n format.
 package locale
 
 import (
@@ -13,16 +13,16 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Messages has the texts of all languages. It is immutable and safe for concurrent use.
+// Messages contains the texts of all languages. It is immutable and safe for concurrent use.
 type Messages struct {
 	languages []language.Tag
-	plain     map[string]map[string]string // by language and id, the texts without placeholders, which go-i18n finds more slowly
+	plain     map[string]map[string]string // by language and id: the texts without placeholders, because go-i18n finds them more slowly
 	bundle    *i18n.Bundle
 	matcher   language.Matcher
 }
 
-// New reads all locales/<language>.json from files, such as locales/de.json: another file is another language. first is the default, and the
-// first of the languages; the others follow by the names of their files.
+// New reads all locales/<language>.json from files, such as locales/de.json. To add a language, add a file. first is the default
+// and comes first in the list of languages. The others follow in the order of their file names.
 func New(files fs.FS, first language.Tag) (*Messages, error) {
 	m := &Messages{languages: []language.Tag{first}, plain: map[string]map[string]string{}, bundle: i18n.NewBundle(first)}
 	m.bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
@@ -57,7 +57,7 @@ func New(files fs.FS, first language.Tag) (*Messages, error) {
 	return m, nil
 }
 
-// Languages returns the BCP 47 tags of the languages, the default first.
+// Languages returns the BCP 47 tags of the languages, starting with the default.
 func (m *Messages) Languages() []string {
 	out := make([]string, len(m.languages))
 	for i, l := range m.languages {
@@ -66,7 +66,7 @@ func (m *Messages) Languages() []string {
 	return out
 }
 
-// For selects the language: requested, a BCP 47 tag, if it is one of the languages, otherwise by the value of Accept-Language.
+// For selects the language: requested, a BCP 47 tag, if it is available, otherwise the best match for the value of Accept-Language.
 func (m *Messages) For(requested, accept string) Text {
 	for _, l := range m.languages {
 		if l.String() == requested {
@@ -85,7 +85,7 @@ func (m *Messages) in(l language.Tag) Text {
 	return Text{Lang: l.String(), messages: m, plain: m.plain[l.String()], localizer: i18n.NewLocalizer(m.bundle, l.String())}
 }
 
-// Text writes texts in one language.
+// Text returns texts in one language.
 type Text struct {
 	Lang      string // BCP 47
 	messages  *Messages
@@ -93,7 +93,7 @@ type Text struct {
 	localizer *i18n.Localizer
 }
 
-// Languages returns the texts of each language, the default first: for a choice of the language.
+// Languages returns the texts of each language, starting with the default, for a language selector.
 func (t Text) Languages() []Text {
 	out := make([]Text, len(t.messages.languages))
 	for i, l := range t.messages.languages {
@@ -102,8 +102,8 @@ func (t Text) Languages() []Text {
 	return out
 }
 
-// T returns the text of that id, with the values of its placeholders in pairs of name and value. A value of the name Count
-// selects the plural form. An id without a text is shown as it is.
+// T returns the text with the given id. pairs are the names and values of its placeholders. The value of Count selects the plural
+// form. If the id has no text, T returns the id.
 func (t Text) T(id string, pairs ...any) string {
 	out, ok := t.Find(id, pairs...)
 	if !ok {
@@ -112,7 +112,7 @@ func (t Text) T(id string, pairs ...any) string {
 	return out
 }
 
-// Find is T, and reports whether the id has a text.
+// Find is T, but also reports whether the id has a text.
 func (t Text) Find(id string, pairs ...any) (string, bool) {
 	if text, ok := t.plain[id]; ok {
 		return text, true

@@ -45,7 +45,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Each file is a language, the default the first of them.
+// Each file is a language, starting with the default.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	m, err := New(files, language.German)

@@ -40,7 +40,7 @@ func Under(t testing.TB, limit int64, work func()) int64 {
 	return most
 }
 
-// live collects garbage and returns the bytes that are left.
+// live collects garbage and returns the remaining bytes.
 func live() int64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -1,4 +1,4 @@
-// Package money is an amount in the minor units of an ISO 4217 currency. It uses no floats: products are exact and
+// Package money calculates with amounts in the minor units of an ISO 4217 currency. It uses no floats. Products are exact and
 // rounded once, half away from zero, to a multiple of the currency's Step.
 package money
 
@@ -13,7 +13,7 @@ import (
 	"github.com/bojanz/currency"
 )
 
-// Whole is the number of basis points in one: 11500 is a factor of 1.15.
+// Whole is the number of basis points in 1. For example, 11500 is a factor of 1.15.
 const Whole = 10_000
 
 // Errors of arithmetic and parsing.
@@ -23,7 +23,7 @@ var (
 	ErrFormat   = errors.New("malformed amount")
 )
 
-// Amount is Minor units of Currency, an upper-case ISO 4217 code. The zero value has no currency.
+// Amount is a number of Minor units of Currency, an upper-case ISO 4217 code. The zero value has no currency.
 type Amount struct {
 	Minor    int64  `json:"minor"`
 	Currency string `json:"currency"`
@@ -32,7 +32,7 @@ type Amount struct {
 // Known reports whether code is an upper-case ISO 4217 currency.
 func Known(code string) bool { return currency.IsValid(code) }
 
-// Decimals returns how many decimal places ISO 4217 gives the currency: 0 for JPY, 2 for USD, 3 for KWD.
+// Decimals returns the number of decimal places of the currency in ISO 4217: 0 for JPY, 2 for USD, 3 for KWD.
 func Decimals(code string) (int, error) {
 	d, ok := currency.GetDigits(code)
 	if !ok {
@@ -41,8 +41,8 @@ func Decimals(code string) (int, error) {
 	return int(d), nil
 }
 
-// Step is the smallest difference between computed amounts of the currency, in minor units: 10 where ISO 4217 defines three
-// decimals, because card payments have no thousandths, otherwise 1. Amounts that a person enters may be finer.
+// Step returns the smallest difference between computed amounts of the currency, in minor units. It is 10 if ISO 4217 defines three
+// decimals, because card payments have no thousandths, and 1 otherwise. Amounts that a person enters may be finer.
 func Step(code string) int64 {
 	if d, _ := Decimals(code); d == 3 {
 		return 10
@@ -53,7 +53,7 @@ func Step(code string) int64 {
 // IsZero reports whether the amount is zero, in any currency.
 func (a Amount) IsZero() bool { return a.Minor == 0 }
 
-// Add returns a + b of one currency, or ErrCurrency or ErrOverflow.
+// Add returns a + b, or ErrCurrency if the currencies differ, or ErrOverflow.
 func (a Amount) Add(b Amount) (Amount, error) {
 	if a.Currency != b.Currency {
 		return Amount{}, ErrCurrency
@@ -65,7 +65,7 @@ func (a Amount) Add(b Amount) (Amount, error) {
 	return Amount{Minor: sum, Currency: a.Currency}, nil
 }
 
-// Sub returns a − b of one currency, or ErrCurrency or ErrOverflow.
+// Sub returns a − b, or ErrCurrency if the currencies differ, or ErrOverflow.
 func (a Amount) Sub(b Amount) (Amount, error) {
 	if a.Currency != b.Currency {
 		return Amount{}, ErrCurrency
@@ -77,14 +77,14 @@ func (a Amount) Sub(b Amount) (Amount, error) {
 	return Amount{Minor: diff, Currency: a.Currency}, nil
 }
 
-// MulBps multiplies by every factor, each in basis points, and rounds once at the end as Times does.
+// MulBps multiplies by every factor, each in basis points, and rounds once at the end, like Times.
 func (a Amount) MulBps(factors ...int64) (Amount, error) { return a.Times(Product(factors...)) }
 
-// Factor is the exact product of factors in basis points. The zero value is not usable; make a Factor with Product.
+// Factor is the exact product of factors in basis points. The zero value is not usable. Use Product to create a Factor.
 type Factor struct{ num, den *big.Int }
 
-// Product multiplies factors in basis points, none of them negative. It takes one step for each machine word that the
-// product fills. Make a Product once for many amounts.
+// Product multiplies factors in basis points, none of them negative. It takes one step for each machine word of the product.
+// Compute a Product once for many amounts.
 func Product(bps ...int64) Factor {
 	f := Factor{num: big.NewInt(1), den: new(big.Int).Exp(big.NewInt(Whole), big.NewInt(int64(len(bps))), nil)}
 	word, next := uint64(1), new(big.Int)
@@ -125,8 +125,8 @@ func (a Amount) Times(f Factor) (Amount, error) {
 	return Amount{Minor: quotient.Int64(), Currency: a.Currency}, nil
 }
 
-// Parse parses a plain decimal, such as "12.34" or "-5", as an amount of the currency. More decimals than ISO 4217 gives
-// the currency are ErrFormat; nothing is rounded.
+// Parse parses a plain decimal, such as "12.34" or "-5", as an amount of the currency. It returns ErrFormat if text has more
+// decimals than the currency in ISO 4217. It never rounds.
 func Parse(text, code string) (Amount, error) {
 	decimals, err := Decimals(code)
 	if err != nil {
@@ -153,7 +153,7 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// String writes the amount as "12.34 USD", for logs and texts.
+// String returns the amount as "12.34 USD", for logs and texts.
 func (a Amount) String() string {
 	decimals, err := Decimals(a.Currency)
 	if err != nil {
@@ -162,7 +162,7 @@ func (a Amount) String() string {
 	return a.Decimal(decimals) + " " + a.Currency
 }
 
-// Decimal returns the number alone with that many decimals, in the form that Parse reads.
+// Decimal returns only the number, with the given number of decimals, in the form that Parse reads.
 func (a Amount) Decimal(decimals int) string {
 	digits := strconv.FormatInt(a.Minor, 10)
 	sign := ""

@@ -1,4 +1,5 @@
-// Package numbers gives documents their numbers for people, such as B-000001: unique per tenant and mode, not gapless.
+// Package numbers assigns human-readable numbers to documents, such as B-000001. They are unique per tenant and mode, but not
+// gapless.
 package numbers
 
 import (
@@ -18,13 +19,13 @@ const (
 	maxBlocks = 10_000
 )
 
-// Numbers gives the numbers of one kind of document, from 1 upwards per tenant and mode. A process takes them in blocks, in
-// a transaction of its own: creates of one tenant do not queue at a counter's row until each other's commit, and no tenant
-// sees how much another has. What a stopped process or a refused create held is never used: numbers are unique, not gapless,
-// and of two processes not in the order of time.
+// Numbers assigns the numbers of one kind of document, from 1 upwards per tenant and mode. A process reserves them in blocks, in a
+// separate transaction, so that concurrent creates of a tenant do not wait for each other's commit at the row of a counter. No
+// tenant can see how many documents another tenant has. Numbers that a stopped process reserved, or that a failed create used, are
+// never assigned again. Numbers of different processes are not in chronological order.
 type Numbers struct {
 	DB     *pg.DB
-	Table  string // of the next free number of each tenant and mode: (tenant_id, livemode, next)
+	Table  string // table of the next free number of each tenant and mode: (tenant_id, livemode, next)
 	Format string // such as B-%06d
 
 	mu     sync.Mutex
@@ -79,7 +80,7 @@ func (n *Numbers) block(o owner) *block {
 	if b := n.blocks[o]; b != nil {
 		return b
 	}
-	if n.blocks == nil || len(n.blocks) >= maxBlocks { // dropped blocks leave gaps, nothing worse
+	if n.blocks == nil || len(n.blocks) >= maxBlocks { // dropped blocks only leave gaps
 		n.blocks = map[owner]*block{}
 	}
 	b := &block{}

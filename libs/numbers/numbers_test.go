@@ -19,7 +19,7 @@ select protect('counters');
 drop table counters;
 `)}}
 
-// Two processes never give one number twice; each tenant and mode begins at 1.
+// Two processes never assign the same number. Each tenant and mode begins at 1.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations), ids.New[ids.TenantPrefix]()

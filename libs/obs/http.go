@@ -51,9 +51,9 @@ func knownMethod(m string) string {
 	}
 }
 
-// Handler wraps next as the outermost handler: it puts a log line and a trace into the context, and when next has
-// returned it writes the line and counts the request. Code that finds the route calls SetRoute, and code that verifies
-// the caller calls AddCaller. A panic is logged and closes the connection.
+// Handler wraps next as the outermost handler: it adds a log line and a trace to the context. When next has returned, it writes the
+// line and counts the request. Code that finds the route calls SetRoute, and code that verifies the caller calls AddCaller. A panic
+// is logged and closes the connection.
 func Handler(log *slog.Logger, red *RED, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -141,5 +141,5 @@ func (r *recorder) Flush() {
 	}
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,5 +1,5 @@
-// Package obs makes a service observable: one wide log line per request or message, RED metrics by route template, and
-// traces. None of them ever contains bodies, secrets or full keys.
+// Package obs makes a service observable: one wide log line per request or message, RED metrics by route template, and traces. They
+// never contain bodies, secrets or full keys.
 package obs
 
 import (
@@ -36,22 +36,22 @@ func WithLine(ctx context.Context) (context.Context, *Line) {
 	return context.WithValue(ctx, lineKey{}, l), l
 }
 
-// LineFrom returns the line of ctx, nil when there is none.
+// LineFrom returns the line of ctx, or nil if there is none.
 func LineFrom(ctx context.Context) *Line {
 	l, _ := ctx.Value(lineKey{}).(*Line)
 	return l
 }
 
-// Add puts attributes on the line of ctx. A later attribute replaces an earlier one of the same name.
+// Add adds attributes to the line of ctx. A later attribute replaces an earlier one with the same name.
 func Add(ctx context.Context, attrs ...slog.Attr) { LineFrom(ctx).Add(attrs...) }
 
-// AddCaller puts the caller on the line: tenant, mode, credential id, request id.
+// AddCaller adds the caller to the line: tenant, mode, credential id, request id.
 func AddCaller(ctx context.Context, c caller.Caller) {
 	Add(ctx, slog.String("tenant", c.Tenant.String()), slog.String("mode", string(c.Mode)),
 		slog.String("credential", c.Credential), slog.String("request_id", c.RequestID))
 }
 
-// SetRoute names the route template, such as "/customers/{id}", for the line and the metrics.
+// SetRoute sets the route template, such as "/customers/{id}", for the line and the metrics.
 func SetRoute(ctx context.Context, template string) {
 	if l := LineFrom(ctx); l != nil {
 		l.mu.Lock()
@@ -60,15 +60,15 @@ func SetRoute(ctx context.Context, template string) {
 	}
 }
 
-// Since adds the milliseconds since start to the sum of that name, such as "postgres_ms".
+// Since adds the milliseconds since start to the sum with the given name, such as "postgres_ms".
 func Since(ctx context.Context, name string, start time.Time) {
 	LineFrom(ctx).sum(name, float64(time.Since(start).Microseconds())/1000, false)
 }
 
-// Count adds n to the whole-number sum of that name, such as "postgres_calls".
+// Count adds n to the integer sum with the given name, such as "postgres_calls".
 func Count(ctx context.Context, name string, n int) { LineFrom(ctx).sum(name, float64(n), true) }
 
-// Add puts attributes on the line. A later attribute replaces an earlier one of the same name.
+// Add adds attributes to the line. A later attribute replaces an earlier one with the same name.
 func (l *Line) Add(attrs ...slog.Attr) {
 	if l == nil {
 		return
@@ -105,7 +105,7 @@ func (l *Line) sum(name string, v float64, whole bool) {
 	l.sums = append(l.sums, sum{name: name, value: v, whole: whole})
 }
 
-// Route returns the template given to SetRoute, "" when there is none.
+// Route returns the template passed to SetRoute, or "" if there is none.
 func (l *Line) Route() string {
 	if l == nil {
 		return ""

@@ -25,9 +25,9 @@ const scope = "holdfast.dev/libs/obs"
 
 var propagator = propagation.TraceContext{}
 
-// StartTracing exports 5 % of the traces, by the parent's decision when there is a parent, and a span for each request
-// that fails with a 5xx, to the base URL of an OTLP/HTTP collector. The returned function flushes and stops. Without
-// StartTracing spans do nothing, and trace ids are still propagated.
+// StartTracing exports 5 % of the traces to the base URL of an OTLP/HTTP collector, and a span for each request that fails with a
+// 5xx. If a trace has a parent, the parent's decision applies. The returned function flushes and stops. Without StartTracing, spans
+// do nothing, but trace ids are still propagated.
 func StartTracing(ctx context.Context, service, endpoint string) (stop func(context.Context) error, err error) {
 	target, err := url.JoinPath(endpoint, "v1/traces")
 	if err != nil {
@@ -47,7 +47,7 @@ func StartTracing(ctx context.Context, service, endpoint string) (stop func(cont
 	return provider.Shutdown, nil
 }
 
-// sampler exports the spans that its base exports, and spans that are exported because of their result.
+// sampler exports the spans that its base exports, and the spans of failed requests.
 type sampler struct{ sdktrace.Sampler }
 
 type sampleKey struct{}
@@ -60,7 +60,7 @@ func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 	return s.Sampler.ShouldSample(p)
 }
 
-// failed returns the span of ctx, or, when sampling has dropped it, one that began at start in the same trace. end
+// failed returns the span of ctx. If sampling dropped it, failed returns a span that began at start in the same trace. end
 // completes the span.
 func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() || !Tracing() {
@@ -70,7 +70,7 @@ func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) 
 	return span, func() { span.End() }
 }
 
-// Tracing reports whether StartTracing has run. Without it spans are not exported and need not be created.
+// Tracing reports whether StartTracing ran. Otherwise spans are not exported and need not be created.
 func Tracing() bool {
 	_, ok := otel.GetTracerProvider().(*sdktrace.TracerProvider)
 	return ok
@@ -90,7 +90,7 @@ func Span(ctx context.Context, name string, kind trace.SpanKind) (_ context.Cont
 	}
 }
 
-// Traceparent returns the position of ctx in its trace as a W3C traceparent header, "" when there is none.
+// Traceparent returns the position of ctx in its trace as a W3C traceparent header, or "" if there is none.
 func Traceparent(ctx context.Context) string {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() {

@@ -11,9 +11,8 @@ const (
 	flushEvery = 50 * time.Millisecond
 )
 
-// Writer buffers what is written to it for at most 50 ms, because a system call per log line is a tenth of a gateway's
-// work. A kill -9 loses what is in the buffer. Each write to the target ends with a whole line. Writer is safe for
-// concurrent use.
+// Writer buffers its input for at most 50 ms, because a system call per log line would be a tenth of a gateway's work. A kill -9
+// loses the buffered lines. Each write to the target ends with a whole line. Writer is safe for concurrent use.
 type Writer struct {
 	to    io.Writer
 	mu    sync.Mutex
@@ -24,7 +23,7 @@ type Writer struct {
 // NewWriter returns a Writer that writes to `to`. Call Flush before the process ends.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write implements io.Writer. It always returns nil, because an error could only concern earlier lines.
+// Write implements io.Writer. Its error is always nil, because an error could only concern earlier lines.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +37,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered lines.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +50,7 @@ func (w *Writer) flush() {
 		w.timer = nil
 	}
 	if len(w.lines) > 0 {
-		_, _ = w.to.Write(w.lines) // there is no other place to report the error
+		_, _ = w.to.Write(w.lines) // the error cannot be reported elsewhere
 		w.lines = w.lines[:0]
 	}
 }

@@ -1,5 +1,5 @@
-// Package oneline checks texts of one line, such as names and titles. It has the one rule of the contract's format one-line, of
-// e-mail addresses, and of the names that commands and pages take.
+// Package oneline checks texts of one line, such as names and titles. The contract's format one-line, e-mail addresses, and the
+// names in commands and on pages all use its rule.
 package oneline
 
 import (
@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// The reasons to refuse a text. Their texts are messages for a field.
+// The reasons why a text is invalid. Their texts are messages for a field.
 var (
 	ErrBlank     = errors.New("Must contain a visible character.")                   //nolint:staticcheck // a whole sentence of a response
 	ErrLineBreak = errors.New("Must not contain a line break.")                      //nolint:staticcheck // as above
 	ErrBidi      = errors.New("Must not contain a bidirectional control character.") //nolint:staticcheck // as above
 )
 
-// Check returns why a text is not one visible line, nil when it is one. The empty text passes: a minimum length refuses it
-// where it is not allowed. Marks for one direction (U+200E, U+200F, U+061C) and joiners inside a word pass.
+// Check returns the reason why a text is not one visible line, or nil if it is one. The empty text is valid: a minimum length
+// excludes it where it is not allowed. Marks for one direction (U+200E, U+200F, U+061C) and joiners inside a word are valid.
 func Check(s string) error {
 	blank := s != ""
 	for _, r := range s {

@@ -10,27 +10,27 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Unfinished is how much work of a kind is not finished.
+// Unfinished is the amount of unfinished work of a kind.
 type Unfinished struct {
 	Count int
-	Age   float64 // of the oldest one, in seconds; 0 when there is none
+	Age   float64 // of the oldest one, in seconds; 0 if there is none
 }
 
-// Measure measures the work of a kind, of all tenants and modes, in a transaction of the worker role.
+// Measure measures the unfinished work of a kind, for all tenants and modes, in a transaction of the worker role.
 type Measure = func(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error)
 
-// Backlog is the metrics of one kind of work.
+// Backlog contains the metrics of one kind of work.
 type Backlog struct {
 	Count, Age prometheus.Gauge
 	Measure    Measure
 }
 
-// Labelled is the backlog that a label of two metrics names.
+// Labelled returns the backlog for one label of two metrics.
 func Labelled(count, age *prometheus.GaugeVec, label string, measure Measure) Backlog {
 	return Backlog{Count: count.WithLabelValues(label), Age: age.WithLabelValues(label), Measure: measure}
 }
 
-// Meter measures how much work is unfinished and since when. Alerts use these metrics.
+// Meter measures the amount and the age of unfinished work. Alerts use these metrics.
 type Meter struct {
 	Worker   *pg.DB // worker role
 	Now      func() time.Time

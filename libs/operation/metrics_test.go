@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// A meter shows each kind of work as it is now, and leaves the metrics of one that it cannot measure.
+// A meter reports the current state of each kind of work, and keeps the metrics of one that it cannot measure.
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	count := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "work", Help: "Work."}, []string{"kind"})

@@ -1,6 +1,6 @@
-// Package operation contains what a write needs that calls other services: Run and Resume run its steps for requests and for
-// workers, Retry repeats a transaction that lacks something or waits for another attempt, Workers finds what is due, and Meter measures
-// what is not finished.
+// Package operation supports writes that call other services. Run and Resume run the steps for requests and for workers. Retry
+// repeats a transaction that needs more data or waits for another attempt. Workers processes due rows. Meter measures unfinished
+// work.
 package operation
 
 import (
@@ -12,40 +12,40 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// ErrUnderWay is an UnderWay without a text of its own.
+// ErrUnderWay is an UnderWay with the default error.
 var ErrUnderWay = &UnderWay{Err: apperr.ErrInProgress}
 
 const (
-	// Patience is how long a request waits for another attempt, unless its service says otherwise.
+	// Patience is how long a request waits for another attempt, unless its service specifies another duration.
 	Patience = 5 * time.Second
-	// pollEvery is how often it looks whether that has ended.
+	// pollEvery is how often it checks whether that attempt ended.
 	pollEvery = 50 * time.Millisecond
-	// maxAgain is how often a transaction is run again because it lacks something.
+	// maxAgain is how often a transaction is repeated because it needs more data.
 	maxAgain = 6
 )
 
-// UnderWay reports that another request, or a worker, holds what the transaction would change.
+// UnderWay reports that another request, or a worker, holds the data that the transaction would change.
 type UnderWay struct {
-	Err *apperr.Error // when it takes too long
+	Err *apperr.Error // returned when it takes too long
 }
 
 // Error implements error.
 func (u *UnderWay) Error() string { return u.Err.Error() }
 
-// Again is the error of a transaction that lacks something. The transaction is run again after Fetch, which runs outside of it.
+// Again is the error of a transaction that needs more data. Fetch runs outside of the transaction, which is then repeated.
 type Again struct {
 	// Fetch may be nil.
 	Fetch func(ctx context.Context) error
-	// Why is for the log.
+	// Why is the reason, for the log.
 	Why string
 }
 
 // Error implements error.
 func (a *Again) Error() string { return a.Why }
 
-// Retry runs do, and runs it again when its error requires it: after the Fetch of an Again, and until no other attempt is in
-// progress. It returns the Err of an UnderWay that takes longer than patience. It returns apperr.ErrUnavailable when a
-// transaction lacks something repeatedly.
+// Retry runs do, and repeats it if its error requires that: after the Fetch of an Again, and until no other attempt is in progress.
+// It returns the Err of an UnderWay that lasts longer than patience. It returns apperr.ErrUnavailable if a transaction repeatedly
+// needs more data.
 func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Context) error) error {
 	for until, again := time.Now().Add(patience), 0; ; {
 		err := do(ctx)
@@ -54,7 +54,7 @@ func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Cont
 		switch {
 		case errors.As(err, &lacks):
 			if again++; again == maxAgain {
-				return apperr.ErrUnavailable.WithCause(errors.New(lacks.Why)) // no Again: a Retry around this one does not repeat it
+				return apperr.ErrUnavailable.WithCause(errors.New(lacks.Why)) // not an Again, so that an outer Retry does not repeat it
 			}
 			if lacks.Fetch == nil {
 				continue
@@ -76,7 +76,7 @@ func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Cont
 	}
 }
 
-// RetryTx is Retry of a transaction of db, which waits for no other attempt.
+// RetryTx is Retry for a transaction of db that does not wait for other attempts.
 func RetryTx(ctx context.Context, db *pg.DB, do func(ctx context.Context, tx pg.Tx) error) error {
 	return Retry(ctx, 0, func(ctx context.Context) error { return db.Tx(ctx, do) })
 }

@@ -13,12 +13,12 @@ import (
 
 var errBoom = errors.New("boom")
 
-// An attempt that is under way is waited for, until it ends or patience does.
+// Retry waits for a running attempt until it ends or patience has passed.
 func TestRetryWaits(t *testing.T) {
 	t.Parallel()
 	busy := &operation.UnderWay{Err: apperr.ErrInProgress.WithMessage("Busy.")}
 	for name, tc := range map[string]struct {
-		ends time.Duration // after which the other attempt has ended
+		ends time.Duration // time until the other attempt ends
 		then error
 		want error
 		took time.Duration
@@ -54,7 +54,7 @@ func TestRetryWaits(t *testing.T) {
 	})
 }
 
-// A transaction that lacks something is run again after the missing data is fetched, but not endlessly.
+// A transaction that needs more data is repeated after the data is fetched, but not endlessly.
 func TestRetryFetches(t *testing.T) {
 	t.Parallel()
 	runs, fetched := 0, 0
@@ -87,7 +87,7 @@ func TestRetryFetches(t *testing.T) {
 	}
 }
 
-// A called service has refused only if its refusal is permanent.
+// An error of a called service is a refusal only if it is permanent.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{

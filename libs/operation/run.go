@@ -12,11 +12,11 @@ import (
 // Operation is a write that calls another service or the payment gateway between two transactions. It holds the values that one step
 // passes to the next. If the process crashes, a repeated request or a worker resumes the operation.
 type Operation[T any] interface {
-	// Name identifies the operation in the record of its key. A request knows it after Begin, a worker before. It is "" if the operation
-	// cannot be resumed.
+	// Name identifies the operation in the record of its key. A request knows it after Begin, a worker already before Begin. It is
+	// "" if the operation cannot be resumed.
 	Name() string
-	// Begin stores what Call will do. begun is the name of the operation that an earlier attempt of the request began, or "". If done is
-	// true, Call is skipped.
+	// Begin stores what Call will do. begun is the name of the operation that an earlier attempt of the request began, or "". If
+	// done is true, Call is skipped.
 	Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error)
 	// Call calls the service. A *RefusedError means that the call had no effect; after any other error, it may have had one.
 	Call(ctx context.Context) error
@@ -67,14 +67,14 @@ type Runner struct {
 	Keys Keys
 }
 
-// Run runs an operation of a request. If another attempt is running, Run waits for it for at most patience. Run locks the key before
-// any row, so a different request with the same key fails before it has an effect.
+// Run runs an operation of a request. If another attempt is running, Run waits for at most patience. Run locks the key before any
+// row, so a different request with the same key fails before it has an effect.
 func Run[T any](ctx context.Context, r Runner, patience time.Duration, op Operation[T], write Write[T]) error {
 	return Retry(ctx, patience, func(ctx context.Context) error { return run(ctx, r, op, write) })
 }
 
-// Resume completes an operation that was interrupted, as a worker does. It returns nil if the operation is refused, and an UnderWay if
-// another attempt is running.
+// Resume completes an interrupted operation, for a worker. It returns nil if the operation is refused, and an UnderWay if another
+// attempt is running.
 func Resume[T any](ctx context.Context, r Runner, op Operation[T]) error {
 	err := run(ctx, r, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) error {
 		return r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -107,7 +107,7 @@ func run[T any](ctx context.Context, r Runner, op Operation[T], write Write[T]) 
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if failed := release(context.WithoutCancel(ctx), r, op); failed != nil { // the client may have gone
+	if failed := release(context.WithoutCancel(ctx), r, op); failed != nil { // the client may have disconnected
 		return failed
 	}
 	return err

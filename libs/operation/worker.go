@@ -36,13 +36,13 @@ func Owners(list []Owner) (tenants [][16]byte, modes []bool) {
 }
 
 const (
-	dueAtOnce    = 100                    // rows that a worker looks up at a time
+	dueAtOnce    = 100                    // rows that a worker reads at a time
 	ownerWorkers = 32                     // rows of one tenant and mode that are processed at the same time: fewer than an account's calls
 	allWorkers   = 256                    // rows that a worker processes at the same time
 	lookEvery    = 100 * time.Millisecond // how often the worker looks for new rows while it processes others
 	restFor      = time.Second            // how long a row that stays due is not retried
-	reportEvery  = time.Minute            // of the rows that failed, while others are still processed
-	maxErrors    = 20                     // of the rows that failed
+	reportEvery  = time.Minute            // how often failed rows are reported while others are still processed
+	maxErrors    = 20                     // errors in one report
 )
 
 // Workers processes the due rows of all tenants. It processes the tenants and modes in parallel, so that a tenant whose account
@@ -57,15 +57,15 @@ type Workers[T comparable] struct {
 	// Do processes a row. An UnderWay reports that another process holds the row, which is not a failure.
 	Do  func(ctx context.Context, row T) error
 	Now func() time.Time
-	// Woken signals that a row has become due; nil: there is no signal.
+	// Woken signals that a row became due. nil: there is no signal.
 	Woken <-chan struct{}
-	// Report receives the number of rows that have failed since the last report, and the first of their errors.
+	// Report receives the number of rows that failed since the last report, and the first of their errors.
 	Report func(ctx context.Context, count int, errs []error)
 
 	mu      sync.Mutex
 	all     sync.WaitGroup
 	running map[Owner]int
-	begun   map[T]time.Time // of the rows that were begun recently and have not succeeded
+	begun   map[T]time.Time // start times of the rows that started recently and have not succeeded
 	failed  int
 	errs    []error
 	ended   chan struct{}
@@ -100,7 +100,7 @@ func (w *Workers[T]) Run(ctx context.Context) error {
 	}
 }
 
-// look begins rows that are due. more reports whether there may be others that can begin now.
+// look starts to process due rows. more reports whether other rows may be able to start now.
 func (w *Workers[T]) look(ctx context.Context) (more bool, err error) {
 	full, places := w.full()
 	if places <= 0 {
@@ -121,7 +121,7 @@ func (w *Workers[T]) look(ctx context.Context) (more bool, err error) {
 	return begun && len(found) == dueAtOnce, nil
 }
 
-// full returns the tenants that use all their workers, and the number of workers that are left for the others.
+// full returns the tenants that use all their workers, and the number of workers available to the others.
 func (w *Workers[T]) full() (list []Owner, places int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +155,7 @@ func (w *Workers[T]) idle() bool {
 	return len(w.running) == 0
 }
 
-// begin processes a row in parallel with the others, unless it was begun recently or its tenant uses all its workers.
+// begin processes a row in parallel with the others, unless it started recently or its tenant uses all its workers.
 func (w *Workers[T]) begin(ctx context.Context, row T) bool {
 	owner := w.Owner(row)
 	w.mu.Lock()
@@ -180,7 +180,7 @@ func (w *Workers[T]) end(owner Owner, row T, err error) {
 	switch {
 	case err == nil:
 		delete(w.begun, row)
-	case errors.As(err, &busy): // it may stay due while the other process has it locked
+	case errors.As(err, &busy): // it can stay due while the other process locks it
 	default:
 		if w.failed++; w.failed <= maxErrors {
 			w.errs = append(w.errs, err)
@@ -198,7 +198,7 @@ func (w *Workers[T]) end(owner Owner, row T, err error) {
 	}
 }
 
-// Recovered turns a panic into an error, so that one row does not end the work of the others.
+// Recovered turns a panic into an error, so that one row does not stop the processing of the others.
 func Recovered(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -208,7 +208,7 @@ func Recovered(do func() error) (err error) {
 	return do()
 }
 
-// Failing is how many rows have failed recently.
+// Failing is the number of rows that failed recently.
 type Failing struct{ count int }
 
 // Report logs how many rows fail whenever that changes.

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// noKeys are the keys of operations that no request has begun.
+// noKeys are the keys of operations that no request began.
 type noKeys struct{}
 
 func (noKeys) Claim(context.Context, pg.Tx) (string, bool, error) { return "", false, nil }
@@ -36,7 +36,7 @@ func (elsewhere) Call(context.Context) error                 { return errBoom }
 func (elsewhere) Finish(context.Context, pg.Tx) (int, error) { return 0, errBoom }
 func (elsewhere) Release(context.Context, pg.Tx) error       { return errBoom }
 
-// A row that another process has is left to it for a while. That is no failure.
+// A row that another process has locked is not retried for a while. This is not a failure.
 func TestWorkersLeaveARowToAnotherProcess(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\nselect 1;\n")}})

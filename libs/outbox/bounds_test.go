@@ -69,8 +69,8 @@ func relayAll(t *testing.T, db *pgtest.DB, p outbox.Producer, batchBytes int) {
 	}
 }
 
-// A full batch of the largest events that the contract allows fits into a small pod.
-// The test is not parallel, as it measures the memory of the whole process.
+// A full batch of the largest events that the contract allows fits into a small pod. The test is not parallel, because it measures
+// the memory of the whole process.
 func TestLargestEventsFitIntoThePod(t *testing.T) {
 	const largest, events, limit = 631 << 10, 500, 48 << 20
 	db := pgtest.New(t, nil)
@@ -82,7 +82,7 @@ func TestLargestEventsFitIntoThePod(t *testing.T) {
 	}
 }
 
-// A batch ends before it has more than its bytes, a larger event is sent alone, none is lost and none is overtaken.
+// A batch does not exceed its bytes. A larger event is sent alone. No event is lost and none is overtaken.
 func TestABatchIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	const limit = 10_000

@@ -13,10 +13,9 @@ type attribute struct {
 	value json.RawMessage
 }
 
-// Diff returns the previous_attributes of a change: the fields of before that have another value in after, with their
-// values before; the previous value of a new field is null. It compares the top level only, byte by byte without white
-// space, because both bodies are rendered by the same view. Without a difference it returns {}. version and updated_at
-// are left out.
+// Diff returns the previous_attributes of a change: the fields whose values differ between before and after, with their values in
+// before. The previous value of a new field is null. It compares only the top level, byte by byte without white space, because the
+// same view renders both bodies. If there is no difference, it returns {}. version and updated_at are omitted.
 func Diff(before, after json.RawMessage) json.RawMessage {
 	now := map[string]json.RawMessage{}
 	for _, a := range attributes(after) {
@@ -45,8 +44,8 @@ func Diff(before, after json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// attributes returns the fields of an object in their order with compact values, and none for a value that is not an
-// object.
+// attributes returns the fields of an object in their order, with compact values. For a value that is not an object it returns
+// none.
 func attributes(object json.RawMessage) []attribute {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, object); err != nil {

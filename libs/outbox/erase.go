@@ -11,10 +11,10 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// eraseBatch is how many events are in memory at a time.
+// eraseBatch is the number of events in memory at a time.
 const eraseBatch = 20
 
-// Erase removes the values that the contract marks as a person's from the unpublished events about an object.
+// Erase removes the values that the contract marks as personal from the unpublished events about an object.
 func Erase(ctx context.Context, tx pg.Tx, spec *contract.Contract, aggregate string) error {
 	type row struct {
 		ID      [16]byte

@@ -1,5 +1,5 @@
-// Package outbox publishes the changes of a transaction: an event is a row of the same transaction, and the relay sends
-// rows to Kafka. Delivery is at least once and in order per object. A rolled-back write publishes nothing.
+// Package outbox publishes the changes of a transaction. An event is a row that the same transaction writes, and the relay sends
+// rows to Kafka. Delivery is at least once and in order per object. A write that is rolled back publishes nothing.
 package outbox
 
 import (
@@ -23,12 +23,13 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// partitions is how many relays may work in parallel. Each leads the objects whose hash belongs to its partition.
+// partitions is the number of relays that can work in parallel. Each sends the events of the objects whose hash belongs to its
+// partition.
 const partitions = 8
 
 // Event is one committed change.
 type Event struct {
-	// ID is set by Add when it is zero.
+	// Add sets ID if it is zero.
 	ID ids.Event
 	// Type is the dotted name in the catalogue, such as "customer.created".
 	Type string
@@ -38,14 +39,14 @@ type Event struct {
 	AggregateID string
 	// Version is the object's version after the change.
 	Version int64
-	// Object is the GET body after the change. Previous holds the changed public fields with their values before it.
+	// Object is the GET body after the change. Previous contains the changed public fields with their previous values.
 	Object, Previous json.RawMessage
 	// Internal marks changes that have no public type.
 	Internal bool
 }
 
-// Emit adds an event to the transaction as Add does, and wakes the relay when it has committed; a nil wake leaves that to the relay's own
-// pace.
+// Emit adds an event to the transaction like Add, and wakes the relay after the commit. If wake is nil, the relay finds the event
+// at its next poll.
 func Emit(ctx context.Context, tx pg.Tx, wake func(), e Event) error {
 	if wake != nil {
 		tx.AfterCommit(wake)
@@ -56,8 +57,8 @@ func Emit(ctx context.Context, tx pg.Tx, wake func(), e Event) error {
 	return nil
 }
 
-// Add writes the event at the end of the caller's transaction. The transaction must hold the lock of the object's row,
-// which orders the events of one object.
+// Add writes the event when the caller's transaction commits. The transaction must hold the lock of the object's row, which orders
+// the events of one object.
 func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	c, err := caller.Require(ctx)
 	if err != nil {
@@ -86,12 +87,14 @@ func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	return nil
 }
 
-// Body is what an event shows of a resource: the body of a GET in the caller's mode. show is the resource's function of view.
+// Body returns the representation of a resource in an event: the body of a GET in the caller's mode. show is the resource's
+// function in view.
 func Body[T, V any](ctx context.Context, show func(T, api.Mode) V, v T) (json.RawMessage, error) {
 	return contract.Encode(show(v, api.Mode(caller.FromContext(ctx).Mode)))
 }
 
-// Previous is what an event shows of a resource before a change: the fields that differ, with their values before; {} when none does.
+// Previous returns the previous attributes of a resource in an event: the fields that differ, with their previous values, or {} if
+// none does.
 func Previous[T, V any](ctx context.Context, show func(T, api.Mode) V, before, after T) (json.RawMessage, error) {
 	was, err := Body(ctx, show, before)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Producer writes messages and returns when the brokers have acknowledged all of them.
+// Producer writes messages. It returns when the brokers have acknowledged all of them.
 type Producer interface {
 	Produce(ctx context.Context, msgs ...kafkax.Message) error
 }
 
 const (
 	batchSize = 500
-	// gather is how long a relay that was woken waits for more commits, so that one produce call sends many events.
+	// gather is how long a woken relay waits for more commits, so that one produce call sends many events.
 	gather  = 20 * time.Millisecond
 	pollMin = 20 * time.Millisecond
 	pollMax = 250 * time.Millisecond
 	backoff = time.Second
 )
 
-// Relay sends outbox rows to Kafka. Several relays may run: an advisory lock gives each partition one leader at a time.
-// A row is deleted in the transaction that spans the produce call, so a relay that is killed leaves the row to the next
-// one: a message may come twice and is never lost.
+// Relay sends outbox rows to Kafka. Several relays may run: an advisory lock gives each partition one leader at a time. A row is
+// deleted in the transaction that spans the produce call, so if a relay is killed, the next one sends the row. A message can arrive
+// twice, but is never lost.
 type Relay struct {
 	DB       *pg.DB // worker role
 	Producer Producer
 	Log      *slog.Logger
-	// BatchBytes limits the size of the messages that are sent in one batch, and held in memory until then. A larger message is
-	// sent alone.
+	// BatchBytes limits the size of the messages in one batch, which are in memory until they are sent. A larger message is sent
+	// alone.
 	BatchBytes int
 
 	wake chan struct{}
@@ -109,11 +109,10 @@ type row struct {
 	Message     []byte
 	Traceparent string
 	CreatedAt   time.Time
-	Waiting     int // rows that wait, this one and those of later batches included; may exceed batchSize
+	Waiting     int // waiting rows, including this one and those of later batches; can exceed batchSize
 }
 
-// sweep relays one batch of the partitions that this relay can lead. It returns the batch's size and whether more rows
-// wait.
+// sweep relays one batch of the partitions that this relay can lock. It returns the batch's size and whether more rows are waiting.
 func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 	err = r.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		batch, err := lockBatch(ctx, tx, r.BatchBytes)
@@ -129,7 +128,7 @@ func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 		}
 		n = len(batch)
 		more = batch[0].Waiting > n || n == batchSize
-		// This commit need not wait for the disk: when a crash loses the deletion, the event is only sent again.
+		// This commit need not wait for the disk: if a crash loses the deletion, the event is only sent again.
 		tx.QueueAtCommit(`set local synchronous_commit = off`)
 		tx.QueueAtCommit(`delete from outbox o using unnest($1::uuid[], $2::boolean[], $3::uuid[]) as gone(tenant_id, livemode, id)
 			where o.tenant_id = gone.tenant_id and o.livemode = gone.livemode and o.id = gone.id`,
@@ -151,7 +150,7 @@ func message(o row) kafkax.Message {
 	}
 }
 
-// age returns how many seconds the oldest event has waited.
+// age returns the number of seconds that the oldest event has waited.
 func age(batch []row) float64 {
 	if len(batch) == 0 {
 		return 0
@@ -169,9 +168,9 @@ func column[T any](batch []row, of func(row) T) []T {
 
 const columns = `tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at`
 
-// lockBatch takes the lead of each free partition for the transaction, and reads the next rows, up to batchSize of them
-// with up to limit bytes of messages. It reads the rows after it has the locks, so that it does not see rows that
-// another relay sent meanwhile. The server knows a message's length without reading the message.
+// lockBatch locks each free partition for the transaction and reads the next rows: up to batchSize rows with up to limit bytes of
+// messages. It reads the rows after it acquires the locks, so that it does not read rows that another relay sent meanwhile. The
+// server knows a message's length without reading the message.
 func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
 	rows, err := tx.Query(ctx, `select hash from generate_series(0, $1) as hash where pg_try_advisory_xact_lock(hashtext('outbox'), hash)`, partitions-1)
 	if err != nil {

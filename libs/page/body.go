@@ -22,20 +22,20 @@ type Place struct {
 	Created, Updated time.Time
 }
 
-// MaxBytes bounds a page: its bodies have no more bytes, except when the first body alone has more.
+// MaxBytes limits the total size of a page's bodies. Only a first body that is larger can exceed it.
 const MaxBytes = 2 << 20
 
-// maxRead bounds the stored bytes that are read for a page. It is larger than MaxBytes, so that the bodies decide where
-// the page ends.
+// maxRead limits the stored bytes that are read for a page. It is larger than MaxBytes, so that the size of the bodies determines
+// where the page ends.
 const maxRead = 2 * MaxBytes
 
-// Rows are the stored rows of one page, at most the request's limit. Only Read makes them.
+// Rows are the stored rows of one page, at most the request's limit. Only Read creates them.
 type Rows[T any] struct {
 	Items []T
 	More  bool // more rows follow
 }
 
-// Read reads the rows of a list statement that ends in Where.Page. It stores no more rows than a page can show.
+// Read reads the rows of a list statement that ends in Where.Page. It keeps no more rows than a page can show.
 func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], sql string, args ...any) (Rows[T], error) {
 	if r.count != nil {
 		return Rows[T]{}, count(ctx, q, r.count, sql, args)
@@ -66,7 +66,7 @@ func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], 
 	return out, nil
 }
 
-// count stores in n how many rows the statement has.
+// count stores the number of rows of the statement in n.
 func count(ctx context.Context, q pg.Q, n *int, sql string, args []any) error {
 	rows, err := q.Query(ctx, `select count(*)::int from (`+sql+`) x`, args...)
 	if err == nil {
@@ -78,7 +78,7 @@ func count(ctx context.Context, q pg.Q, n *int, sql string, args []any) error {
 	return nil
 }
 
-// Body returns the response of a list: its rows in their public shape, as many as MaxBytes allows and at least one.
+// Body returns the response of a list: its rows in their public form, as many as MaxBytes allows and at least one.
 func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) ([]byte, error) {
 	data, more, err := Fit(rows, shape)
 	if err != nil {
@@ -96,7 +96,7 @@ func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more 
 	return FitWithin(rows, MaxBytes, shape)
 }
 
-// FitWithin is Fit for a response with another bound than a page; most is at most the bytes that Read stores, 4 MiB.
+// FitWithin is Fit for a response with another limit than a page. most must not exceed the bytes that Read keeps, 4 MiB.
 func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.RawMessage, more bool, err error) {
 	size := 0
 	data = make([]json.RawMessage, 0, len(rows.Items))
@@ -113,7 +113,7 @@ func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.R
 	return data, rows.More, nil
 }
 
-// Send responds with a list with Body.
+// Send responds with the result of Body.
 func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) error {
 	body, err := Body(pages, r, rows, place, shape)
 	if err != nil {
@@ -158,13 +158,13 @@ func Serve[T, V any](
 	return Send(c, pages, r, rows, place, show)
 }
 
-// Shown is a row with its public body, of a list whose bodies are created from all its rows together.
+// Shown is a row with its public body, for lists that create the bodies of all rows together.
 type Shown[V any] struct {
 	Place Place
 	Body  V
 }
 
-// Show pairs rows with their bodies. There may be bodies of the first rows only: the others are on the next page.
+// Show pairs rows with their bodies. If only the first rows have bodies, the others are on the next page.
 func Show[T, V any](rows Rows[T], bodies []V, place func(T) Place) Rows[Shown[V]] {
 	shown := Rows[Shown[V]]{Items: make([]Shown[V], 0, len(bodies)), More: rows.More || len(bodies) < len(rows.Items)}
 	for i, body := range bodies {
@@ -173,7 +173,7 @@ func Show[T, V any](rows Rows[T], bodies []V, place func(T) Place) Rows[Shown[V]
 	return shown
 }
 
-// ServeShown is Serve for rows that read has given their bodies.
+// ServeShown is Serve for rows whose bodies read already created.
 func ServeShown[V any](c *gin.Context, pages *Codec, db *pg.DB, read func(ctx context.Context, q pg.Q, r Request) (Rows[Shown[V]], error)) error {
 	return Serve(c, pages, db, read, func(s Shown[V]) Place { return s.Place }, func(s Shown[V], _ api.Mode) V { return s.Body })
 }

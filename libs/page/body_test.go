@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Read stores no more rows than a page can show, and at least one.
+// Read keeps no more rows than a page can show, and at least one.
 func TestReadEndsByBytes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\n")}})
@@ -25,7 +25,7 @@ func TestReadEndsByBytes(t *testing.T) {
 		"none":                    {0, 1, 100, 0, false},
 		"all":                     {100, 10, 100, 100, false},
 		"one more than the limit": {101, 10, 100, 100, true},
-		"large ones":              {101, 600_000, 100, 7, true}, // the seventh passes 4 MiB
+		"large ones":              {101, 600_000, 100, 7, true}, // the seventh exceeds 4 MiB
 		"large, but all":          {7, 600_000, 100, 7, false},
 		"one that is very large":  {2, 5 << 20, 100, 1, true},
 	} {

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// table is the columns of one CSV response. It is used by one goroutine: the rest are buffers of the row in progress.
+// table contains the columns of one CSV response, and the buffers of the current row. Only one goroutine uses it.
 type table struct {
 	names []string
 	row   *fields
@@ -23,7 +23,7 @@ type table struct {
 	text  []byte // of one cell
 }
 
-// fields are the columns of one object, by the names of its properties as JSON strings.
+// fields are the columns of one object, keyed by the names of its properties as JSON strings.
 type fields struct {
 	cells   map[string]int // index of the property's cell
 	objects map[string]*fields
@@ -52,7 +52,7 @@ func (t *table) add(prefix string, columns []contract.Column, expand []string) *
 	return f
 }
 
-// quoted is a name of the contract as a JSON string: such names have no character that is escaped.
+// quoted returns a name of the contract as a JSON string. Such names contain no character that must be escaped.
 func quoted(name string) string { return `"` + name + `"` }
 
 // appendHeader appends the names of the columns as a record.
@@ -63,11 +63,11 @@ func (t *table) appendHeader(out []byte) []byte {
 	return append(out, "\r\n"...)
 }
 
-// appendRow appends the record of a body. A property that is null or absent is an empty cell.
+// appendRow appends the record of a body. A property that is null or absent becomes an empty cell.
 func (t *table) appendRow(out, body []byte) ([]byte, error) {
 	clear(t.cells)
-	t.body = *bytes.NewBuffer(body)                           // of which the decoder makes no copy
-	t.read.Reset(&t.body, jsontext.AllowDuplicateNames(true)) // the encoder has repeated no name
+	t.body = *bytes.NewBuffer(body)                           // the decoder does not copy it
+	t.read.Reset(&t.body, jsontext.AllowDuplicateNames(true)) // the encoder repeats no name
 	if err := t.row.fill(t.cells, &t.read, body); err != nil {
 		return out, fmt.Errorf("row as CSV: %w", err)
 	}
@@ -102,7 +102,7 @@ func (f *fields) fill(cells [][]byte, d *jsontext.Decoder, body []byte) error {
 		if err != nil {
 			return err
 		}
-		if known { // value itself is valid until the next call only
+		if known { // value itself is only valid until the next call
 			end := int(d.InputOffset())
 			cells[i] = body[end-len(value) : end]
 		}
@@ -111,12 +111,12 @@ func (f *fields) fill(cells [][]byte, d *jsontext.Decoder, body []byte) error {
 	return err
 }
 
-// FormulaStarts are the characters with which a text begins that a spreadsheet may take for a formula: full-width forms count
-// in some languages, and a tab or a line end is skipped.
+// FormulaStarts are the first characters of texts that a spreadsheet may interpret as a formula. Full-width forms count in some
+// languages, and spreadsheets skip a leading tab or line end.
 const FormulaStarts = "=+-@＝＋－＠\t\r\n"
 
-// cell is the text of a value, valid until the next call: a number, true, false, an array and an object as JSON. A text that a
-// spreadsheet would take for a formula gets a leading '.
+// cell returns the text of a value, valid until the next call. Numbers, true, false, arrays and objects are JSON. A text that a
+// spreadsheet would interpret as a formula gets a leading '.
 func (t *table) cell(value jsontext.Value) (text []byte, err error) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
@@ -135,7 +135,7 @@ func (t *table) cell(value jsontext.Value) (text []byte, err error) {
 	return text, err
 }
 
-// appendCell appends cell number i of a record as RFC 4180 says. encoding/csv is not used because, with the line ends of
+// appendCell appends cell number i of a record as specified in RFC 4180. encoding/csv is not used because, with the line ends of
 // RFC 4180, it changes line breaks within a cell.
 func appendCell(out []byte, i int, text []byte) []byte {
 	if i > 0 {

@@ -56,7 +56,7 @@ func load(t *testing.T) *contract.Contract {
 	return c
 }
 
-// A cell holds what the body holds, except a text that a spreadsheet would take for a formula.
+// A cell contains the value in the body, except for a text that a spreadsheet would interpret as a formula.
 func TestCells(t *testing.T) {
 	t.Parallel()
 	tab := newTable([]contract.Column{{Name: "v"}, {Name: "w"}}, nil)

@@ -14,15 +14,16 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// MaxCSVRows is the most rows of a list as CSV.
+// MaxCSVRows is the maximum number of rows of a list as CSV.
 const MaxCSVRows = 100_000
 
-// csvExpanded are the most rows of an expanded page, which has the size of a page of JSON: the call that expands it takes no more.
+// csvExpanded is the maximum number of rows of an expanded page. It equals a JSON page, because the call that expands rows accepts
+// no more.
 const csvExpanded = 100
 
 var csvSlots = NewSlots()
 
-// refusePaging refuses the parameters that select a page.
+// refusePaging rejects the parameters that select a page.
 func refusePaging(q contract.Query) error {
 	var fields []apperr.FieldError
 	for _, name := range []string{"limit", "cursor"} {
@@ -55,7 +56,7 @@ func serveCSV[T, V any](
 	})
 }
 
-// checkCount refuses a list with more than MaxCSVRows rows.
+// checkCount returns an error for a list with more than MaxCSVRows rows.
 func checkCount[T any](ctx context.Context, r Request, op *contract.Operation, read func(ctx context.Context, r Request) (Rows[T], error)) error {
 	n := 0
 	r.Limit, r.count = MaxCSVRows, &n
@@ -70,7 +71,7 @@ func checkCount[T any](ctx context.Context, r Request, op *contract.Operation, r
 		strings.Join(op.Filters(), ", "))
 }
 
-// sendAll reads and writes one page after the other. Each page is a statement of its own.
+// sendAll reads and writes one page after the other. Each page is a separate statement.
 func sendAll[T, V any](
 	ctx context.Context, w io.Writer, t *table, r Request, size int,
 	read func(ctx context.Context, r Request) (Rows[T], error), place func(T) Place, shape func(T) V,

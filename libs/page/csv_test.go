@@ -20,7 +20,7 @@ type row struct {
 	ID string `json:"id"`
 }
 
-// rowsUntil reads rows that are numbered from 1 to most. Each page calls work first.
+// rowsUntil reads rows with numbers from 1 to most. Each page calls work first.
 func rowsUntil(most int, work func()) func(context.Context, Request) (Rows[int], error) {
 	return func(_ context.Context, r Request) (rows Rows[int], err error) {
 		work()
@@ -80,7 +80,7 @@ func TestAllRowsAreSentOnce(t *testing.T) {
 }
 
 // Two downloads of a tenant alternate page by page. After each page, except the last, the tenant rests for twice as long as it
-// took. A slow client does not block other downloads, and another tenant has slots of its own.
+// took. A slow client does not block other downloads, and another tenant has its own slots.
 func TestDownloadsOfATenantAlternate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestWaitForASlotEndsWithTheRequest(t *testing.T) {
 	})
 }
 
-// A row is rendered in the buffers of its table: what each row left behind was most of the memory of a download.
+// A row is rendered in the buffers of its table. The garbage of each row was most of the memory of a download.
 func TestRowsAreRenderedWithoutGarbage(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	tab := newTable([]contract.Column{{Name: "id"}, {Name: "price", Properties: []contract.Column{{Name: "amount"}}}, {Name: "notes"}, {Name: "tags"}}, nil)
 	body := []byte(`{"id":"a","price":{"amount":5},"notes":"say \"x\"\n` + strings.Repeat("n", 500) + `","tags":["a","b"],"unknown":{"id":1}}`)

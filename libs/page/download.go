@@ -20,9 +20,9 @@ const (
 	writeStallTime  = 45 * time.Second // of one write; longer than the gateway waits for its client
 )
 
-// Download responds with a body of any size, which send writes part by part; it writes at least once. The downloads of a tenant and of
-// the process are limited in number and in time. An error before the first byte is returned. After it the connection is closed,
-// so that no client takes a part for the whole.
+// Download responds with a body of any size, which send writes part by part. send must write at least once. The downloads of a
+// tenant and of the process are limited in number and duration. Download returns an error that occurs before the first byte. After
+// the first byte, an error closes the connection, so that no client mistakes a part for the whole.
 func Download(c *gin.Context, contentType string, send func(ctx context.Context, w io.Writer) error) error {
 	done, err := downloads.Acquire(c.Request.Context(), caller.FromContext(c.Request.Context()).Tenant)
 	if err != nil {
@@ -40,7 +40,7 @@ func Download(c *gin.Context, contentType string, send func(ctx context.Context,
 	return err
 }
 
-// download is a body on its way to a client.
+// download is a body that is being sent to a client.
 type download struct {
 	c           *gin.Context
 	control     *http.ResponseController
@@ -64,7 +64,7 @@ func (d *download) Write(part []byte) (int, error) {
 		if d.end.Before(deadline) {
 			deadline = d.end
 		}
-		_ = d.control.SetWriteDeadline(deadline) // a connection without deadlines needs none
+		_ = d.control.SetWriteDeadline(deadline) // not every connection supports deadlines
 		n, err := d.c.Writer.Write(part[sent:min(sent+writeChunk, len(part))])
 		if sent += n; err != nil {
 			return sent, fmt.Errorf("write: %w", err)

@@ -8,18 +8,17 @@ import (
 	"holdfast.dev/libs/quota"
 )
 
-// Downloads are the limits of downloads in a process: each holds a page in memory.
+// Downloads are the limits of downloads in a process. Each download holds a page in memory.
 var Downloads = quota.Limits{Work: "downloads", All: 32, PerTenant: 8}
 
 var downloads = quota.NewSlots(Downloads)
 
-// DownloadRows are the most rows that a download reads at a time: so few that a slot is held briefly, and so many that the
-// statements cost little.
+// DownloadRows is the maximum number of rows that a download reads at a time. It is small enough to hold a slot only briefly, and
+// large enough to keep the number of statements low.
 const DownloadRows = 250
 
-// Slots lets the downloads of a tenant read and render one part at a time in a process. A download that writes holds no slot.
-// Create one with NewSlots for each kind of download: a download that waits for another service then delays only those of its
-// kind.
+// Slots lets the downloads of a tenant read and render one part at a time in a process. A download holds no slot while it writes.
+// Call NewSlots for each kind of download, so that a download that waits for another service delays only downloads of its kind.
 type Slots struct{ slots *quota.Slots }
 
 // NewSlots creates the slots of a kind of download in this process.
@@ -29,8 +28,9 @@ func NewSlots() Slots {
 	})}
 }
 
-// Take runs f, which reads and renders a part of a download and reports whether more follows. After a part that is not the last, the
-// tenant rests. So a tenant with any number of downloads holds one part in memory, and leaves the processors to others most of the time.
+// Take runs f, which reads and renders a part of a download and reports whether more follows. After each part except the last, the
+// slot stays in use for a pause. A tenant with any number of downloads therefore holds one part in memory and leaves most of the
+// processor time to others.
 func (t Slots) Take(ctx context.Context, f func() (more bool, err error)) error {
 	done, err := t.slots.Acquire(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// Text writes a position as the cursor of a call between services, which needs no signature.
+// Text returns a position as the cursor of a call between services, which needs no signature.
 func (p Position) Text() string {
 	return strconv.FormatInt(p.At.UnixMicro(), 10) + "." + hex.EncodeToString(p.ID[:])
 }
 
-// ParsePosition reads what Text has written; "" is the first page.
+// ParsePosition parses the result of Text. "" is the first page.
 func ParsePosition(cursor string) (*Position, error) {
 	if cursor == "" {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package page parses a list's position, order and limit, and makes cursors. A cursor is opaque and authenticated: a MAC
-// binds it to the operation, tenant, mode, sort and filters that it was created for, so it cannot be forged or used for
-// another list. Paging is by keyset: inserts and deletes between pages neither repeat nor skip a row.
+// Package page parses a list's position, order and limit, and creates cursors. A cursor is opaque and authenticated: a MAC binds it
+// to the operation, tenant, mode, sort and filters that it was created for, so it cannot be forged or used for another list. Paging
+// is by keyset: inserts and deletes between pages neither repeat nor skip a row.
 package page
 
 import (
@@ -26,7 +26,7 @@ const (
 	DefaultLimit = 25
 )
 
-// Position is the last row shown: its sort time, at full precision, and its id.
+// Position identifies the last row on a page: its sort time, at full precision, and its id.
 type Position struct {
 	At time.Time
 	ID [16]byte
@@ -35,7 +35,7 @@ type Position struct {
 // Request is one page to read.
 type Request struct {
 	Limit int
-	// Updated is true for sort=updated_at, oldest first; else the order is created_at, newest first.
+	// Updated is true for sort=updated_at, oldest first. Otherwise the order is created_at, newest first.
 	Updated bool
 	// After is the position after which the page begins; nil for the first page.
 	After *Position
@@ -43,7 +43,7 @@ type Request struct {
 	CreatedAfter, CreatedBefore, UpdatedAfter, UpdatedBefore *time.Time
 
 	binding []byte
-	count   *int // when set, Read only counts the rows
+	count   *int // if set, Read only counts the rows
 }
 
 // Codec signs cursors with its first key and verifies with all keys, so that keys can be rotated and replicas accept
@@ -69,8 +69,8 @@ func NewCodec(keys string) (*Codec, error) {
 	return c, nil
 }
 
-// Parse reads the paging parameters of a list operation. A cursor that is forged, or was created for another list, is
-// apperr.ErrCursor.
+// Parse reads the paging parameters of a list operation. It returns apperr.ErrCursor for a cursor that is forged or was created for
+// another list.
 func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (Request, error) {
 	r := Request{Limit: q.Int("limit", DefaultLimit), Updated: q.String("sort") == "updated_at"}
 	for name, dst := range map[string]**time.Time{
@@ -131,7 +131,7 @@ func mac(secret, signed, binding []byte) []byte {
 	return h.Sum(nil)[:macSize]
 }
 
-// binding returns the parameters that may not change between pages: all except limit, expand, base and credential.
+// binding returns the parameters that must not change between pages: all except limit, expand, base and credential.
 func binding(ctx context.Context, operation string, q contract.Query) []byte {
 	c := caller.FromContext(ctx)
 	return []byte(strings.Join([]string{

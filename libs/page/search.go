@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// The bounds of a search, independent of how much is stored: a condition with at most RareMatches rows is read
-// completely, and otherwise the next rows of the list are examined with at most WalkLookups lookups. Only a deep search
-// reads more; the number of deep searches is limited.
+// The limits of a search, independent of the amount of stored data. A condition with at most RareMatches rows is read completely.
+// Otherwise the next rows of the list are examined with at most WalkLookups lookups. Only a deep search reads more, and the number
+// of deep searches is limited.
 const (
 	RareMatches = 1_000
 	WalkLookups = 10_000
@@ -27,15 +27,15 @@ const (
 var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
 	"The search takes too long. Use longer words, or a filter that matches fewer rows.").WithRetryAfter(time.Second)
 
-// Condition is what a row of a list must have in an index table. Each "?" is one of Args.
+// Condition is a requirement that a row of a list must meet in an index table. Each "?" is one of Args.
 type Condition struct {
-	IDs  []string // each selects the ids of some of the rows that have it, together all
-	Has  string   // the same for one row of the list: true, or null
+	IDs  []string // each selects the ids of some of the rows that meet it; together they select all
+	Has  string   // the same for one row of the list: true or null
 	Args []any
 }
 
-// List is the statement of a list, and the conditions in index tables that its rows must fulfil. All parts of the
-// statement have the same arguments: a part is a Where or a Fork of it.
+// List is the statement of a list, and the conditions in index tables that its rows must meet. All parts of the statement share the
+// same arguments: each part is a Where or a Fork of it.
 type List[T any] struct {
 	Alias      string // of the table
 	Scan       pgx.RowToFunc[T]
@@ -43,9 +43,9 @@ type List[T any] struct {
 	Conditions []Condition
 }
 
-// Search reads one page of the rows that fulfill all conditions. When few rows fulfill a condition, it begins with these.
-// When many rows fulfill every condition, it examines rows in the order of the list until the page is full. When that
-// needs too many lookups, it collects the ids of all matches: this is a deep search.
+// Search reads one page of the rows that meet all conditions. If few rows meet a condition, it begins with these. If many rows meet
+// every condition, it examines rows in the order of the list until the page is full. If that needs too many lookups, it collects
+// the ids of all matches: this is a deep search.
 func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], error) {
 	if len(l.Conditions) == 0 {
 		sql, args := l.Statement(r, func(*Where) {})
@@ -76,12 +76,12 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 	return rows, err
 }
 
-// rarest returns the index of the condition that the fewest rows fulfil, -1 when each has more than RareMatches.
+// rarest returns the index of the condition that the fewest rows meet, or -1 if each has more than RareMatches.
 func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
 	counts := make([]string, len(conds))
 	args := pg.Args{}
 	for i, c := range conds {
-		// The limit on each part is what lets the planner stop reading its index there.
+		// The limit on each part allows the planner to stop reading its index there.
 		counts[i] = fmt.Sprintf(`(select count(*)::int from (select from (%s) y limit %d) x)`, bind(args, union(c.IDs, fmt.Sprintf(` limit %d`, RareMatches+1)), c.Args), RareMatches+1)
 	}
 	found, err := one[[]int](ctx, q, `select array[`+strings.Join(counts, ", ")+`]`, args)
@@ -104,8 +104,8 @@ func union(selects []string, end string) string {
 	return strings.Join(parts, ` union all `)
 }
 
-// collected begins with the ids of the rows that fulfill the first conditions. The ids are collected as an array, so that
-// every plan reads the index ranges of these conditions and the list's rows by key, and never all rows of the tenant.
+// collected begins with the ids of the rows that meet the first conditions. The ids are collected as an array, so that every plan
+// reads only the index ranges of these conditions and the matching rows by key, never all rows of the tenant.
 func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others []Condition) (Rows[T], error) {
 	selects := make([]string, len(first))
 	var ids []any

@@ -17,8 +17,8 @@ type Where struct {
 	alias, order string // of the list, set by Page or PageByID
 }
 
-// Add appends a condition. Each "?" in it stands for the next argument. Callers add only the filters that the request
-// has: an empty value does not leave a condition out.
+// Add appends a condition. Each "?" in it stands for the next argument. Callers add only the filters in the request: an empty value
+// does not disable a condition.
 func (w *Where) Add(cond string, args ...any) {
 	w.conds = append(w.conds, bind(w.named(), cond, args))
 }
@@ -33,7 +33,7 @@ func (w *Where) named() pg.Args {
 	return w.args
 }
 
-// bind adds the values to args under new names, and replaces each "?" of sql by its name.
+// bind adds the values to args under new names, and replaces each "?" of sql with its name.
 func bind(args pg.Args, sql string, values []any) string {
 	for _, v := range values {
 		name := fmt.Sprintf("p%d", len(args)+1)
@@ -43,10 +43,9 @@ func bind(args pg.Args, sql string, values []any) string {
 	return sql
 }
 
-// Page adds the request's time filters and position to w and returns the rest of the statement, from "where" to "limit",
-// with its arguments. alias is the table's alias. The table has created_at, updated_at (clock_timestamp() in the
-// statement that writes it) and id. Run the statement with r.Reader. It reads one row more than the limit, to know
-// whether another page follows.
+// Page adds the request's time filters and position to w and returns the rest of the statement, from "where" to "limit", with its
+// arguments. alias is the table's alias. The table has created_at, updated_at (clock_timestamp() in the statement that writes it)
+// and id. Run the statement with r.Reader. It reads one row more than the limit, to determine whether another page follows.
 func (w *Where) Page(r Request, alias string) (string, []any) {
 	for _, f := range []struct {
 		cond string
@@ -98,9 +97,9 @@ func (w *Where) end(r Request, alias, order string) (string, []any) {
 	return fmt.Sprintf("%s order by %s %s", conds, order, limit), []any{w.args}
 }
 
-// Bounded wraps list, a statement that ends in w's Page or PageByID, so that the server sends only the rows that Read
-// stores and one more, for rows so large that sending all up to the limit would be expensive. size is the SQL of a row's
-// bytes. columns are the names that list selects, those of its order included.
+// Bounded wraps list, a statement that ends in w's Page or PageByID, for rows so large that sending all up to the limit would be
+// expensive. The server sends only the rows that Read keeps and one more. size is the SQL expression for a row's size in bytes.
+// columns are the names that list selects, including those of its order.
 func (w *Where) Bounded(list, columns, size string) string {
 	return fmt.Sprintf(`select %[1]s from (
 			select %[1]s, sum(%[2]s) over (order by %[3]s rows between unbounded preceding and 2 preceding) as bytes_before
@@ -108,8 +107,8 @@ func (w *Where) Bounded(list, columns, size string) string {
 		where %[5]s.bytes_before is null or %[5]s.bytes_before <= %[6]d order by %[3]s`, columns, size, w.order, list, w.alias, maxRead)
 }
 
-// Reader returns the reader for a statement of Where.Page: a list in the order of updated_at shows only rows whose
-// writes have ended.
+// Reader returns the reader for a statement of Where.Page: a list in the order of updated_at returns only rows whose writes have
+// ended.
 func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
 	if r.Updated {
 		return db.ReadToWatermark(ctx)
@@ -117,7 +116,7 @@ func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
 	return db.Read(ctx)
 }
 
-// Alternative is one of several conditions of which a row of a list meets one.
+// Alternative is one of several conditions. A row of a list meets exactly one of them.
 type Alternative struct {
 	cond string
 	args []any
@@ -126,7 +125,7 @@ type Alternative struct {
 // When creates an alternative. Each "?" in cond stands for the next argument.
 func When(cond string, args ...any) Alternative { return Alternative{cond, args} }
 
-// OneOf are the alternatives in which column has one of the values, each once.
+// OneOf returns one alternative for each distinct value, in which column has that value.
 func OneOf[S ~string](column string, values []S) (list []Alternative) {
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
 		list = append(list, When(column+` = ?`, string(v)))
@@ -134,7 +133,7 @@ func OneOf[S ~string](column string, values []S) (list []Alternative) {
 	return list
 }
 
-// Both are the alternatives in which one of each list is met. An empty list adds no condition.
+// Both combines each alternative of the first list with each of the second. An empty list adds no condition.
 func Both(first, second []Alternative) (list []Alternative) {
 	if len(first) == 0 || len(second) == 0 {
 		return slices.Concat(first, second)
@@ -147,8 +146,8 @@ func Both(first, second []Alternative) (list []Alternative) {
 	return list
 }
 
-// Union joins the lists of alternatives, each with its own order and limit, so that each reads its index from where the page
-// starts and no further. Without alternatives it is the one list. list ends its statement by Page.
+// Union joins the lists of the alternatives, each with its own order and limit, so that each reads only the part of its index that
+// the page needs. Without alternatives it returns the single list. list must end its statement with Page.
 func Union(r Request, alternatives []Alternative, list func(w *Where) (string, []any)) (string, []any) {
 	all := &Where{}
 	if len(alternatives) == 0 {

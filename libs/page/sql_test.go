@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// For a bounded list the server sends the rows that Read stores, in the list's order, and one more, so that Read knows
-// whether others follow.
+// For a bounded list the server sends the rows that Read keeps, in the list's order, and one more, so that Read can report whether
+// others follow.
 func TestBoundedListEndsAtTheServer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\n")}})
@@ -110,7 +110,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// A list shows as many rows as have bodies, and says when others follow.
+// A list contains as many rows as have bodies, and reports whether others follow.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	place := func(n int) page.Place { return page.Place{ID: [16]byte{byte(n)}} }

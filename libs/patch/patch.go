@@ -1,4 +1,4 @@
-// Package patch holds the fields of a partial update, which are absent, null, or have a value (RFC 7396).
+// Package patch represents the fields of a partial update, which are absent, null, or have a value (RFC 7396).
 package patch
 
 import (
@@ -34,10 +34,10 @@ func FromNullable[T any](n nullable.Nullable[T]) Field[T] {
 // Given reports whether the field is null or has a value.
 func (f Field[T]) Given() bool { return f.given }
 
-// Pointer returns the value, nil when the field is absent or null.
+// Pointer returns the value, or nil if the field is absent or null.
 func (f Field[T]) Pointer() *T { return f.value }
 
-// Set copies the value, if the field has one, to a property that cannot be null.
+// Set copies the value, if any, to a property that cannot be null.
 func (f Field[T]) Set(to *T) {
 	if f.value != nil {
 		*to = *f.value
@@ -51,7 +51,7 @@ func (f Field[T]) SetNullable(to **T) {
 	}
 }
 
-// SetMetadata copies metadata, which is compact JSON. Null and every empty form clear it to nil.
+// SetMetadata copies metadata, which is compact JSON. Null and every empty form set it to nil.
 func SetMetadata(f Field[json.RawMessage], to *json.RawMessage) {
 	if !f.given {
 		return
@@ -67,8 +67,8 @@ func SetMetadata(f Field[json.RawMessage], to *json.RawMessage) {
 	}
 }
 
-// Precondition specifies which version of a resource a change expects. The If-Match of a request implements it.
+// Precondition specifies the version of a resource that a change expects. The If-Match of a request implements it.
 type Precondition interface {
-	// Check returns apperr.ErrVersion when the version is not the expected one.
+	// Check returns apperr.ErrVersion if the version is not the expected one.
 	Check(version int64) error
 }

@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Addresses are the base URLs of the services in proto/services.yaml. They are one setting of a process:
+// Addresses are the base URLs of the services in proto/services.yaml. A process has one setting for them:
 //
 //	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`
 //
 // UPSTREAM_<NAME>_URL replaces the pattern for one service.
 type Addresses struct {
 	Pattern string            // with {service} in place of the name
-	Own     map[string]string // by name: the services with an address of their own
+	Own     map[string]string // by name: the services with their own address
 }
 
-// UnmarshalText takes the pattern, and the addresses of single services from the environment. An address must have the
-// form http(s)://host[:port].
+// UnmarshalText reads the pattern, and the addresses of individual services from the environment. An address must have the form
+// http(s)://host[:port].
 func (a *Addresses) UnmarshalText(pattern []byte) error {
 	*a = Addresses{Pattern: string(pattern), Own: map[string]string{}}
 	if err := checkAddress("UPSTREAM_URL", a.at("name")); err != nil {
@@ -42,7 +42,7 @@ func (a *Addresses) UnmarshalText(pattern []byte) error {
 	return nil
 }
 
-// Of returns the address of a service. It fails when proto/services.yaml has no service of that name.
+// Of returns the address of a service. It fails if proto/services.yaml has no service with that name.
 func (a Addresses) Of(service string) (string, error) {
 	if names := proto.ServiceNames(); !slices.Contains(names, service) {
 		return "", fmt.Errorf("proto/services.yaml has no service %q, only %s: add it there", service, strings.Join(names, ", "))
@@ -53,14 +53,14 @@ func (a Addresses) Of(service string) (string, error) {
 	return a.at(service), nil
 }
 
-// Client returns a client of a service at its address, with Client's defaults.
+// Client returns a client of a service at its address, with the defaults of Client.
 func (a Addresses) Client(target string, signer *caller.Signer) (*Client, error) {
 	base, err := a.Of(target)
 	return &Client{Target: target, BaseURL: base, Signer: signer}, err
 }
 
-// Clients returns a client of each service that a service calls by proto/services.yaml, by the name of the target. signKeys are the
-// setting CALLER_SIGN_KEYS.
+// Clients returns a client for each service that a service calls according to proto/services.yaml, by the name of the target.
+// signKeys is the setting CALLER_SIGN_KEYS.
 func (a Addresses) Clients(from, signKeys string) (map[string]*Client, error) {
 	keys, err := caller.ParseKeys(signKeys)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a Addresses) at(service string) string {
 	return strings.ReplaceAll(a.Pattern, "{service}", service)
 }
 
-// String returns the pattern and the services with an address of their own, for the start line.
+// String returns the pattern and the services with their own address, for the start line.
 func (a Addresses) String() string {
 	text := a.Pattern
 	for _, service := range proto.ServiceNames() {

@@ -24,7 +24,7 @@ func load(t *testing.T, env map[string]string) (peer.Addresses, error) {
 	return s.Upstreams, err
 }
 
-// Every service has the address that the pattern gives, except one that has a setting of its own.
+// Every service has the address from the pattern, except a service with its own setting.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct {
 		env         map[string]string
@@ -63,7 +63,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A wrong address stops the start with one line that names the setting, and so does an unknown service.
+// The start fails for an invalid address, with one line that names the setting, and for an unknown service.
 func TestWrongAddresses(t *testing.T) {
 	own := "UPSTREAM_" + strings.ToUpper(proto.ServiceNames()[0]) + "_URL"
 	for name, value := range map[string]string{"UPSTREAM_URL": "{service}:8080", own: "ftp://files"} {
@@ -80,7 +80,7 @@ func TestWrongAddresses(t *testing.T) {
 	}
 }
 
-// A service has a client of each service that it calls, and of no other.
+// A service has a client for each service that it calls, and for no other.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	a := peer.Addresses{Pattern: "http://{service}:8080"}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A breaker opens when half of twenty calls fail, lets one call pass after a second, and closes after three that get a response.
+// A breaker opens when half of twenty calls fail, lets one call pass after a second, and closes after three calls that receive a
+// response.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// The time-outs of one client do not open a breaker, those of no client do.
+// The time-outs of one client do not open a breaker. Those without a client do.
 func TestBreakerAndTimeouts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestBreakerAndTimeouts(t *testing.T) {
 	})
 }
 
-// Of one client's time-outs a breaker counts five within any ten seconds, wherever they begin.
+// A breaker counts five time-outs of one client within any ten seconds.
 func TestTimeoutsCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// ConnectLimit is how long a call tries to connect at most, within its own deadline.
+	// ConnectLimit is the maximum time that a call tries to connect, within its own deadline.
 	ConnectLimit = 3 * time.Second
 	// dialAttempt is how long one attempt to connect may take.
 	dialAttempt = 200 * time.Millisecond
@@ -17,10 +17,10 @@ const (
 	longestPause = 160 * time.Millisecond
 )
 
-// Dial connects to one of the processes behind an address, for as long as limit allows. A failed attempt is followed by another
-// one, regardless of the request's method, because nothing was sent. A balancer that has not noticed that a process is gone may
-// select a running one for the next attempt. Each attempt is short, because a process that is gone with its network drops packets
-// and refuses nothing. The error is that of the last attempt, for which Unconnected is true.
+// Dial connects to one of the processes behind an address, for as long as limit allows. After a failed attempt it tries again,
+// regardless of the request's method, because nothing was sent. A load balancer that has not noticed that a process is gone may
+// select a running one for the next attempt. Each attempt is short, because a process that disappeared together with its network
+// drops packets instead of refusing connections. Dial returns the error of the last attempt, for which Unconnected is true.
 func Dial(ctx context.Context, network, address string, limit time.Duration) (net.Conn, error) {
 	end := time.Now().Add(limit)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longestPause) {

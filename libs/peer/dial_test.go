@@ -19,7 +19,8 @@ func lonely(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"ok":true}`)
 }
 
-// Of an address behind which one process has vanished, each call reaches a living one, also a write, which is never sent twice.
+// If one of the processes behind an address has vanished, each call reaches a running one. This includes writes, which are never
+// sent twice.
 func TestAVanishedProcessCostsNoCall(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -59,7 +60,8 @@ func TestAVanishedProcessCostsNoCall(t *testing.T) {
 	}
 }
 
-// An address behind which nothing lives is unavailable, not late, within the call's time-out, whether it refuses or drops connections.
+// An address without a running process is unavailable, not late, within the call's time-out, whether it refuses or drops
+// connections.
 func TestUnreachableAddressIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]string{"dropping": peertest.Dropping(t, 0, nil), "refusing": peertest.Refusing(t)} {

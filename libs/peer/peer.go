@@ -1,5 +1,5 @@
-// Package peer calls another service of the platform: signed on behalf of the caller in the context, with a deadline, a
-// circuit breaker, and retries of what is safe to repeat.
+// Package peer calls another service of the platform: signed on behalf of the caller in the context, with a deadline, a circuit
+// breaker, and retries of requests that are safe to repeat.
 package peer
 
 import (
@@ -31,14 +31,14 @@ const (
 	maxRefusal     = 1 << 20
 )
 
-// Client calls the service Target at BaseURL. Make one per target and share it, because it holds the breaker and the
-// connections. Timeout bounds one Do with all its retries; zero is 3 s.
+// Client calls the service Target at BaseURL. Create one per target and share it, because it holds the breaker and the connections.
+// Timeout limits one Do with all its retries. Zero means 3 s.
 type Client struct {
 	Target  string
 	BaseURL string // http://host:port
 	Signer  *caller.Signer
 	Timeout time.Duration
-	HTTP    *http.Client       // nil: one for peers
+	HTTP    *http.Client       // nil: a client for peers
 	Now     func() time.Time   // nil: time.Now
 	Changed func(state string) // called with the breaker's new state: closed, open, half-open; nil: only logged
 
@@ -57,19 +57,19 @@ type response struct {
 // Option changes one request.
 type Option func(*http.Request)
 
-// IdempotencyKey makes a write safe to repeat for the caller of Do. Do itself repeats reads only.
+// IdempotencyKey makes a write safe to repeat for the caller of Do. Do itself only repeats reads.
 func IdempotencyKey(key string) Option {
 	return func(r *http.Request) { r.Header.Set("Idempotency-Key", key) }
 }
 
-// Header sets one more header.
+// Header sets an additional header.
 func Header(name, value string) Option {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// Do sends in as JSON (nil: no body) to path, which may have a query, and decodes a 2xx response into out (nil: the body
-// is ignored). Any other response is returned as its *apperr.Error. A peer that cannot be reached, or whose breaker is
-// open, is apperr.ErrUnavailable; one that is too slow is apperr.ErrTimeout.
+// Do sends in as JSON (nil: no body) to path, which can contain a query, and decodes a 2xx response into out (nil: the body is
+// ignored). Any other response is returned as its *apperr.Error. It returns apperr.ErrUnavailable if the peer cannot be reached or
+// its breaker is open, and apperr.ErrTimeout if it is too slow.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) error {
 	c.once.Do(c.prepare)
 	var body []byte
@@ -105,8 +105,9 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	return nil
 }
 
-// Open sends a GET to path and returns its response of status 200 unread, for one that is large or lasts. The caller closes its
-// body. ctx bounds the whole response, Timeout the wait for its header. Errors are those of Do.
+// Open sends a GET to path and returns the response unread if its status is 200. It is for large or long-lasting responses. The
+// caller must close the body. ctx limits the whole response, and Timeout the wait for its header. Open returns the same errors as
+// Do.
 func (c *Client) Open(ctx context.Context, path string, options ...Option) (*http.Response, error) {
 	c.once.Do(c.prepare)
 	limited, cancel := context.WithCancel(ctx)
@@ -164,10 +165,10 @@ func (c *Client) prepare() {
 		c.client = &http.Client{
 			Transport: &http.Transport{
 				DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-					return Dial(ctx, network, address, min(ConnectLimit, c.timeout()*2/3)) // less than all: a dead peer is unavailable, not late
+					return Dial(ctx, network, address, min(ConnectLimit, c.timeout()*2/3)) // not the whole time-out: a dead peer is unavailable, not late
 				},
 				MaxIdleConnsPerHost: 64,
-				IdleConnTimeout:     60 * time.Second, // less than the peers' own, so that no connection is used while the peer closes it
+				IdleConnTimeout:     60 * time.Second, // shorter than the peers' time-out, so that no connection is used while the peer closes it
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
@@ -188,8 +189,8 @@ func (c *Client) prepare() {
 	c.again = failsafe.With[response](retry)
 }
 
-// retryable reports whether a retry may succeed: not after a deadline, which is used up, not with an open breaker, and not without a
-// connection, which Dial has tried often enough.
+// retryable reports whether a retry may succeed. It cannot succeed after the deadline or with an open breaker, nor without a
+// connection, because Dial already retried.
 func retryable(a response, err error) bool {
 	if err == nil {
 		return a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable
@@ -198,7 +199,7 @@ func retryable(a response, err error) bool {
 		!errors.Is(err, ErrOpen) && !errors.Is(err, errOwn) && !Unconnected(err)
 }
 
-// errOwn marks errors of this process, before anything is sent.
+// errOwn marks errors of this process that occur before anything is sent.
 var errOwn = errors.New("request cannot be sent")
 
 // send makes one attempt, unless the breaker is open, and reports its result to the breaker.
@@ -275,7 +276,7 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 	return req, nil
 }
 
-// failed returns the error of a call without a response. When the caller itself has given up, its own error is returned.
+// failed returns the error of a call without a response. If the caller itself gave up, it returns the caller's own error.
 func (c *Client) failed(ctx, limited context.Context, err error) error {
 	var timeout net.Error
 	switch {

@@ -195,11 +195,11 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The time-out bounds a read with all its tries, by a clock that counts only the waiting.
+// The time-out limits a read with all its attempts, by a clock that counts only the waiting time.
 func TestTimeoutCoversAllAttempts(t *testing.T) {
 	t.Parallel()
 	const want = 50 * time.Millisecond
-	for _, first := range []int{0, 1} { // tries that fail before one that hangs
+	for _, first := range []int{0, 1} { // attempts that fail before one that hangs
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
 			c := &peer.Client{Target: "bookings", BaseURL: "http://bookings.test", Timeout: want, Signer: &caller.Signer{From: "customers", Keys: keys(t, "bookings")}}
@@ -247,7 +247,7 @@ func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
 	}
 }
 
-// Open hands the body on while it arrives, refuses as Do does, and waits no longer than the time-out for the header.
+// Open passes on the body while it arrives, returns the same errors as Do, and waits no longer than the time-out for the header.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
@@ -293,7 +293,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The time-outs of one tenant do not open the breaker for the others; those of several tenants do.
+// The time-outs of one tenant do not open the breaker for the others. Those of several tenants do.
 func TestTimeoutsOfOneTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -36,9 +36,9 @@ type envelope struct {
 	Errors map[string][]string `json:"errors"`
 }
 
-// refused decodes the envelope of a response outside 2xx. A refused signature is a fault of this service, so it becomes
-// an internal error, like a response without an envelope. A 5xx without an envelope is ErrUnavailable, because a proxy in
-// between has responded.
+// refused decodes the envelope of a response outside 2xx. A rejected signature is a fault of this service, so it becomes an
+// internal error, like a response without an envelope. A 5xx without an envelope becomes ErrUnavailable, because it comes from a
+// proxy in between.
 func (c *Client) refused(a response) error {
 	var e envelope
 	kind, known := kinds[a.status]
@@ -57,7 +57,7 @@ func (c *Client) refused(a response) error {
 	return out.WithCause(cause)
 }
 
-// fields puts param, the first invalid field, in front. The order of the others is not known.
+// fields returns the invalid fields, starting with param, the first invalid one. The order of the others is unknown.
 func fields(e envelope) []apperr.FieldError {
 	names := make([]string, 0, len(e.Errors))
 	for name := range e.Errors {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// lockTry is how long a change of the schema waits for a lock. Later statements wait behind it for as long, so it
-	// gives up early, lets them pass and tries again. A dump that reads the table for an hour then blocks no request.
+	// lockTry is how long a schema change waits for a lock. Later statements wait behind it for the same time, so it gives up
+	// early, lets them pass and tries again. A dump that reads the table for an hour therefore does not block requests.
 	lockTry        = 300 * time.Millisecond
 	firstLockPause = 500 * time.Millisecond
 	lastLockPause  = 10 * time.Second
-	// lockLimit is how long it tries in all, below the five minutes that helm waits for a hook.
+	// lockLimit is how long it tries in total. It is below the five minutes that Helm waits for a hook.
 	lockLimit = 4 * time.Minute
 )
 
-// Alter calls change with a connection in the owner role that waits only briefly for each lock, and calls it again when
-// a lock was not free, for at most limit. change is not a transaction and must be safe to repeat.
+// Alter calls change with a connection in the owner role that waits only briefly for each lock, and calls it again if a lock was
+// not free, for at most limit. change is not a transaction and must be safe to repeat.
 func Alter(ctx context.Context, url string, limit time.Duration, change func(ctx context.Context, conn *pgx.Conn) error) error {
 	cfg, err := ownerConfig(url)
 	if err != nil {
@@ -35,7 +35,7 @@ func Alter(ctx context.Context, url string, limit time.Duration, change func(ctx
 	return retryLocked(ctx, limit, func() error { return change(ctx, conn) })
 }
 
-// ownerConfig configures a connection of the owner role that waits only briefly for each lock.
+// ownerConfig returns the configuration of a connection in the owner role that waits only briefly for each lock.
 func ownerConfig(url string) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -25,8 +25,7 @@ func altered() fstest.MapFS {
 	return files
 }
 
-// A migration that waits for a long read, such as a dump, lets all requests pass in the meantime, and completes when the read has
-// ended.
+// A migration that waits for a long read, such as a dump, lets all requests pass in the meantime, and completes when the read ends.
 func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
@@ -102,7 +101,7 @@ func TestAnIndexBuiltConcurrently(t *testing.T) {
 	}
 }
 
-// A migration that never gets its lock gives up, says why, and has changed nothing.
+// A migration that never gets its lock gives up with the reason and changes nothing.
 func TestAMigrationGivesUpOnALock(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)

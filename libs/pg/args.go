@@ -10,14 +10,14 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// Args are the arguments of a statement by name: @id is Args{"id": …}. @tenant and @live are the tenant and the mode of
-// the caller in the context. Every statement of the app role names them, so that row-level security is a second
-// protection and not the only one, and so that each statement belongs to one tenant's shard.
+// Args are the arguments of a statement by name: @id is Args{"id": …}. @tenant and @live are the tenant and the mode of the caller
+// in the context. Every statement of the app role contains them. Row-level security is therefore only a second protection, and each
+// statement can be routed to one tenant's shard.
 type Args map[string]any
 
 var _ pgx.QueryRewriter = Args{}
 
-// RewriteQuery implements pgx.QueryRewriter. A name in the statement that has no argument is an error.
+// RewriteQuery implements pgx.QueryRewriter. A name in the statement without an argument is an error.
 func (a Args) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, _ []any) (string, []any, error) {
 	s, err := statements.parse(ctx, conn, sql, a)
 	if err != nil {
@@ -54,7 +54,7 @@ type statement struct {
 	names []string // of $1, $2, …
 }
 
-// maxStatements bounds the cached statements. A service has fewer; a list has one form for each combination of filters.
+// maxStatements bounds the cached statements. A service has fewer. A list has one statement for each combination of filters.
 const maxStatements = 4096
 
 // cache stores parsed statements by their text.

@@ -44,8 +44,8 @@ func TestDownDistinguishesADeadServerFromAnError(t *testing.T) {
 	}
 }
 
-// An error that a repetition may cure is unavailable: a row that stays locked, a statement that takes too long, a pool
-// without a free connection. A request that its own client canceled is not.
+// An error that a retry can resolve is unavailable: a row that stays locked, a statement that takes too long, a pool without a free
+// connection. A request that its own client canceled is not.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
@@ -129,7 +129,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// Requests have time-outs below the gateway's 10 s, in every pool; background work has none.
+// Requests have time-outs below the gateway's 10 s, in every pool. Background work has none.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)

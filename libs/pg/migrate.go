@@ -18,7 +18,7 @@ import (
 //go:embed migrations/*.sql
 var common embed.FS
 
-// Common returns the migrations that each service's database has.
+// Common returns the migrations that every service's database needs.
 func Common() fs.FS {
 	sub, err := fs.Sub(common, "migrations")
 	if err != nil {
@@ -39,9 +39,9 @@ type MigrateSettings struct {
 	Roles Roles
 }
 
-// Migrate brings a database to the newest schema: first the tables that each service has (outbox, inbox, idempotency
-// keys), then the service's own, nil for none. A session lock lets only one process migrate at a time. A migration waits
-// only briefly for a lock and tries again, so that no request queues behind it.
+// Migrate migrates a database to the newest schema: first the tables that every service has (outbox, inbox, idempotency keys), then
+// the service's own, nil for none. A session lock lets only one process migrate at a time. A migration waits only briefly for a
+// lock and then tries again, so that no request waits behind it.
 func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error {
 	for key, value := range map[string]string{"APP_ROLE": roles.App, "WORKER_ROLE": roles.Worker} {
 		if value == "" {
@@ -72,7 +72,7 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 // reachLimit is how long a migration waits for its server, because a pod may run seconds before its network is ready.
 const reachLimit = 30 * time.Second
 
-// reach returns when the server responds. It returns immediately when the server refuses, and after reachLimit when there is no
+// reach returns when the server responds. It returns immediately if the server refuses, and after reachLimit if there is no
 // response.
 func reach(ctx context.Context, db *sql.DB) error {
 	for limit := time.Now().Add(reachLimit); ; {
@@ -100,7 +100,7 @@ func up(ctx context.Context, db *sql.DB, table string, files fs.FS) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	err = retryLocked(ctx, lockLimit, func() error {
-		_, err := p.Up(ctx) // continues after the migrations that are done
+		_, err := p.Up(ctx) // continues after the completed migrations
 		return err
 	})
 	if err != nil {

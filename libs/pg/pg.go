@@ -1,9 +1,8 @@
-// Package pg connects to PostgreSQL: a transaction that knows its tenant and mode, a reader that needs one round trip
-// with row-level security included, and the migrations.
+// Package pg connects to PostgreSQL. It provides transactions with a tenant and mode, a reader that needs one round trip including
+// row-level security, and migrations.
 //
-// Readers take a Q and writers take a Tx, so a write outside a transaction does not compile. Tenant and mode come from
-// the caller in the context and are set with set_config(…, true): the settings end with the transaction, also behind a
-// pooler.
+// Readers take a Q and writers take a Tx, so a write outside a transaction does not compile. Tenant and mode come from the caller
+// in the context and are set with set_config(…, true): the settings end with the transaction, even behind a pooler.
 package pg
 
 import (
@@ -24,7 +23,7 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// Q runs reads. Read rows with pgx.Collect… only: these functions cannot lose an error that comes after the last row.
+// Q runs reads. Read rows only with pgx.Collect…, because these functions cannot miss an error after the last row.
 type Q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
@@ -38,43 +37,43 @@ type Tx interface {
 	// QueueAtCommit queues a statement without a result. It runs in the round trip of the commit, after all others, and
 	// its failure rolls the transaction back.
 	QueueAtCommit(sql string, args ...any)
-	// AfterCommit registers fn to run when the transaction is durable.
+	// AfterCommit registers fn to run after the transaction is durable.
 	AfterCommit(fn func())
 }
 
-// Limits are the settings that bound what one request may cost the database.
+// Limits are the settings that limit the load of one request on the database.
 type Limits struct {
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time limit of one statement of a request, then 503; must be below the gateway's UPSTREAM_TIMEOUT and above the lock timeout of 5 s
 }
 
-// The defaults of Options. Each is below the time after which the gateway gives up a request.
+// The defaults of Options. Each is below the time-out of the gateway for a request.
 const (
 	lockTimeout      = 5 * time.Second
 	statementTimeout = 8 * time.Second
 	acquireTimeout   = 5 * time.Second
 )
 
-// Options configures a pool. Zero values mean: 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
-// connection, no tracer.
+// Options configures a pool. The defaults for zero values are 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
+// connection, and no tracer.
 type Options struct {
 	MaxConns         int32
 	LockTimeout      time.Duration
 	StatementTimeout time.Duration
 	AcquireTimeout   time.Duration
 	Tracer           pgx.QueryTracer
-	// Background removes the time-outs of statements and of the wait for a connection, for the worker role and for
-	// commands. No client waits for them, and an interrupted one would only start again.
+	// Background removes the time-outs of statements and of the wait for a connection, for the worker role and for commands. No
+	// client waits for such statements, and an interrupted one would only start again.
 	Background bool
-	// ByIndex makes joins use nested loops, and reads rows in the order of an index instead of collecting and sorting them. Use it
-	// for statements that read a few rows of large tables, when the planner cannot know how many rows match, because their number
-	// changes every second.
+	// ByIndex makes joins use nested loops, and makes the server read rows in the order of an index instead of collecting and
+	// sorting them. Use it for statements that read a few rows of large tables, when the planner cannot know how many rows match,
+	// because their number changes every second.
 	ByIndex bool
 }
 
 // DB is a pool of connections in one role.
 type DB struct {
 	pool *pgxpool.Pool
-	wait time.Duration // for a free connection; 0 waits without end
+	wait time.Duration // for a free connection; 0 waits indefinitely
 }
 
 // Open creates a pool and pings the server.
@@ -106,8 +105,8 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = "30000"
 	params["timezone"] = "UTC"
-	// Prepared statements and foreign keys retain the plan that they got while a table was small. Every statement of a
-	// service has an index; a sequential scan selected then would be slow until the next ANALYZE.
+	// Prepared statements and foreign keys retain the plan from when a table was small. Every statement of a service has an index.
+	// A sequential scan in such a plan would be slow until the next ANALYZE.
 	params["enable_seqscan"] = "off"
 	params["jit"] = "off" // compiling takes longer than any of our statements
 	if opt.ByIndex {
@@ -133,7 +132,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// errNoConnection reports that all connections of the pool were in use for as long as a request may wait.
+// errNoConnection reports that all connections of the pool were in use for the whole time that a request may wait.
 var errNoConnection = errors.New("no connection became free")
 
 // acquire takes a connection from the pool.
@@ -161,9 +160,9 @@ func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
 const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
 
-// Watermark is the SQL of a time before which all writes have ended, for DB.ReadToWatermark. A list in the order of
-// updated_at that shows only older rows misses none. The watermark is read before the snapshot of the statement that
-// uses it: otherwise a write that ends in between would be missed.
+// Watermark is the SQL expression for a time before which all writes have ended, for DB.ReadToWatermark. A list in the order of
+// updated_at that returns only older rows misses none. The watermark is read before the snapshot of the statement that uses it.
+// Otherwise a write that ends in between would be missed.
 const Watermark = `current_setting('app.settled')::timestamptz`
 
 const setWatermark = `select set_config('app.settled', oldest_write()::text, true)`
@@ -193,8 +192,8 @@ func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, T
 	return markUnavailable(err)
 }
 
-// backoff waits until the transaction that blocked this one has continued. An immediate retry could lock the same row
-// again before the other transaction wakes up.
+// backoff waits to let the transaction that blocked this one continue. An immediate retry could lock the same row again before the
+// other transaction wakes up.
 func backoff(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -225,13 +224,13 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 // one pipeline and one implicit transaction.
 func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.FromContext(ctx)} }
 
-// ReadToWatermark is Read for a statement that compares with Watermark.
+// ReadToWatermark is Read for a statement that uses Watermark.
 func (db *DB) ReadToWatermark(ctx context.Context) Q {
 	return reader{db: db, caller: caller.FromContext(ctx), watermark: true}
 }
 
-// OtherMode returns ctx with the caller's other mode. After a miss, a lookup in the other mode distinguishes a 403 for the wrong
-// mode from a 404.
+// OtherMode returns ctx with the caller's other mode. If a resource is not found, a lookup in the other mode distinguishes a 403
+// for the wrong mode from a 404.
 func OtherMode(ctx context.Context) context.Context {
 	c := caller.FromContext(ctx)
 	if c.Live() {
@@ -251,8 +250,8 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// Down reports whether err means that the database is unreachable, or accepts no more connections. The same request with
-// its Idempotency-Key may succeed later. A commit without a response may have happened or not.
+// Down reports whether err means that the database is unreachable, or accepts no more connections. The same request with its
+// Idempotency-Key may succeed later. A commit without a response may or may not have succeeded.
 func Down(err error) bool {
 	var dial *pgconn.ConnectError
 	var network *net.OpError
@@ -268,9 +267,9 @@ func Down(err error) bool {
 	}
 }
 
-// Unavailable reports whether err means that the request may succeed when it is repeated: the database is unreachable, a
-// row stayed locked, a statement took too long, or no connection was free. A statement may return a more precise error
-// for a lock instead, such as apperr.ErrInProgress.
+// Unavailable reports whether err means that the request may succeed if it is repeated: the database is unreachable, a row stayed
+// locked, a statement took too long, or no connection was free. A statement may return a more precise error for a lock instead,
+// such as apperr.ErrInProgress.
 func Unavailable(err error) bool {
 	switch Code(err) {
 	case "55P03", "57014", "25P03": // lock_not_available, query_canceled, idle_in_transaction_session_timeout
@@ -283,7 +282,7 @@ func Unavailable(err error) bool {
 // unavailableError is an error for which Unavailable is true. Packages that do not import pg can call its method.
 type unavailableError struct{ error }
 
-// Unavailable reports that the request may succeed when it is repeated.
+// Unavailable reports that the request may succeed if it is repeated.
 func (unavailableError) Unavailable() bool { return true }
 
 // Unwrap returns the error of the database.

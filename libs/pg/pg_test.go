@@ -123,8 +123,7 @@ func TestTxReportsASwallowedFailure(t *testing.T) {
 	}
 }
 
-// The statements of QueueAtCommit run with the commit: their effect is there after it, and their failure rolls
-// everything back.
+// The statements of QueueAtCommit run with the commit. Their effect is visible after it, and their failure rolls everything back.
 func TestQueueAtCommitRunsWithTheCommit(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
@@ -197,7 +196,7 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 	}
 }
 
-// The reads of a batch see what the caller may see, and every failure returns the connection to the pool.
+// The reads of a batch return only rows that the caller may see, and every failure returns the connection to the pool.
 func TestReadBatch(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// One reads exactly one row. Without a row it returns notFound.
+// One reads exactly one row. If there is no row, it returns notFound.
 func One[T any](ctx context.Context, q Q, scan pgx.RowToFunc[T], notFound error, sql string, args ...any) (T, error) {
 	var none T
 	rows, err := q.Query(ctx, sql, args...)
@@ -40,7 +40,7 @@ func Next[T any](res pgx.BatchResults, scan pgx.RowToFunc[T]) ([]T, error) {
 	return collect(rows, err, scan)
 }
 
-// NextOne reads the row of a batch's next statement, which finds at most one row. It returns nil without a row.
+// NextOne reads the row of a batch's next statement, which returns at most one row. If there is no row, NextOne returns nil.
 func NextOne[T any](res pgx.BatchResults, scan pgx.RowToFunc[T]) (*T, error) {
 	list, err := Next(res, scan)
 	if err != nil || len(list) == 0 {
@@ -60,8 +60,8 @@ func collect[T any](rows pgx.Rows, err error, scan pgx.RowToFunc[T]) ([]T, error
 	return list, nil
 }
 
-// NotFoundOrOtherMode returns apperr.ErrMode when load finds the resource in the caller's other mode, else load's error.
-// It costs a statement, so call it only when a resource was not found.
+// NotFoundOrOtherMode returns apperr.ErrMode if load finds the resource in the caller's other mode, otherwise load's error. It runs
+// a statement, so call it only if a resource was not found.
 func NotFoundOrOtherMode(ctx context.Context, db *DB, load func(ctx context.Context, q Q) error) error {
 	other := OtherMode(ctx)
 	if err := load(other, db.Read(other)); err != nil {
@@ -70,7 +70,7 @@ func NotFoundOrOtherMode(ctx context.Context, db *DB, load func(ctx context.Cont
 	return apperr.ErrMode
 }
 
-// JSONText converts JSON to a parameter of a json column; empty is null. pgx would encode bytes of a json.Marshaler
+// JSONText converts JSON to a parameter for a json column. Empty becomes null. pgx would encode the bytes of a json.Marshaler
 // again.
 func JSONText(raw []byte) *string {
 	if len(raw) == 0 {
@@ -80,13 +80,13 @@ func JSONText(raw []byte) *string {
 	return &s
 }
 
-// MetadataTable is the table of the metadata pairs of one kind of resource. Lists are filtered by it.
+// MetadataTable is the table of the metadata pairs of one kind of resource. Lists use it as a filter.
 type MetadataTable struct {
 	Name  string
 	Owner string // the column with the id of the resource
 }
 
-// QueueInsert queues the insert of the pairs of metadata when it is an object. An array has no pairs.
+// QueueInsert queues the insert of the pairs of metadata if it is an object. An array has no pairs.
 func (t MetadataTable) QueueInsert(b *pgx.Batch, owner any, metadata json.RawMessage) {
 	var pairs map[string]string
 	if err := json.Unmarshal(metadata, &pairs); err != nil || len(pairs) == 0 {
@@ -106,7 +106,7 @@ func (t MetadataTable) QueueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.Name, t.Owner), Args{"owner": owner})
 }
 
-// With is a scanner of rows that have one column more than scan reads. It stores that column, the last one, in the pointer last.
+// With returns a scanner for rows with one more column than scan reads. It stores that column, the last one, in the pointer last.
 func With[T any](scan pgx.RowToFunc[T], last any) pgx.RowToFunc[T] {
 	return func(row pgx.CollectableRow) (T, error) { return scan(longer{row, last}) }
 }

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// With reads a row by the scanner of the shorter rows, and its last column into a variable.
+// With reads a row with the scanner of the shorter rows, and its last column into a variable.
 func TestWith(t *testing.T) {
 	t.Parallel()
 	db, last := pgtest.New(t, notes), int64(0)

@@ -13,9 +13,8 @@ type Runtime interface {
 	Ready(name string, run func(ctx context.Context) error)
 }
 
-// OpenManaged opens a traced pool and closes it at the stop. The process is ready only while the pool's server responds.
-// An unreachable server is not an error, because it may come back. A server that refuses the login or has no such
-// database is one.
+// OpenManaged opens a traced pool and closes it when the process stops. The process is ready only while the pool's server responds.
+// An unreachable server is not an error, because it may recover. A rejected login or a missing database is an error.
 func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
 	opt.Tracer = newTracer()
 	db, err := open(ctx, url, opt)

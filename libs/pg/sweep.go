@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// SweepExpired deletes the rows of table whose expires_at has passed, in batches of 1,000, so that no statement takes
-// long. db has the worker role.
+// SweepExpired deletes the rows of table whose expires_at has passed, in batches of 1,000, so that each statement is short. db has
+// the worker role.
 func SweepExpired(ctx context.Context, db *DB, table string) error {
 	const batch = 1000
 	stmt := fmt.Sprintf(`delete from %[1]s where ctid = any(array(

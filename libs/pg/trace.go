@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// tracer adds the duration and the number of round trips to the log line of the context as postgres_ms and
-// postgres_calls, and makes spans when tracing is on.
+// tracer adds the duration and the number of round trips to the log line of the context as postgres_ms and postgres_calls, and
+// creates spans when tracing is on.
 type tracer struct{ spans *otelpgx.Tracer }
 
 var (

@@ -83,8 +83,7 @@ func (t *tx) QueueAtCommit(sql string, args ...any) { t.last.Queue(sql, args...)
 // AfterCommit implements Tx.
 func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
-// commit sends the queue of QueueAtCommit and the commit in one round trip. When a statement fails, the server skips the
-// commit.
+// commit sends the queue of QueueAtCommit and the commit in one round trip. If a statement fails, the server skips the commit.
 func (t *tx) commit(ctx context.Context) error {
 	if !t.begun && t.last.Len() == 0 {
 		return nil
@@ -169,8 +168,8 @@ func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return batchRows(res, conn)
 }
 
-// ReadBatch runs the reads of b for the caller in ctx in one round trip and one implicit transaction. collect takes the
-// results in order.
+// ReadBatch runs the reads of b for the caller in ctx in one round trip and one implicit transaction. collect reads the results in
+// order.
 func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
 	return markUnavailable(db.readBatch(ctx, b, collect))
 }

@@ -14,8 +14,8 @@ type uuidValue interface{ UUID() [16]byte }
 // uuidTarget is a variable that a uuid is read into.
 type uuidTarget interface{ SetUUID(u [16]byte) }
 
-// registerUUID registers the ids of libs/ids with a connection, in the binary format. Other connections read and write
-// them as text, by database/sql's interfaces.
+// registerUUID registers the ids of libs/ids with a connection, in the binary format. Other connections read and write them as
+// text, through database/sql's interfaces.
 func registerUUID(_ context.Context, conn *pgx.Conn) error {
 	m := conn.TypeMap()
 	uuid := &pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}}

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Row is one row for Isolation: its table, the columns besides tenant and mode, and their values in SQL. A row comes
-// after the rows that it refers to.
+// Row is one row for Isolation: its table, the columns except tenant and mode, and their values in SQL. A row must follow the rows
+// that it references.
 type Row [3]string
 
 // common are rows of the tables that each service has.
@@ -25,10 +25,10 @@ var common = []Row{
 	{"inbox", "consumer, event_id, expires_at", "'c', gen_random_uuid(), now()"},
 }
 
-// Isolation checks a service's schema. Each table has forced row-level security, and its key begins with tenant and
-// mode, as does each index except those named in workers'; partitions are reached through their table only. Then two
-// tenants in two modes write one row into each table, and none of them sees, changes, takes or adds a row of another.
-// rows has one row for each table of the service.
+// Isolation checks a service's schema. Each table must have forced row-level security. Its key, and each index that workers does
+// not name, must begin with tenant and mode. Partitions must be accessible only through their table. Then two tenants in two modes
+// write one row into each table. None of them can read, change, take over or add a row of another. rows contains one row for each
+// table of the service.
 func Isolation(t *testing.T, migrations fs.FS, rows []Row, workers ...string) {
 	t.Helper()
 	db := New(t, migrations)
@@ -74,7 +74,7 @@ func (r Row) insert(s space) string {
 	return fmt.Sprintf(`insert into %s (tenant_id, livemode, %s) values ('%x', %v, %s)`, r[0], r[1], s.tenant.UUID(), s.mode == caller.Live, r[2])
 }
 
-// isIsolated tries every verb on the rows of others.
+// isIsolated tries every statement on the rows of others.
 func (s space) isIsolated(t *testing.T, db *pg.DB, row Row, spaces []space) {
 	t.Helper()
 	for _, other := range spaces {

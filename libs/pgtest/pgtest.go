@@ -1,5 +1,5 @@
-// Package pgtest gives each test a database of its own: a clone of a template that is migrated once per process and set
-// of migrations. It needs a real PostgreSQL, named by TEST_POSTGRES_URL.
+// Package pgtest provides each test with its own database: a clone of a template that is migrated once per process and set of
+// migrations. It needs a real PostgreSQL at TEST_POSTGRES_URL.
 package pgtest
 
 import (
@@ -142,7 +142,7 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
 	return name
 }
 
-// digest identifies a set of migrations, the common ones included.
+// digest identifies a set of migrations, including the common ones.
 func digest(t testing.TB, migrations fs.FS) string {
 	t.Helper()
 	h := sha256.New()

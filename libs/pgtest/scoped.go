@@ -53,9 +53,9 @@ func (r *recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.Trac
 // TraceBatchEnd implements pgx.BatchTracer.
 func (r *recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// Scoped fails the test at its end when a statement that db.App has sent does not name tenant and mode for each table of
-// a tenant that it reads or writes: row-level security is a second protection and not the only one. Of a table without the
-// column livemode, whose rows belong to both modes, it must name the tenant.
+// Scoped checks the statements of db.App when the test ends. Each statement must contain tenant and mode for each tenant table that
+// it reads or writes, because row-level security is only a second protection. For a table without the column livemode, whose rows
+// belong to both modes, only the tenant is required.
 func Scoped(t *testing.T, db *DB) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -98,7 +98,7 @@ var (
 	returned = regexp.MustCompile(`(?i)\b(?:select\b[^()]*?\bfrom|returning\b[^()]*)`)
 )
 
-// scoped reports whether sql names tenant and mode as often as tables that have them.
+// scoped reports whether sql contains tenant and mode as often as tables that have them.
 func scoped(sql string, tables []scopedTable) bool {
 	tenants, modes := 0, 0
 	for _, m := range reference.FindAllStringSubmatch(sql, -1) {

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// Commands returns the commands besides serve of every service with a database and Kafka: migrate and topics, and
-// redrive for a service that reads topics. Each takes its settings from the environment; Settings are those of migrate.
+// Commands returns the commands, in addition to serve, of every service with a database and Kafka: migrate and topics, and redrive
+// for a service that reads topics. Each command reads its settings from the environment. Settings are the settings of migrate.
 func Commands[Settings any](name string, migrate func(ctx context.Context, cfg Settings) error) []*cobra.Command {
 	s, missing := entry(name)
 	commands := []*cobra.Command{
@@ -32,14 +32,14 @@ func Commands[Settings any](name string, migrate func(ctx context.Context, cfg S
 	return commands
 }
 
-// Migrate returns the usual work of migrate: the tables that every service has, then those of files.
+// Migrate returns the default implementation of migrate: it creates the tables that every service has, then those of files.
 func Migrate(files fs.FS) func(ctx context.Context, cfg pg.MigrateSettings) error {
 	return func(ctx context.Context, cfg pg.MigrateSettings) error {
 		return pg.Migrate(ctx, cfg.URL, files, cfg.Roles)
 	}
 }
 
-// redrive takes its settings from the environment or from the .run/env of a running platform.
+// redrive reads its settings from the environment or from the .run/env of a running platform.
 func redrive(group string) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{

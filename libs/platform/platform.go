@@ -1,6 +1,6 @@
-// Package platform builds the parts of every service with a database and Kafka: settings, connections, the relay of its
-// events, stored responses, consumers, the HTTP server, sweepers, and the commands besides serve. proto/services.yaml says
-// what a service is called, writes and reads.
+// Package platform builds the parts of every service with a database and Kafka: settings, connections, the relay of its events,
+// stored responses, consumers, the HTTP server, sweepers, and the commands in addition to serve. proto/services.yaml specifies the
+// name of each service and the topics that it writes and reads.
 //
 //	func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 //		p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys})
@@ -8,7 +8,7 @@
 //			return err
 //		}
 //		…                       // the service's own objects and workers
-//		p.Consume(handle)       // where the service reads topics
+//		p.Consume(handle)       // if the service reads topics
 //		return p.Serve(handlers.Mount)
 //	}
 package platform
@@ -46,14 +46,14 @@ type Config struct {
 	VerifyKeys             string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // keys of the services that may call this one: <caller>=<kid>:<hex>[;…],…
 }
 
-// Spec is what one service needs differently from the others.
+// Spec contains what differs between services.
 type Spec struct {
 	CursorKeys    string     // the setting CURSOR_KEYS; empty for a service without lists
-	Box           *crypt.Box // seals stored responses that hold a secret; nil for a service without such responses
+	Box           *crypt.Box // seals stored responses that contain a secret; nil for a service without such responses
 	WorkerByIndex bool       // pg.Options.ByIndex of the worker role's connections
 }
 
-// Platform holds the parts that a service uses for its own objects.
+// Platform contains the parts that a service uses for its own objects.
 type Platform struct {
 	Contract    *contract.Contract
 	DB          *pg.DB        // the app role
@@ -74,8 +74,8 @@ type Platform struct {
 
 const sweepEvery = time.Minute
 
-// Open builds the parts of the service rt.Name and registers them with rt: connections, relay and sweepers. It checks
-// all settings before the first connection. A service registers its own parts after Open, so they stop before these.
+// Open builds the parts of the service rt.Name and registers them with rt: connections, relay and sweepers. It checks all settings
+// before the first connection. A service registers its own parts after Open, so its parts stop first.
 func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Platform, error) {
 	p := &Platform{rt: rt}
 	var err error
@@ -154,8 +154,8 @@ func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	return consumer
 }
 
-// Serve registers the HTTP server with the operations that mount adds. It fails when proto/services.yaml and the calls of
-// Consume do not agree.
+// Serve registers the HTTP server with the operations that mount adds. It fails if proto/services.yaml and the calls of Consume are
+// inconsistent.
 func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
 	if err := p.checkReads(); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
 	return nil
 }
 
-// checkReads fails for a service that reads topics without Consume, and for one that calls Consume without topics.
+// checkReads returns an error if a service reads topics without calling Consume, or calls Consume without reading topics.
 func (p *Platform) checkReads() error {
 	switch reads := p.service.Reads; {
 	case len(reads) > 0 && !p.consumes:
@@ -189,7 +189,7 @@ func entry(name string) (proto.Service, error) {
 	return list[i], nil
 }
 
-// topics returns the topics that the service writes and reads, and its dead-letter topic when it reads any.
+// topics returns the topics that the service writes and reads, and its dead-letter topic if it reads any.
 func topics(s proto.Service, partitions int) []kafkax.Topic {
 	var out []kafkax.Topic
 	for _, name := range slices.Concat(s.Topics, s.Reads) {

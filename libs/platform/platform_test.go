@@ -46,13 +46,13 @@ type config struct {
 	Platform platform.Config
 }
 
-// tiny is a service of a few lines: its one write adds a note and an event, and it records the messages that it reads.
+// tiny is a service of a few lines. Its only write adds a note and an event, and it records the messages that it reads.
 type tiny struct {
 	cfg     config
 	log     safeBuffer
 	started chan *service.Runtime
 	handled chan string
-	mended  atomic.Bool // the bad message can be handled
+	mended  atomic.Bool // the bad message can now be handled
 	idle    bool        // it does not call Consume
 }
 
@@ -103,7 +103,7 @@ func note(ctx context.Context, tx pg.Tx) error {
 	return outbox.Add(ctx, tx, outbox.Event{Type: "tenant.updated", Topic: name, AggregateID: "tn_1", Version: 1, Object: json.RawMessage(`{}`)})
 }
 
-// handle refuses the bad message until mended is set.
+// handle rejects the bad message until mended is set.
 func (s *tiny) handle(_ context.Context, m kafkax.Message) error {
 	if string(m.Value) == "bad" && !s.mended.Load() {
 		return kafkax.Poison(errors.New("refused"))
@@ -184,7 +184,7 @@ func TestService(t *testing.T) {
 	s.stoppedInOrder(t)
 }
 
-// base returns where the service listens, once it does.
+// base returns the address of the service once it listens.
 func (s *tiny) base(t *testing.T, done <-chan error) string {
 	t.Helper()
 	select {
@@ -216,7 +216,7 @@ func (s *tiny) checkCalls(t *testing.T, base string) {
 	}
 }
 
-// get sends a request that the service from has signed, for a new tenant.
+// get sends a request signed by the service from, for a new tenant.
 func get(t *testing.T, base, path, from string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody)
@@ -352,7 +352,7 @@ func TestMissingSettings(t *testing.T) {
 	}
 }
 
-// A wrong setting stops the start before a connection is made, and the error names the setting.
+// With an invalid setting the start fails before a connection is made, and the error names the setting.
 func TestWrongSettings(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://127.0.0.1:1/none")
 	t.Setenv("WORKER_DATABASE_URL", "postgres://127.0.0.1:1/none")

@@ -23,13 +23,13 @@ type ResealSettings struct {
 // ResealTable seals the secrets of a table under the first key of the box and writes its progress to out: see package reseal.
 type ResealTable func(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error
 
-// ResealCommand returns the command reseal of a service whose table holds secrets.
+// ResealCommand returns the command reseal of a service whose table contains secrets.
 func ResealCommand(table ResealTable) *cobra.Command {
 	return service.Command("reseal", "Re-encrypt stored secrets and responses with the first encryption key; safe to interrupt and repeat.",
 		func(ctx context.Context, s ResealSettings) error { return Reseal(ctx, s, table) })
 }
 
-// Reseal seals the table and the stored responses, both also when one has a secret that no key opens.
+// Reseal seals the table and the stored responses. It processes both even if one contains a secret that no key opens.
 func Reseal(ctx context.Context, s ResealSettings, table ResealTable) error {
 	box, err := crypt.NewBox(s.EncryptionKeys)
 	if err != nil {

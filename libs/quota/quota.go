@@ -1,21 +1,21 @@
-// Package quota bounds how many rows of one kind a tenant may have in one mode.
+// Package quota limits the rows of one kind that a tenant can have in one mode, and the costly work in a process.
 package quota
 
 import "holdfast.dev/libs/apperr"
 
-// ErrReached is the 422 when a cap allows no more rows. Cap.Room sets its field and message.
+// ErrReached is the 422 if a cap allows no more rows. Cap.Room sets its field and message.
 var ErrReached = apperr.New(apperr.Invalid, "limit_reached", "The tenant has reached the limit.").WithField("name")
 
-// Cap is the largest number of rows of one kind that a tenant may have in one mode.
+// Cap is the maximum number of rows of one kind that a tenant can have in one mode.
 type Cap struct {
 	Most   int
 	Rows   string // what the rows are called, as in "active services"
 	Field  string // the field of the error
-	Remedy string // a sentence that says what to do
+	Remedy string // a sentence that explains what to do
 }
 
-// Room returns nil when one more row fits in addition to the existing rows, whose number is there. The caller must count them
-// under a lock that every other writer of such rows takes, so that two writers cannot both add the last row.
+// Room returns nil if one more row fits. there is the number of existing rows. The caller must count them under a lock that every
+// other writer of such rows acquires, so that two writers cannot both add the last row.
 func (c Cap) Room(there int) error {
 	if there < c.Most {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Slots bounds how much costly work of one kind runs in a process, such as the documents that are printed. A tenant has at most PerTenant
-// of All slots, and its further requests wait for its own slots only, so that it never takes the slots of the others.
+// Slots limits how much costly work of one kind runs in a process at the same time, such as rendering documents. A tenant uses at
+// most PerTenant of All slots. Its further requests wait only for its own slots, so that it never uses the slots of the others.
 type Slots struct {
 	limits  Limits
 	slots   chan struct{}
 	mu      sync.Mutex
-	tenants map[ids.Tenant]*tenantSlots // guarded by mu; without those that have nothing open
+	tenants map[ids.Tenant]*tenantSlots // guarded by mu; only tenants with open requests
 }
 
 // Limits are the limits of Slots.
@@ -23,9 +23,9 @@ type Limits struct {
 	Work      string // what runs, in the plural, as in "documents"
 	All       int    // at the same time, of all tenants
 	PerTenant int    // at the same time, of one tenant; less than All
-	Waiting   int    // requests of one tenant that wait
+	Waiting   int    // waiting requests of one tenant
 	Wait      time.Duration
-	Rests     bool // a tenant's slot stays taken after its work for a Rest
+	Rests     bool // a tenant's slot remains in use for a Rest after its work
 }
 
 type tenantSlots struct {
@@ -38,8 +38,9 @@ func NewSlots(l Limits) *Slots {
 	return &Slots{limits: l, slots: make(chan struct{}, l.All), tenants: map[ids.Tenant]*tenantSlots{}}
 }
 
-// Acquire waits for a slot, at most as long as the limits allow. The caller must call release when its work has ended. A tenant that
-// has too much under way gets 429 rate_limited; when the tenants together have, the error is 503 unavailable.
+// Acquire waits for a slot, at most as long as the limits allow. The caller must call release when its work ends. If too many
+// requests of the tenant are in progress, the error is 429 rate_limited. If too many requests of all tenants are in progress, it is
+// 503 unavailable.
 func (s *Slots) Acquire(ctx context.Context, tenant ids.Tenant) (release func(), err error) {
 	own := s.enter(tenant)
 	if own == nil {
@@ -66,7 +67,7 @@ func (s *Slots) Acquire(ctx context.Context, tenant ids.Tenant) (release func(),
 	}, nil
 }
 
-// free gives back what a tenant had of its own.
+// free releases a tenant's own slot.
 func (s *Slots) free(tenant ids.Tenant, own *tenantSlots) {
 	<-own.running
 	s.leave(tenant)
@@ -77,7 +78,7 @@ func (s *Slots) tooMany() error {
 		" in progress. Wait for the time in Retry-After, and send fewer at a time.").WithRetryAfter(max(time.Second, s.limits.Wait))
 }
 
-// take puts a token into c. It returns late when the timer fires before there is room.
+// take puts a token into c. It returns late if the timer fires before there is room.
 func take(ctx context.Context, c chan struct{}, timer <-chan time.Time, late error) error {
 	select {
 	case c <- struct{}{}:
@@ -94,7 +95,7 @@ func take(ctx context.Context, c chan struct{}, timer <-chan time.Time, late err
 	}
 }
 
-// enter counts one more request of the tenant. It returns nil when the tenant has too many.
+// enter counts one more request of the tenant. It returns nil if the tenant has too many.
 func (s *Slots) enter(tenant ids.Tenant) *tenantSlots {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func TestOneTenantNeverQueuesBehindAnother(t *testing.T) {
 	})
 }
 
-// Tenants together wait for each other at most as long as the limits allow, and what they had is forgotten.
+// Tenants wait for each other at most as long as the limits allow, and their released slots are removed.
 func TestAllSlotsAreTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAllSlotsAreTaken(t *testing.T) {
 	})
 }
 
-// A limit without waiting refuses immediately. It grants a free slot regardless of the timer.
+// A limit without waiting returns an error immediately. It grants a free slot regardless of the timer.
 func TestSlotsWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	s, tenant := NewSlots(Limits{Work: "documents", All: 2, PerTenant: 1}), ids.New[ids.TenantPrefix]()
@@ -102,7 +102,7 @@ func TestSlotsWithoutWaiting(t *testing.T) {
 	}
 }
 
-// Work that rests holds its tenant's slot for twice as long again as it took, and no slot of the others.
+// Work that rests holds its tenant's slot for another two times its duration, and no slot of the others.
 func TestSlotsRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

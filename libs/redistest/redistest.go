@@ -1,5 +1,5 @@
-// Package redistest gives tests Redis servers of their own where the shared server is not enough: with TLS, as a
-// Cluster, and with a Sentinel. All of them listen on loopback and end with the test.
+// Package redistest provides tests with their own Redis servers if the shared server is not enough: with TLS, as a Cluster, and
+// with a Sentinel. All of them listen on loopback and stop when the test ends.
 package redistest
 
 import (
@@ -32,8 +32,8 @@ const MasterName = "holdfast"
 
 const patience = 30 * time.Second
 
-// Server starts one server, with TLS when there is an authority, and returns its URL. It skips the test when
-// redis-server was built without TLS.
+// Server starts one server, with TLS if a is not nil, and returns its URL. It skips the test when redis-server was built without
+// TLS.
 func Server(t testing.TB, a *tlstest.Authority) string {
 	t.Helper()
 	port := freePorts(t, 1)[0]
@@ -72,8 +72,8 @@ func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), kill
 }
 
-// Sentinel starts a master with a replica and, once that is in step, a Sentinel, and returns the Sentinel's URL. kill
-// stops the master. The Sentinel requires SentinelPassword.
+// Sentinel starts a master with a replica and, once the replica is in sync, a Sentinel, and returns the Sentinel's URL. kill stops
+// the master. The Sentinel requires SentinelPassword.
 func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
 	ports := freePorts(t, 3)
@@ -113,8 +113,8 @@ func address(a *tlstest.Authority, port int) string {
 
 func host(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// tls returns the arguments of a server that listens on the port, with TLS when there is an authority. The server
-// requires a client certificate, which is redis-server's default.
+// tls returns the arguments of a server that listens on the port, with TLS if a is not nil. The server requires a client
+// certificate, which is redis-server's default.
 func tls(t testing.TB, a *tlstest.Authority, port int) []string {
 	t.Helper()
 	if a == nil {

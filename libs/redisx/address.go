@@ -16,15 +16,15 @@ import (
 	"holdfast.dev/libs/tlsx"
 )
 
-// Access are the settings besides REDIS_URL of every process that uses Redis. The URL is one of
+// Access contains the settings, in addition to REDIS_URL, of every process that uses Redis. The URL is one of
 //
 //	redis://[user:password@]host:port[/db]                             one server
 //	redis://[user:password@]host:port?cluster=true[&addr=host:port…]   a Redis Cluster, by one or some of its nodes
 //	redis://[user:password@]host:port[/db]?master_name=…[&addr=…]      the master that these Sentinels name
 //
-// where addr without master_name implies cluster=true. With rediss:// all connections use TLS. User and password are
-// those of the servers. A server's certificate must be valid for the name by which it is reached; when a node announces
-// an IP address and the URL has a name, for that name.
+// where addr without master_name implies cluster=true. With rediss:// all connections use TLS. User and password are those of the
+// servers. A server's certificate must be valid for the name that the client connects to. If a node announces an IP address and the
+// URL contains a name, the certificate must be valid for that name.
 type Access struct {
 	CAFile           string `env:"REDIS_CA_FILE"`                         // PEM file with certificate authorities to trust in addition to the system's
 	ClientCertFile   string `env:"REDIS_CLIENT_CERT_FILE"`                // PEM file with the client certificate, for servers that require one
@@ -45,7 +45,7 @@ var (
 	errSentinel = errors.New("REDIS_SENTINEL_USERNAME or REDIS_SENTINEL_PASSWORD is set, but the URL has no master_name")
 )
 
-// parse reads the URL, and the files that access names.
+// parse parses the URL and reads the files in access.
 func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
 	files := tlsx.Files{CA: access.CAFile, Cert: access.ClientCertFile, Key: access.ClientKeyFile}
 	o := &redis.UniversalOptions{SentinelUsername: access.SentinelUsername, SentinelPassword: access.SentinelPassword}
@@ -120,8 +120,8 @@ func parameter(o *redis.UniversalOptions, name string, values []string) (err err
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// overTLS makes the connections of dial secure. Nodes of a Cluster and masters behind Sentinels often announce an IP
-// address, which certificates seldom name: then the certificate must be valid for the URL's host.
+// overTLS adds TLS to the connections of dial. Nodes of a Cluster and masters behind Sentinels often announce an IP address, which
+// certificates rarely contain. In this case the certificate must be valid for the URL's host.
 func overTLS(base *tls.Config, host string, dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

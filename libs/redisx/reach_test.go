@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/tlstest"
 )
 
-// access returns what a client of the authority's servers needs.
+// access returns the settings for clients of the authority's servers.
 func access(t *testing.T, a *tlstest.Authority) redisx.Access {
 	t.Helper()
 	if a == nil {
@@ -93,8 +93,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// A dead node delays its own keys by at most twice the time-out, and no others. The test takes the best of five tries
-// for each key, because the machine may be busy.
+// A dead node delays its own keys by at most twice the time-out, and no others. The test uses the best of five attempts for each
+// key, because the machine may be busy.
 func TestDeadNodeOfAClusterFailsFast(t *testing.T) {
 	t.Parallel()
 	u, kill := redistest.Cluster(t, nil)

@@ -17,17 +17,17 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// Options are the limits. A zero field takes its default.
+// Options are the limits. A zero field uses its default.
 type Options struct {
-	Timeout  time.Duration // of one command or pipeline with its dialling; 15 ms
+	Timeout  time.Duration // of one command or pipeline, including dialing; 15 ms
 	PoolSize int           // connections per node; 32
 	Access   Access
-	// Dial creates the network connections, under TLS if there is any. The default is a plain dialer.
+	// Dial creates the network connections, below TLS if it is used. The default is a plain dialer.
 	Dial dialFunc
 }
 
-// Open returns a client for the address. It does not connect. Blocking commands are not possible. Only in a Cluster a
-// command may be sent twice: to the slot's new node, or after the connection to a node broke.
+// Open returns a client for the address. It does not connect. Blocking commands are not possible. Only in a Cluster can a command
+// be sent twice: to the slot's new node, or after the connection to a node broke.
 func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	silenceLibrary()
 	opt := Options{Timeout: 15 * time.Millisecond, PoolSize: 32}
@@ -76,7 +76,7 @@ func (silent) Printf(ctx context.Context, format string, v ...any) {
 	slog.DebugContext(ctx, fmt.Sprintf(format, v...))
 }
 
-// redact removes the address, which may hold a password, from a parse error.
+// redact removes the address, which can contain a password, from a parse error.
 func redact(err error) error {
 	if e, ok := err.(*url.Error); ok { //nolint:errorlint // url.Parse returns exactly this
 		return e.Err
@@ -84,8 +84,8 @@ func redact(err error) error {
 	return err
 }
 
-// deadline bounds a whole command: dialling, handshake, writing and reading each have their own time-out, and without it
-// the sum of them would bound a Redis that hangs in each.
+// deadline limits a whole command. Dialing, handshake, writing and reading each have their own time-out. Without deadline, a Redis
+// that hangs in each step would delay a command by the sum of these time-outs.
 type deadline struct{ timeout time.Duration }
 
 func (d deadline) DialHook(next redis.DialHook) redis.DialHook {

@@ -14,10 +14,10 @@ import (
 // Column is a column of sealed texts in rows of type R.
 type Column[R any] struct {
 	Name string
-	// Next locks and reads up to limit rows after the row after (nil: from the beginning), in the order of their keys,
-	// whose text does not begin with head.
+	// Next locks and reads up to limit rows whose text does not begin with head, in the order of their keys. It begins after the
+	// row `after`, or with the first row if it is nil.
 	Next func(ctx context.Context, tx pg.Tx, head []byte, after *R, limit int) ([]R, error)
-	// Sealed returns a row's text, the data that the text is bound to, and a name of the row for people.
+	// Sealed returns a row's text, the data that the text is bound to, and a human-readable name of the row.
 	Sealed func(r R) (text, aad []byte, name string)
 	// Put replaces the texts of rows.
 	Put func(ctx context.Context, tx pg.Tx, rows []R, texts [][]byte) error
@@ -28,9 +28,9 @@ const batch = 100
 // ErrLeft reports that some rows are sealed under a key that the box does not have.
 var ErrLeft = errors.New("some secrets are left: no key opens them")
 
-// Run seals every text of the column under the box's first key, in small transactions of the worker role, and writes its
-// progress to out. It skips texts that are already sealed under that key, so it may be stopped and run again at any
-// time. A text that cannot be opened stays as it is and is named, and Run returns ErrLeft at the end.
+// Run seals every text of the column under the box's first key, in small transactions of the worker role, and writes its progress
+// to out. It skips texts that are already sealed under that key, so it can be stopped and run again at any time. A text that cannot
+// be opened is reported and not changed, and Run returns ErrLeft at the end.
 func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R], out io.Writer) error {
 	var after *R
 	done, left := 0, 0
@@ -63,7 +63,7 @@ func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R]
 	return nil
 }
 
-// renew seals rows again, and returns the names of the rows that it cannot open.
+// renew seals rows again and returns the names of the rows that it cannot open.
 func (c Column[R]) renew(ctx context.Context, tx pg.Tx, box *crypt.Box, rows []R) (unreadable []string, err error) {
 	var fresh []R
 	var texts [][]byte

@@ -5,7 +5,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// FilterID reads an id in a filter of a list. No row has a malformed one: none says that the list is then empty.
+// FilterID reads an id in a filter of a list. none reports that the id is malformed, so that the list is empty.
 func FilterID[P ids.Prefix](q contract.Query, name string) (id *ids.ID[P], none bool) {
 	if !q.Has(name) {
 		return nil, false
@@ -14,7 +14,7 @@ func FilterID[P ids.Prefix](q contract.Query, name string) (id *ids.ID[P], none 
 	return &parsed, err != nil
 }
 
-// FilterBool reads a filter that is true or false; nil when the list is not filtered by it.
+// FilterBool reads a filter that is true or false. It returns nil if the request does not contain the filter.
 func FilterBool(q contract.Query, name string) *bool {
 	if !q.Has(name) {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Outcome is how to create the response from the result of a verb that is not a resource of a Collection, such as a test's
-// delivery or a count.
+// Outcome specifies how to create the response if the result of a verb is not a resource of a Collection, such as a test delivery
+// or a count.
 type Outcome[V any] struct {
 	Status int
 	Show   func(v V, mode api.Mode) Response
@@ -43,7 +43,7 @@ func OperateFor[V any](c *gin.Context, idempotency *idemstore.Store, o Outcome[V
 	return httpx.Send(c, res)
 }
 
-// RunOn is Run for a verb that does something with the resource of the path.
+// RunOn is Run for a verb on the resource of the path.
 func RunOn[ID, T, V any](
 	c *gin.Context, r Collection[ID, T], o Outcome[V],
 	verb func(ctx context.Context, tx pg.Tx, id ID, match patch.Precondition) (V, error),

@@ -1,6 +1,6 @@
-// Package rest has one helper per kind of handler: get, create, update, action, delete, an object without a version, and a
-// verb whose outcome is not the resource of the path. A handler passes only what is specific to its resource. A write is
-// stored with its response, so that a repetition with the same Idempotency-Key gets the same response.
+// Package rest contains one helper per kind of handler: get, create, update, action, delete, an object without a version, and a
+// verb whose outcome is not the resource of the path. A handler passes only what is specific to its resource. A write is stored
+// with its response, so that a repeated request with the same Idempotency-Key receives the same response.
 package rest
 
 import (
@@ -25,7 +25,7 @@ import (
 // Response is a resource in the form of a response.
 type Response struct {
 	ID      string
-	Version int64 // the entity tag; 0 for what has none
+	Version int64 // the entity tag; 0 if there is none
 	Body    any   // the public shape
 }
 
@@ -39,20 +39,20 @@ func (a Response) response(status int) (idem.Response, error) {
 	return out, err
 }
 
-// Collection is what the handlers of one kind of resource share.
+// Collection contains what the handlers of one kind of resource share.
 type Collection[ID, T any] struct {
 	DB          *pg.DB
 	Idempotency *idemstore.Store
 	Path        string // of the collection, such as "customers"
 	Parse       func(text string) (ID, error)
-	Patience    time.Duration // with another attempt that a write waits for; 0: operation.Patience
-	NotFound    error         // for an id that is unknown, malformed or another tenant's
+	Patience    time.Duration // how long a write waits for another attempt; 0: operation.Patience
+	NotFound    error         // for an id that is unknown, malformed or of another tenant
 	Load        func(ctx context.Context, q pg.Q, id ID) (T, error)
 	Show        func(v T, mode api.Mode) Response
 }
 
-// Read reads the resource of an id in a path. When there is none, the error is NotFound, or apperr.ErrMode when the
-// resource belongs to the other mode.
+// Read reads the resource with the id in a path. If there is none, the error is NotFound, or apperr.ErrMode if the resource belongs
+// to the other mode.
 func (r Collection[ID, T]) Read(ctx context.Context, param string) (T, error) {
 	var none T
 	id, err := r.parse(param)
@@ -63,7 +63,7 @@ func (r Collection[ID, T]) Read(ctx context.Context, param string) (T, error) {
 	return v, r.otherMode(ctx, id, err)
 }
 
-// Exists returns the error of Read; it is the Exists of a Route.
+// Exists returns the error of Read. It is the Exists of a Route.
 func (r Collection[ID, T]) Exists(ctx context.Context, param string) error {
 	_, err := r.Read(ctx, param)
 	return err
@@ -80,7 +80,7 @@ func (r Collection[ID, T]) parse(param string) (ID, error) {
 	return id, nil
 }
 
-// otherMode replaces NotFound by apperr.ErrMode when the resource belongs to the other mode.
+// otherMode replaces NotFound with apperr.ErrMode if the resource belongs to the other mode.
 func (r Collection[ID, T]) otherMode(ctx context.Context, id ID, err error) error {
 	if !errors.Is(err, r.NotFound) {
 		return err
@@ -122,7 +122,7 @@ func Get[ID, T any](c *gin.Context, r Collection[ID, T]) error {
 	return httpx.Resource(c, shown.Version, shown.Body)
 }
 
-// Object responds with a value that has no version, and so no entity tag.
+// Object responds with a value that has no version and therefore no entity tag.
 func Object(c *gin.Context, v any) error {
 	body, err := contract.Encode(v)
 	if err != nil {
@@ -131,12 +131,12 @@ func Object(c *gin.Context, v any) error {
 	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
-// None is the preparation of a use case that looks nothing up.
+// None is the preparation of a use case without lookups.
 func None[In any](_ context.Context, in In) (In, error) { return in, nil }
 
 // Create creates a resource: from converts the body, prepare looks up what the use case needs, and create creates the resource in
 // the transaction that stores the record of the key, the event and the response. An error of prepare is returned in that
-// transaction: an earlier success with the same key outranks it.
+// transaction, because an earlier success with the same key takes precedence.
 func Create[ID, T, B, In, P any](
 	c *gin.Context, r Collection[ID, T], from func(B) In, prepare func(ctx context.Context, in In) (P, error),
 	create func(ctx context.Context, tx pg.Tx, p P) (T, error),
@@ -172,7 +172,7 @@ func Update[ID, T, B, In, P any](
 	return change(c, r, func(ctx context.Context) (P, error) { return prepare(ctx, from(body)) }, update)
 }
 
-// Action runs an action on the resource of the path, for requests without a body, as Update makes a change.
+// Action runs an action on the resource of the path like Update, but for requests without a body.
 func Action[ID, T, P any](
 	c *gin.Context, r Collection[ID, T], prepare func(ctx context.Context) (P, error),
 	act func(ctx context.Context, tx pg.Tx, id ID, p P, match patch.Precondition) (T, error),
@@ -180,7 +180,7 @@ func Action[ID, T, P any](
 	return change(c, r, prepare, act)
 }
 
-// Act runs an action that looks nothing up.
+// Act runs an action without lookups.
 func Act[ID, T any](c *gin.Context, r Collection[ID, T], act func(ctx context.Context, tx pg.Tx, id ID, match patch.Precondition) (T, error)) error {
 	return change(c, r, func(context.Context) (none struct{}, err error) { return none, nil },
 		func(ctx context.Context, tx pg.Tx, id ID, _ struct{}, match patch.Precondition) (T, error) {
@@ -188,7 +188,7 @@ func Act[ID, T any](c *gin.Context, r Collection[ID, T], act func(ctx context.Co
 		})
 }
 
-// change responds with an error of prepare in the transaction, after a missing resource.
+// change returns an error of prepare in the transaction. A missing resource takes precedence over it.
 func change[ID, T, P any](
 	c *gin.Context, r Collection[ID, T], prepare func(ctx context.Context) (P, error),
 	use func(ctx context.Context, tx pg.Tx, id ID, p P, match patch.Precondition) (T, error),
@@ -215,7 +215,7 @@ func change[ID, T, P any](
 	return httpx.Send(c, res)
 }
 
-// Operate runs an operation on the resource of an id, and responds with the result.
+// Operate runs an operation on the resource with an id, and responds with the result.
 func Operate[ID, T any](c *gin.Context, r Collection[ID, T], id ID, op operation.Operation[T]) error {
 	res, err := r.operate(c.Request.Context(), http.StatusOK, op)
 	if err != nil {
@@ -224,7 +224,7 @@ func Operate[ID, T any](c *gin.Context, r Collection[ID, T], id ID, op operation
 	return httpx.Send(c, res)
 }
 
-// OperateNew runs an operation that makes a resource.
+// OperateNew runs an operation that creates a resource.
 func OperateNew[ID, T any](c *gin.Context, r Collection[ID, T], op operation.Operation[T]) error {
 	res, err := r.operate(c.Request.Context(), http.StatusCreated, op)
 	if err != nil {
@@ -239,7 +239,7 @@ func (r Collection[ID, T]) operate(ctx context.Context, status int, op operation
 	})
 }
 
-// operate runs an operation whose last transaction stores the response that render makes of its result.
+// operate runs an operation whose last transaction stores the response that render creates from its result.
 func operate[T any](
 	ctx context.Context, idempotency *idemstore.Store, patience time.Duration, op operation.Operation[T],
 	render func(ctx context.Context, v T) (idem.Response, error),

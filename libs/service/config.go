@@ -29,7 +29,7 @@ type Common struct {
 	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time limit of the whole graceful stop
 }
 
-// HTTPLimits bounds what one client can use.
+// HTTPLimits limits the resources that one client can use.
 type HTTPLimits struct {
 	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // time limit for reading a request's header
 	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // time limit for reading a request's header and body
@@ -39,9 +39,9 @@ type HTTPLimits struct {
 	MaxConnections    int           `env:"HTTP_MAX_CONNS" envDefault:"20000"`        // maximum number of open connections; further ones wait
 }
 
-// Load fills dst, a pointer to a struct, from the environment by its env tags. KEY=value files, such as .run/env, give
-// the variables that the environment does not set; a missing file is not an error. A number, text, bool or duration that
-// dst already has replaces the field's envDefault.
+// Load fills dst, a pointer to a struct, from the environment by its env tags. KEY=value files, such as .run/env, provide the
+// variables that the environment does not set. A missing file is not an error. A number, text, bool or duration that dst already
+// contains replaces the field's envDefault.
 func Load(dst any, files ...string) error {
 	vars := env.ToMap(os.Environ())
 	for _, name := range files {
@@ -83,8 +83,8 @@ func addValues(vars map[string]string, v reflect.Value) {
 	}
 }
 
-// EnvFile finds the .run/env of a running platform in the working folder or a folder above it, for command-line tools.
-// It returns "" when there is none.
+// EnvFile finds the .run/env of a running platform in the working folder or a folder above it, for command-line tools. It returns
+// "" if there is none.
 func EnvFile() string {
 	dir, err := os.Getwd()
 	if err != nil {

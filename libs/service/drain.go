@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// drain keeps serving after the process has become not ready, until the load balancers have noticed: for StopDelay, and then until no
-// client has connected for a fifth of it, at most for another StopDelay. Meanwhile each response closes its connection, so that clients
-// connect again, to another process. Idle connections stay open: a client may be sending its next request on one.
+// drain continues to serve after the process becomes not ready, until load balancers notice: for StopDelay, and then until no
+// client has connected for a fifth of StopDelay, at most for another StopDelay. Meanwhile each response closes its connection, so
+// that clients reconnect to another process. Idle connections stay open: a client may be sending its next request on one.
 func (rt *Runtime) drain() {
 	delay := rt.Common.StopDelay
 	if delay <= 0 {
@@ -24,14 +24,14 @@ func (rt *Runtime) drain() {
 	}
 }
 
-// noteConnection is the ConnState of a server: it stores the time of the newest connection.
+// noteConnection is the ConnState of a server. It stores the time of the newest connection.
 func (rt *Runtime) noteConnection(_ net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		rt.connected.Store(time.Now().UnixNano())
 	}
 }
 
-// closing wraps a handler so that each response whose header is written during the stop closes its connection.
+// closing wraps a handler. Each response whose header is written during the stop then closes its connection.
 func (rt *Runtime) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(&closingWriter{ResponseWriter: w, rt: rt}, r)
@@ -56,7 +56,7 @@ func (w *closingWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes the header first, when the handler has not.
+// Write writes the header first if the handler did not.
 func (w *closingWriter) Write(b []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
@@ -74,5 +74,5 @@ func (w *closingWriter) Flush() {
 	}
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (w *closingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -26,8 +26,8 @@ func oneRequest(t *testing.T, conn net.Conn, r *bufio.Reader, path string) *http
 	return res
 }
 
-// While balancers still select a process that is to stop, it serves: idle connections stay open, each response closes its
-// connection, also that of a request that began before the signal, and new connections prolong the drain.
+// A stopping process serves while load balancers still select it. Idle connections stay open. Each response closes its connection,
+// including the response to a request that began before the signal. New connections prolong the drain.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})

@@ -31,8 +31,8 @@ func (rt *Runtime) Ready(name string, run func(ctx context.Context) error) {
 	rt.checks = append(rt.checks, check{name, run})
 }
 
-// HTTP registers a server with the limits of Common.HTTP. It serves GET /healthz and /readyz itself and passes
-// everything else to h inside obs.Handler, so that each request gets its line, trace and metrics.
+// HTTP registers a server with the limits of Common.HTTP. It serves GET /healthz and /readyz itself and passes everything else to h
+// inside obs.Handler, so that each request has its line, trace and metrics.
 func (rt *Runtime) HTTP(addr string, h http.Handler) {
 	rt.serve(addr, obs.Handler(rt.Log, rt.red, h))
 }
@@ -52,7 +52,7 @@ func (rt *Runtime) serve(addr string, h http.Handler) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", rt.ready)
-	// The mux cleans paths and redirects, so it gets only the two health paths.
+	// The mux cleans paths and redirects, so it handles only the two health paths.
 	rt.server("http "+addr, addr, rt.Common.HTTP, rt.closing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
 			mux.ServeHTTP(w, r)
@@ -62,8 +62,7 @@ func (rt *Runtime) serve(addr string, h http.Handler) {
 	})), rt.noteConnection)
 }
 
-// Addr returns where the server registered for addr listens, once it runs. The result differs from addr when addr has
-// port 0.
+// Addr returns the address on which the server registered for addr listens, once it runs. It differs from addr if addr has port 0.
 func (rt *Runtime) Addr(addr string) net.Addr {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -126,7 +125,7 @@ func (rt *Runtime) accept(name string, srv *http.Server, l net.Listener) {
 	}
 }
 
-// ready returns 200 when every check passes within the deadline and the shutdown has not begun. Otherwise it returns 503 with the
+// ready returns 200 if every check passes within the deadline and the shutdown has not begun. Otherwise it returns 503 with the
 // name of the failed check. The cause is only logged, because the path is public.
 func (rt *Runtime) ready(w http.ResponseWriter, r *http.Request) {
 	if rt.stopping.Load() {

@@ -24,8 +24,8 @@ const (
 	steadyAfter  = time.Minute // a worker that ran this long starts with the shortest back-off again
 )
 
-// Runtime is where Serve registers the parts of the process. Parts start in the order of their registration, after Serve
-// has returned, and stop in reverse order.
+// Runtime is where Serve registers the parts of the process. Parts start in the order of their registration after Serve returns,
+// and stop in reverse order.
 type Runtime struct {
 	Name    string
 	Log     *slog.Logger
@@ -41,7 +41,7 @@ type Runtime struct {
 	addrs    map[string]net.Addr
 	failed   chan error
 
-	connected atomic.Int64 // when a client connected last, in nanoseconds since 1970
+	connected atomic.Int64 // time of the newest connection, in nanoseconds since 1970
 }
 
 type part struct {
@@ -69,8 +69,8 @@ func (rt *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	rt.parts = append(rt.parts, part{name: name, stop: stop, runs: true})
 }
 
-// Go registers a background worker. After an error or a panic the worker is restarted with back-off, without end; it
-// ends when it returns nil. Its context ends when the worker must stop.
+// Go registers a background worker. After an error or a panic, the worker is restarted with back-off, indefinitely. It ends when it
+// returns nil. Its context ends when the worker must stop.
 func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -191,7 +191,7 @@ func (rt *Runtime) stop() error {
 	return errors.Join(failures...)
 }
 
-// trace starts the export of traces when an address is set.
+// trace starts the export of traces if an address is set.
 func (rt *Runtime) trace(ctx context.Context) error {
 	if rt.Common.OTLPEndpoint == "" {
 		return nil

@@ -11,7 +11,7 @@
 //		})
 //	}
 //
-// wire opens what the process needs and registers it with rt, in order. Nothing runs until wire has returned.
+// wire opens what the process needs and registers it with rt, in order. Nothing runs until wire returns.
 package service
 
 import (
@@ -37,12 +37,12 @@ import (
 // App describes a process.
 type App struct {
 	Name string
-	// Config points to the process's own settings. They are loaded before Serve, and only for Serve: a command loads its
-	// own with Load.
+	// Config points to the process's own settings. They are loaded only for Serve, before it runs. A command loads its own with
+	// Load.
 	Config any
 	// Serve builds the object graph and registers it. When it returns nil, everything starts.
 	Serve func(ctx context.Context, rt *Runtime) error
-	// Commands are the commands besides serve, such as migrate. Their context ends with the first signal.
+	// Commands are the commands in addition to serve, such as migrate. Their context ends with the first signal.
 	Commands []*cobra.Command
 }
 
@@ -56,7 +56,7 @@ func Main(app App) {
 	}
 }
 
-// Run is Main without signals and exit. It returns when ctx has ended and everything has stopped.
+// Run is Main without signals and exit. It returns when ctx has ended and all parts have stopped.
 func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 	root := &cobra.Command{Use: app.Name, Short: "Run " + app.Name + " or one of its commands."}
 	root.AddCommand(&cobra.Command{
@@ -94,7 +94,7 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	slog.SetDefault(log) // libraries that print through the standard logger then write lines of the same form
+	slog.SetDefault(log) // so that libraries that print through the standard logger write lines of the same form
 	limitMemory(log)
 	log.Info("start", slog.Any("config", Describe(&common, app.Config)))
 	rt := newRuntime(app.Name, log, common)
@@ -115,9 +115,9 @@ func loadOwn(config any) error {
 	return Load(config)
 }
 
-// limitMemory sets the soft memory limit from the container's limit; without one nothing changes. These processes have a
-// small heap and make much garbage: collecting at five times the live heap, not at twice, saves a tenth of their CPU for
-// a few megabytes.
+// limitMemory sets the soft memory limit from the container's limit. Without such a limit it changes nothing. These processes have
+// a small heap and create much garbage. Collecting at five times the live heap instead of twice saves a tenth of their CPU for a
+// few megabytes.
 func limitMemory(log *slog.Logger) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

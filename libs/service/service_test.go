@@ -310,7 +310,7 @@ func TestStartLineMasksSecrets(t *testing.T) {
 	}
 }
 
-// A service changes a default of shared settings by a value in its own struct.
+// A service changes a default of shared settings with a value in its own struct.
 func TestValueBeforeIsTheDefault(t *testing.T) {
 	type shared struct {
 		Conns   int32         `env:"TEST_SERVICE_CONNS" envDefault:"16"`

@@ -20,8 +20,9 @@ type Events struct {
 	Service string // the consumer's name in the inbox
 }
 
-// Handle is a kafkax.Handler. A tenant's events hold for both modes; of its test clock only test mode knows. Each event takes
-// effect once, however often it comes, and never brings back an older state. What falls due by it is the service's worker's.
+// Handle is a kafkax.Handler. Events about a tenant belong to both modes, but its test clock exists only in test mode. Each event
+// takes effect once, regardless of how often it arrives, and never restores an older state. The service's worker processes the rows
+// that become due.
 func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {

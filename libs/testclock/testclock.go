@@ -1,5 +1,5 @@
-// Package testclock stores what a service knows of the tenants' test clocks, which identity owns. Background work, such as an
-// expiry, follows the tenant's time by it. The service makes the table test_clocks in a migration of its own.
+// Package testclock stores a service's copy of the tenants' test clocks, which identity owns. Background work, such as an expiry,
+// uses it to follow the tenant's time. The service creates the table test_clocks in its own migration.
 package testclock
 
 import (
@@ -11,13 +11,13 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Clock is what is known of a tenant's test clock, which holds in test mode only.
+// Clock is the last known state of a tenant's test clock, which applies only in test mode.
 type Clock struct {
 	FrozenAt *time.Time // nil: real time
-	Version  int64      // the tenant's, raised by each change of the clock
+	Version  int64      // the tenant's version, incremented by each change of the clock
 }
 
-// Now is the tenant's time: the frozen one, else real.
+// Now returns the tenant's time: the frozen time if there is one, otherwise real.
 func (c Clock) Now(real time.Time) time.Time {
 	if c.FrozenAt != nil {
 		return *c.FrozenAt
@@ -25,8 +25,8 @@ func (c Clock) Now(real time.Time) time.Time {
 	return real
 }
 
-// Put writes what is known of the caller's test clock, unless something as new is known already. It does not wait for a row
-// that it would leave alone, so that writes of one tenant do not queue there.
+// Put stores the caller's test clock, unless the stored one is at least as new. It does not wait for a row that it would not
+// change, so that writes of one tenant do not queue there.
 func Put(ctx context.Context, tx pg.Tx, c Clock) error {
 	_, err := tx.Exec(ctx, `
 		insert into test_clocks as c (tenant_id, livemode, frozen_at, version)
@@ -51,5 +51,5 @@ func Save(ctx context.Context, tx pg.Tx) error {
 	return Put(ctx, tx, Clock{FrozenAt: c.Clock, Version: c.PolicyVersion})
 }
 
-// Known is the statement that reads the clock of the caller's tenant and mode; it finds no row where none is known.
+// Known is the statement that reads the clock of the caller's tenant and mode. It returns no row if no clock is stored.
 const Known = `select c.frozen_at, c.version from test_clocks c where c.tenant_id = @tenant and c.livemode = @live`

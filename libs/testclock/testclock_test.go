@@ -63,7 +63,7 @@ func known(ctx context.Context, t *testing.T, db *pg.DB) string {
 	return fmt.Sprint(c.FrozenAt.UTC().Format(time.RFC3339), " ", c.Version)
 }
 
-// The clock comes with the tenant's events, holds for test mode alone, and never goes back to an older state.
+// The clock is updated by the tenant's events, applies only to test mode, and never returns to an older state.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations), ids.New[ids.TenantPrefix]()
@@ -107,7 +107,7 @@ func TestProjection(t *testing.T) {
 	}
 }
 
-// The clock that a caller acts by is stored in test mode only, and where the caller knows the tenant's version.
+// The caller's clock is stored only in test mode, and only if the caller has the tenant's version.
 func TestSave(t *testing.T) {
 	t.Parallel()
 	db, at := pgtest.New(t, migrations), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-// Package tlstest gives tests a certificate authority of their own, for servers on loopback and their clients.
+// Package tlstest provides tests with their own certificate authority, for servers on loopback and their clients.
 package tlstest
 
 import (
@@ -44,8 +44,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Leaf returns the files of a certificate and its key for 127.0.0.1, localhost and the name, usable by servers and
-// clients.
+// Leaf returns the files of a certificate and its key for 127.0.0.1, localhost and the given name. Servers and clients can use
+// them.
 func (a *Authority) Leaf(t testing.TB, name string) (certFile, keyFile string) {
 	t.Helper()
 	key := newKey(t)
@@ -66,7 +66,7 @@ func (a *Authority) Leaf(t testing.TB, name string) (certFile, keyFile string) {
 	return a.write(t, name+".pem", "CERTIFICATE", cert), a.write(t, name+".key", "PRIVATE KEY", der)
 }
 
-// Client returns the configuration of a client with a certificate of its own.
+// Client returns the configuration of a client with its own certificate.
 func (a *Authority) Client(t testing.TB) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.Leaf(t, "client"))

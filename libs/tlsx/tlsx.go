@@ -1,4 +1,4 @@
-// Package tlsx makes the TLS configuration of clients of Kafka and Redis from PEM files.
+// Package tlsx creates the TLS configuration for Kafka and Redis clients from PEM files.
 package tlsx
 
 import (
@@ -9,14 +9,13 @@ import (
 	"os"
 )
 
-// Files are the paths of PEM files; each may be empty.
+// Files are the paths of PEM files. Each can be empty.
 type Files struct {
-	CA        string // certificate authorities that are trusted in addition to the system's
+	CA        string // certificate authorities to trust in addition to the system's
 	Cert, Key string // the client's certificate with its chain, and its private key: both or neither
 }
 
-// Client reads the files. prefix is the common beginning of the settings that name them, such as "KAFKA_", for error
-// messages.
+// Client reads the files. prefix is the common prefix of their settings, such as "KAFKA_", for error messages.
 func Client(prefix string, f Files) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
@@ -42,7 +41,7 @@ func Client(prefix string, f Files) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// None returns an error when any file is named, for connections without TLS. how is the setting that turns TLS on.
+// None returns an error if any file is set, for connections without TLS. how is the setting that turns TLS on.
 func (f Files) None(prefix, how string) error {
 	if f != (Files{}) {
 		return fmt.Errorf("%[1]sCA_FILE, %[1]sCLIENT_CERT_FILE or %[1]sCLIENT_KEY_FILE is set, but TLS is not: %[2]s", prefix, how)

@@ -20,8 +20,8 @@ var (
 	ErrFormMalformed = errors.New("web: the form is malformed")
 )
 
-// ReadForm returns the fields of a form, which may have at most limit bytes. It refuses a form that another site has sent; whether it is
-// one that this browser was shown, FormKey.Genuine says.
+// ReadForm returns the fields of a form, which must not exceed limit bytes. It rejects a form that another site sent.
+// FormKey.Genuine checks whether the form was shown to this browser.
 func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
 	if err := s.crossing.Check(r); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCrossSite, err)
@@ -37,16 +37,17 @@ func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request, limit int64) (ur
 	return form, nil
 }
 
-// FormKey is what the tokens of forms are bound to. A form without a token of the browser's own key was not shown to this browser.
+// FormKey is the key that the tokens of forms are bound to. A form without a token of the browser's own key was not shown to this
+// browser.
 type FormKey struct {
-	Secret string // of the browser's cookies, which no other site knows; without one no token is genuine
-	About  string // what the form is about: a token for one thing is not genuine for another
+	Secret string // from the browser's cookies, unknown to other sites; if empty, no token is genuine
+	About  string // the subject of the form: a token for one subject is not genuine for another
 }
 
-// expiryBytes is the length of the time at which a token ends: unix seconds, 0 for none.
+// expiryBytes is the length of a token's expiry: Unix seconds, 0 for none.
 const expiryBytes = 8
 
-// Token returns a token that is genuine until a time, or, for the zero time, as long as the secret is the browser's.
+// Token returns a token that is genuine until a time. If the time is zero, it is genuine as long as the browser has the secret.
 func (k FormKey) Token(until time.Time) string {
 	var expiry uint64
 	if !until.IsZero() {
@@ -55,7 +56,7 @@ func (k FormKey) Token(until time.Time) string {
 	return base64.RawURLEncoding.EncodeToString(k.sign(binary.BigEndian.AppendUint64(nil, expiry)))
 }
 
-// Genuine reports whether a token is one of the key that has not expired.
+// Genuine reports whether a token was created with the key and has not expired.
 func (k FormKey) Genuine(token string, now time.Time) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) < expiryBytes || k.Secret == "" {
@@ -69,7 +70,7 @@ func (k FormKey) Genuine(token string, now time.Time) bool {
 	return until == 0 || now.Unix() < int64(until) //nolint:gosec // Token made it
 }
 
-// sign returns the expiry with its message authentication code behind it.
+// sign returns the expiry followed by its message authentication code.
 func (k FormKey) sign(expiry []byte) []byte {
 	m := hmac.New(sha256.New, []byte(k.Secret))
 	m.Write(expiry)

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Policy is a Content-Security-Policy. Without anything in it pages have their own site's styles and forms, load nothing else, and are
-// shown in no frame.
+// Policy is a Content-Security-Policy. By default pages can use styles and forms of their own site, load nothing else, and cannot
+// be shown in a frame.
 type Policy struct {
 	Scripts bool   // pages run the site's own scripts, which may call it, and show images of the site and of data: URLs
-	Style   string // a further source of styles; "" for none
-	Form    string // a further place to which forms may lead; "" for none
+	Style   string // an additional source of styles; "" for none
+	Form    string // an additional target of forms; "" for none
 }
 
 // String returns the value of the header.
@@ -24,11 +24,11 @@ func (p Policy) String() string {
 	return strings.Join(append(directives, "base-uri 'none'", "frame-ancestors 'none'", source("form-action", p.Form)), "; ")
 }
 
-// source is a directive that allows the site and one more source.
+// source returns a directive that allows the site and one more source.
 func source(directive, more string) string { return strings.TrimSpace(directive + " 'self' " + more) }
 
-// Guard sets what every response to a browser has: no frames (RFC 9700, section 4.16), no guessing of media types, and no copies
-// of what it says.
+// Guard sets the headers of every response to a browser: no frames (RFC 9700, section 4.16), no guessing of media types, and no
+// caching.
 func (s *Site) Guard(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -38,7 +38,7 @@ func (s *Site) Guard(w http.ResponseWriter) {
 	h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
 }
 
-// Component is a page that can be written as HTML, such as one of templ.
+// Component is a page that can be rendered as HTML, such as a templ component.
 type Component interface {
 	Render(ctx context.Context, w io.Writer) error
 }
@@ -62,8 +62,8 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, p Page) error {
 	return p.Body.Render(r.Context(), w)
 }
 
-// Redirect sends the browser on with 303: it sends no form's fields along (RFC 9700, section 4.12), and going back does not send the form
-// again.
+// Redirect redirects the browser with 303. The browser does not forward the form's fields (RFC 9700, section 4.12), and going back
+// does not send the form again.
 func (s *Site) Redirect(w http.ResponseWriter, to string) {
 	s.Guard(w)
 	w.Header().Set("Location", to)

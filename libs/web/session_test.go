@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/web"
 )
 
-// site is the site at an address, with a Referrer-Policy that no browser has by default.
+// site returns the site at an address, with a Referrer-Policy that is no browser's default.
 func site(t *testing.T, address string) *web.Site {
 	t.Helper()
 	s, err := web.NewSite(address, "no-referrer")
@@ -27,7 +27,7 @@ func TestNewSiteRefuses(t *testing.T) {
 	}
 }
 
-// Over https, browsers accept the cookie of the whole site from its host alone, and send no cookie over a plain connection.
+// Over https, browsers accept the cookie of the whole site only from its host, and send no cookie over a plain connection.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]struct {

@@ -37,7 +37,7 @@ func Parse(doc []byte) (*Document, error) {
 	return &Document{top.Content[0]}, nil
 }
 
-// Pairs iterates over a mapping in the order of the document. Any other node, or nil, has none.
+// Pairs iterates over a mapping in the order of the document. Any other node, or nil, has no pairs.
 func Pairs(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
 	return func(yield func(string, *yaml.Node) bool) {
 		if n == nil || n.Kind != yaml.MappingNode {

@@ -32,7 +32,7 @@ func parse(t *testing.T) *yamldoc.Document {
 	return d
 }
 
-// A reference is followed to its target, whose pointer is returned. One that leads nowhere is an error that names its line.
+// Follow returns the target of a reference and its pointer. A reference without a target is an error that names its line.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	d := parse(t)
@@ -77,7 +77,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// A document that is not one mapping is refused.
+// A document that is not one mapping is an error.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "- a list", "text", "a: [", "a: 1\na: 2: 3"} {

@@ -8,12 +8,12 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-// nulls are the values of Null by their type.
+// nulls contains the values of Null by type.
 var nulls sync.Map
 
-// Null returns a nullable field's null. All nulls of a type share one map, because a map for each null has room for eight values,
-// which is most of the memory of a body. To change the field, replace it, as the methods of nullable.Nullable do. Never change
-// its map.
+// Null returns the null of a nullable field. All nulls of a type share one map, because a separate map for each null would have
+// room for eight values and would use most of the memory of a body. To change the field, replace it, as the methods of
+// nullable.Nullable do. Never change its map.
 func Null[T any]() nullable.Nullable[T] {
 	t := reflect.TypeFor[T]()
 	shared, ok := nulls.Load(t)
@@ -24,7 +24,7 @@ func Null[T any]() nullable.Nullable[T] {
 	return null
 }
 
-// OrNull returns a nullable field's value: null when v is nil.
+// OrNull returns a nullable field with the value v, or null if v is nil.
 func OrNull[T any](v *T) nullable.Nullable[T] {
 	if v == nil {
 		return Null[T]()

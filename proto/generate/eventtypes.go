@@ -22,7 +22,7 @@ func declared(doc *yaml.Node) []proto.EventType {
 	return types
 }
 
-// expandEventTypes makes the values of EventType, and of EventTypeWrite, which also allows *.
+// expandEventTypes adds the values of EventType, and of EventTypeWrite, which also allows *.
 func expandEventTypes(doc *yaml.Node) {
 	var names []string
 	meanings := mapping()
@@ -46,7 +46,7 @@ func expandEventTypes(doc *yaml.Node) {
 	boundEventTypes(doc, len(names))
 }
 
-// boundEventTypes allows a list of event types to name each of the n types, and puts n in place of {event types} in descriptions.
+// boundEventTypes allows a list of event types to contain each of the n types, and replaces {event types} in descriptions with n.
 func boundEventTypes(node *yaml.Node, n int) {
 	if item := referred(get(node, "items")); item == "EventType" || item == "EventTypeWrite" {
 		set(node, "maxItems", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)})
@@ -81,7 +81,7 @@ func eventTypes(source []byte) ([]byte, error) {
 // eventPage is the page of the documentation that lists the event types.
 const eventPage = "../docs/webhooks.md"
 
-// eventTable begins the table of event types on the page.
+// eventTable is the header of the table of event types on the page.
 const eventTable = "| type | scope to read it | sent when |\n|---|---|---|\n"
 
 // documentEventTypes returns the page with the rows of the table replaced by the types of the contract.

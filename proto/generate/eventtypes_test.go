@@ -20,8 +20,8 @@ components:
     Names: { type: array, items: { type: string } }
 `
 
-// TestListsOfEventTypesHoldAllOfThem checks that the maximum size of a list of event types is the number of types. Other lists
-// get no maximum from this.
+// TestListsOfEventTypesHoldAllOfThem checks that the maximum size of a list of event types is the number of types. Other lists do
+// not get a maximum.
 func TestListsOfEventTypesHoldAllOfThem(t *testing.T) {
 	t.Parallel()
 	whole, err := expand([]byte(typesOnly), nil)
@@ -35,7 +35,8 @@ func TestListsOfEventTypesHoldAllOfThem(t *testing.T) {
 	}
 }
 
-// The table of the documentation has the types of the contract, and the text around it stays.
+// TestThePageOfEventsHasTheTypes checks that the table in the documentation contains the types of the contract, and that the text
+// around it does not change.
 func TestThePageOfEventsHasTheTypes(t *testing.T) {
 	t.Parallel()
 	const before, after = "# Events\n\n" + eventTable, "\nMore.\n\nEnd.\n"

@@ -13,16 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// example is a request that a test has made, and its response: the content of examples/<operationId>.json.
+// example is a request that a test sent, and its response: the content of examples/<operationId>.json.
 type example struct {
 	Request struct {
 		Path    string            `json:"path"`    // with its query
-		Headers map[string]string `json:"headers"` // besides Authorization and Content-Type
+		Headers map[string]string `json:"headers"` // without Authorization and Content-Type
 		Body    json.RawMessage   `json:"body"`
 	} `json:"request"`
 	Response struct {
 		Status int             `json:"status"`
-		Body   json.RawMessage `json:"body"` // a text when the response is not JSON
+		Body   json.RawMessage `json:"body"` // a string if the response is not JSON
 	} `json:"response"`
 	CSV string `json:"-"` // the same response as CSV, the content of examples/<operationId>.csv
 }

@@ -17,9 +17,8 @@ import (
 
 const firstLine = "# Code generated from openapi.yaml and examples/ by make gen. DO NOT EDIT.\n"
 
-// expand returns the whole document. openapi.yaml leaves out what follows from an operation's method, parameters and
-// response: the headers of its response, its errors and their codes. The comment at the top of openapi.yaml states the
-// rules.
+// expand returns the whole document. openapi.yaml omits what can be derived from an operation's method, parameters and response:
+// the headers of its response, its errors and their codes. The comment at the top of openapi.yaml states the rules.
 func expand(source []byte, examples map[string]example) ([]byte, error) {
 	var top yaml.Node
 	if err := yaml.Unmarshal(source, &top); err != nil {
@@ -97,7 +96,7 @@ func (op operation) success() (status string, response *yaml.Node) {
 	return "", nil
 }
 
-// hasParameter reports whether the operation has that parameter of the components.
+// hasParameter reports whether the operation has the given parameter of the components.
 func (op operation) hasParameter(parameter string) bool {
 	return slices.Contains(op.parameters(), parameter)
 }
@@ -147,10 +146,10 @@ func (op operation) addHeaders(status string, response *yaml.Node) {
 	}
 }
 
-// public reports whether the operation takes no credential.
+// public reports whether the operation needs no credential.
 func (op operation) public() bool { return text(op.node, "x-public") == "true" }
 
-// addPublicHeaders adds the headers of a response without a credential, which has no scopes and no rate of one.
+// addPublicHeaders adds the headers of a response without a credential, which therefore has no scopes and no rate limit.
 func (op operation) addPublicHeaders(response, headers *yaml.Node) {
 	nodes := []*yaml.Node{response}
 	if unchanged := get(op.node, "responses", "304"); unchanged != nil {
@@ -180,7 +179,7 @@ func (op operation) security() *yaml.Node {
 	return either
 }
 
-// scopesOf lists every scope that an operation needs, each with what it allows.
+// scopesOf lists every scope that an operation needs, with a description.
 func scopesOf(doc *yaml.Node) *yaml.Node {
 	allows := map[string]string{}
 	for _, item := range pairs(get(doc, "paths")) {
@@ -233,7 +232,7 @@ func (op operation) addErrors() error {
 	return nil
 }
 
-// general are the codes that do not depend on the resource: every request may get them.
+// general are the codes that do not depend on the resource: every request can return them.
 var general = []string{
 	"malformed_json", "malformed_request", "missing_content_type", "query_api_key_unsupported", "missing_credential", "invalid_credential",
 	"revoked_credential", "expired_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
@@ -258,12 +257,12 @@ func errorList(codes []proto.ErrorCode) string {
 	return proto.ErrorsHead + own.String() + "- For all requests: " + strings.TrimPrefix(others.String(), "; ") + "."
 }
 
-// notFound are the codes for parameters of paths that are not called as the resource.
+// notFound contains the codes for path parameters whose name differs from that of the resource.
 var notFound = map[string]string{"EndpointId": "webhook_endpoint_not_found", "CalendarToken": "calendar_feed_not_found"}
 
 var capital = regexp.MustCompile(`[A-Z]`)
 
-// notFoundCode returns the code for an unknown id in a path: holiday_rule_not_found of HolidayRuleId.
+// notFoundCode returns the code for an unknown id in a path: holiday_rule_not_found for HolidayRuleId.
 func notFoundCode(parameter string) string {
 	if code := notFound[parameter]; code != "" {
 		return code
@@ -272,8 +271,7 @@ func notFoundCode(parameter string) string {
 	return strings.TrimPrefix(noun, "_") + "_not_found"
 }
 
-// codes returns the operation's own codes and those that follow from its parameters and response, in the order of the
-// catalogue.
+// codes returns the operation's own codes and those derived from its parameters and response, in the order of the catalogue.
 func (op operation) codes() ([]proto.ErrorCode, error) {
 	has := []string{
 		"malformed_request", "query_api_key_unsupported", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",

@@ -123,8 +123,7 @@ func expanded(t *testing.T, source string, examples map[string]example) tree {
 	return doc
 }
 
-// TestAnIDWithoutACode checks that the generator refuses an id in a path that has no code, because its operations would lack the
-// 404.
+// TestAnIDWithoutACode checks that the generator rejects an id in a path without a code, because its operations would lack the 404.
 func TestAnIDWithoutACode(t *testing.T) {
 	t.Parallel()
 	source := strings.ReplaceAll(small, "UnitId", "ThingId") + "  parameters:\n    ThingId: { name: id, in: path, required: true }\n"
@@ -222,8 +221,8 @@ func TestWhatCannotBeExpandedIsRefused(t *testing.T) {
 	}
 }
 
-// TestAPublicOperation checks that an operation without a credential has no code, header, or scope of a credential, and that its
-// 304 has the headers of its response.
+// TestAPublicOperation checks that an operation without a credential has no code, header or scope that belongs to credentials, and
+// that its 304 has the headers of its response.
 func TestAPublicOperation(t *testing.T) {
 	t.Parallel()
 	const public = `# A comment.

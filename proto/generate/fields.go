@@ -36,7 +36,7 @@ func fields(source []byte) ([]byte, error) {
 	return formatted, nil
 }
 
-// propertyNames returns the names of the properties of a JSON body, nil when it has none of its own.
+// propertyNames returns the names of the properties of a JSON body, or nil if it has none of its own.
 func propertyNames(doc, body *yaml.Node) (names []string) {
 	schema := get(body, "content", "application/json", "schema")
 	if name := referred(schema); name != "" {
@@ -48,7 +48,7 @@ func propertyNames(doc, body *yaml.Node) (names []string) {
 	return names
 }
 
-// member is the Go source of a member with a list of names, none without names.
+// member returns the Go source of a member with a list of names, or nothing if there are no names.
 func member(name string, names []string) []string {
 	if len(names) == 0 {
 		return nil

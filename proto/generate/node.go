@@ -23,7 +23,7 @@ func pairs(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
 	}
 }
 
-// get returns the value under keys, nil when there is none.
+// get returns the value under keys, or nil if there is none.
 func get(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var found *yaml.Node
@@ -37,7 +37,7 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 	return n
 }
 
-// text returns the scalar under key, "" when there is none.
+// text returns the scalar under key, or "" if there is none.
 func text(n *yaml.Node, key string) string {
 	if v := get(n, key); v != nil {
 		return v.Value
@@ -66,7 +66,7 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
-// scalar returns a text. Digits are quoted, because a status is a text too.
+// scalar returns a string. Digits are quoted, because a status is also a string.
 func scalar(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
@@ -76,14 +76,14 @@ func scalar(s string) *yaml.Node {
 // mapping returns an empty mapping in block style.
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
 
-// mappingOf returns a mapping of one text in flow style.
+// mappingOf returns a mapping of one string in flow style.
 func mappingOf(key, value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 	set(n, key, scalar(value))
 	return n
 }
 
-// list returns a sequence of texts in flow style.
+// list returns a sequence of strings in flow style.
 func list(texts []string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, s := range texts {
@@ -99,7 +99,7 @@ func reference(kind, name string) *yaml.Node {
 	return n
 }
 
-// referred returns the name of the component that n refers to.
+// referred returns the name of the component that n references.
 func referred(n *yaml.Node) string {
 	ref := text(n, "$ref")
 	return ref[strings.LastIndex(ref, "/")+1:]

@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// orderedFolder holds what the generator of Go types reads: the contracts with x-order. It is as deep as the folder
-// internal, so that the same relative references hold. It is not committed.
+// orderedFolder contains the input of the generator of Go types: the contracts with x-order. It is as deep as the folder internal,
+// so that the same relative references work. It is not committed.
 const orderedFolder = "ordered"
 
-// writeOrdered writes the public contract and the internal ones with x-order, which is not published: without it the
-// generator of Go types sorts the fields of a struct by name, and so would bodies be.
+// writeOrdered writes the public contract and the internal ones with x-order, which is not published. Without x-order the generator
+// of Go types would sort the fields of structs, and therefore of bodies, by name.
 func writeOrdered(public []byte) error {
 	files := map[string][]byte{"openapi.yaml": public}
 	internal, err := filepath.Glob("internal/*.yaml")
@@ -43,7 +43,7 @@ func writeOrdered(public []byte) error {
 	return nil
 }
 
-// order returns a document whose properties have x-order, by their places in the document.
+// order returns a document whose properties have x-order, according to their position in the document.
 func order(document []byte) ([]byte, error) {
 	var top yaml.Node
 	if err := yaml.Unmarshal(document, &top); err != nil {
@@ -59,8 +59,8 @@ func order(document []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// numbering numbers properties. The numbers rise through the whole document, so that the parts of an allOf follow each
-// other: what such a part refers to is numbered first.
+// numbering numbers properties. The numbers increase throughout the whole document, so that the parts of an allOf are in order. A
+// schema that such a part references is numbered first.
 type numbering struct {
 	schemas *yaml.Node
 	seen    map[*yaml.Node]bool

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestBodiesFollowTheContract compares the fields of the generated structs with the properties of their schemas: bodies
-// are written in the order of the fields.
+// TestBodiesFollowTheContract compares the fields of the generated structs with the properties of their schemas, because bodies are
+// written in the order of the fields.
 func TestBodiesFollowTheContract(t *testing.T) {
 	t.Parallel()
 	contracts := map[string]string{"../api/api.gen.go": "../api/openapi.yaml"}
@@ -98,7 +98,7 @@ components:
 	}
 }
 
-// named returns the scalar under key, or another one when there is none.
+// named returns the scalar under key, or other if there is none.
 func named(n *yaml.Node, key, other string) string {
 	if value := text(n, key); value != "" {
 		return value
@@ -106,7 +106,7 @@ func named(n *yaml.Node, key, other string) string {
 	return other
 }
 
-// properties returns the names of a schema's properties in their order, those of its allOf too.
+// properties returns the names of a schema's properties in their order, including those of its allOf.
 func properties(schemas, schema *yaml.Node) []string {
 	if name := referred(schema); name != "" {
 		schema = get(schemas, name)

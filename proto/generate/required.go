@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// requireProperties adds `required` to the schemas of responses, which have an object of a fixed name: all properties except
-// those that x-optional marks.
+// requireProperties adds `required` to the schemas of responses, which have a constant property "object". It lists all properties
+// except those marked x-optional.
 func requireProperties(schemas *yaml.Node) error {
 	for name, schema := range pairs(schemas) {
 		properties := get(schema, "properties")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAResourceRequiresItsProperties checks that a resource requires all of its properties except those that are marked. Other schemas
-// state themselves what they require.
+// TestAResourceRequiresItsProperties checks that a resource requires all of its properties except those that are marked. Other
+// schemas specify the required properties themselves.
 func TestAResourceRequiresItsProperties(t *testing.T) {
 	t.Parallel()
 	const source = `openapi: 3.1.0

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/services/gateway/internal/app"
 )
 
-// Each service that handles an operation has an upstream at the address that the pattern gives. A service that
-// proto/services.yaml does not have, or that the gateway has no key for, stops the start with one line.
+// Each service that handles an operation has an upstream at the address from the pattern. The start fails with one line for a
+// service that is not in proto/services.yaml or has no key.
 func TestUpstreamsFollowTheList(t *testing.T) {
 	t.Parallel()
 	secret := "=k1:" + strings.Repeat("01", 32)

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// BenchmarkHandler measures a read through the gateway with its log line and metrics, on a real Redis, to a service in
-// the same process that does nothing; the figures include the service's share.
+// BenchmarkHandler measures a read through the gateway with its log line and metrics, on a real Redis, to a service in the same
+// process that does nothing. The figures include the service's share.
 func BenchmarkHandler(b *testing.B) {
 	w := newWorld(b)
 	idle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -15,16 +15,16 @@ import (
 
 const longest = 1 << 20
 
-// upload opens a connection with a request that declares a body of `declared` bytes, and sends its beginning.
+// upload opens a connection with a request that declares a body of `declared` bytes, and sends the first part of it.
 func (g *gateway) upload(t *testing.T, method, path, key string, declared int, sent string) net.Conn {
 	t.Helper()
 	conn := dial(t, strings.TrimPrefix(g.url, "http://"))
 	_, _ = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		method, path, key, declared, sent) // the gateway may already have refused the request
+		method, path, key, declared, sent) // the gateway may already have rejected the request
 	return conn
 }
 
-// stalled opens connections whose bodies lack their last byte, and returns by how much the heap has grown then.
+// stalled opens connections whose bodies lack their last byte, and returns the growth of the heap.
 func (g *gateway) stalled(t *testing.T, key string, connections int) (conns []net.Conn, grown int64) {
 	t.Helper()
 	body := `{"first_name":"` + strings.Repeat("x", longest-17) + `"`
@@ -46,8 +46,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A credential that is over its limit is refused before a byte of its bodies is read.
-// The test is not parallel, as it measures the heap of the whole process.
+// Requests of a credential over its limit are rejected before a byte of their bodies is read. The test is not parallel, because it
+// measures the heap of the whole process.
 func TestBodiesOverTheLimitAreNotRead(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit = 1 })
@@ -64,9 +64,8 @@ func TestBodiesOverTheLimitAreNotRead(t *testing.T) {
 	}
 }
 
-// A credential within its limit holds at most 8 MiB, however many bodies it begins, and other credentials are not
-// affected.
-// The test is not parallel, as it measures the heap of the whole process.
+// A credential within its limit holds at most 8 MiB, regardless of the number of its bodies, and other credentials are not
+// affected. The test is not parallel, because it measures the heap of the whole process.
 func TestBodiesOfOneCredentialAreBounded(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
@@ -127,7 +126,7 @@ func TestBytesOfBodies(t *testing.T) {
 	}
 }
 
-// A body that stalls is cut, both when the gateway reads it and when the server only waits for it after a refusal.
+// A stalled body is aborted, both while the gateway reads it and while the server only waits for it after an error.
 func TestStalledBodiesAreCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -155,7 +154,7 @@ func TestStalledBodiesAreCut(t *testing.T) {
 			t.Errorf("%s: %d %s, closed %v", c.name, res.StatusCode, body, closed)
 		}
 	}
-	// A slow body that continues is not cut: it takes longer than the time-out, and each of its pieces much less.
+	// A slow body that continues is not aborted. It takes longer than the time-out, but each of its pieces takes much less.
 	const stall = 2 * time.Second
 	patient := w.start(t, func(c *Config) { c.BodyStallTimeout = stall })
 	conn := patient.upload(t, "POST", customers, key, len(ada), "")

@@ -82,7 +82,7 @@ func TestATooLargeResponseIsNoFailureOfItsService(t *testing.T) {
 	}
 }
 
-// Broken connections open the breaker of their service only, which the metric shows, until a call gets a response again.
+// Broken connections open only the breaker of their service, until a call receives a response again. The metric shows it.
 func TestBreakerIsMetered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,8 @@ func TestBreakerIsMetered(t *testing.T) {
 	})
 }
 
-// Late responses of one tenant never close a service for the others. Those of several tenants do: then the service hangs.
+// Late responses to one tenant never block a service for the others. Late responses to several tenants do, because then the service
+// hangs.
 func TestTimeoutsOfATenantAffectNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -146,7 +147,7 @@ func TestTimeoutsOfATenantAffectNoOther(t *testing.T) {
 	}
 }
 
-// Late responses to one address without a credential, such as a calendar's, do not close a service for others either.
+// Late responses to one address without a credential, such as those for a calendar, do not block a service for others either.
 func TestTimeoutsWithoutACredential(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -170,7 +171,7 @@ func TestTimeoutsWithoutACredential(t *testing.T) {
 	}
 }
 
-// A thousand clients share 256 connections: a call without one waits for one, until its own deadline.
+// A thousand clients share 256 connections. A call without a connection waits for one until its own deadline.
 func TestAThousandClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,7 +182,7 @@ func TestAThousandClientsAtOnce(t *testing.T) {
 	}
 }
 
-// A call that waited for a connection until its deadline gets 504; this says nothing about the service.
+// A call that waited for a connection until its deadline returns 504. This does not count as a failure of the service.
 func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -83,7 +83,7 @@ func (c *cable) hanging() bool {
 	return c.hang
 }
 
-// set cuts the cable or makes it hang; with neither it works again.
+// set cuts the cable or makes it hang. With neither, it works again.
 func (c *cable) set(cut, hang bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

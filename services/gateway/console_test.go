@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// console plays the console: it responds with what it received, for as long as the test says.
+// console starts a fake console that verifies the gateway's signature and responds with respond.
 func (w *world) console(t *testing.T, respond http.HandlerFunc) func(*Config) {
 	t.Helper()
 	secret := ""
@@ -37,7 +37,7 @@ func (w *world) console(t *testing.T, respond http.HandlerFunc) func(*Config) {
 	return at("console", srv.URL)
 }
 
-// The operators' pages are forwarded with what pages need of a browser, and nothing else reaches the console or leaves it.
+// The operators' pages are forwarded with the browser headers that pages need. No other header reaches or leaves the console.
 func TestTheConsoleIsForwarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -77,8 +77,8 @@ func TestTheConsoleIsForwarded(t *testing.T) {
 	}
 }
 
-// A page's updates arrive as they are sent, and the streams of one session are bounded apart from those of others, whatever other
-// cookies are sent.
+// A page's updates arrive as they are sent. The streams of one session are limited separately from those of others, regardless of
+// other cookies.
 func TestLivePagesAreForwarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -61,8 +61,8 @@ func TestCSVIsForwardedAsItIsSent(t *testing.T) {
 	eventually(t, "its line", func() bool { return strings.Contains(lastLine(g), `"/customers.csv"`) })
 }
 
-// Only a CSV request to an operation with CSV is streamed. All other responses are forwarded whole, and the service receives no
-// Accept header.
+// Only a CSV request to an operation with CSV is streamed. All other responses are forwarded as a whole, and the service receives
+// no Accept header.
 func TestOtherResponsesAreForwardedWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,8 +96,8 @@ func TestOtherResponsesAreForwardedWhole(t *testing.T) {
 	}
 }
 
-// An export is always a download, regardless of the Accept header. It arrives while it is sent, counts as a download, and is cut
-// off when the service breaks off.
+// An export is always a download, regardless of the Accept header. It arrives while it is sent, counts as a download, and is
+// aborted when the service aborts it.
 func TestExportsAreDownloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -131,7 +131,7 @@ func TestABrokenDownloadIsCut(t *testing.T) {
 	}
 }
 
-// A stop ends streams of events, but breaks downloads off: half a list must not look whole.
+// A stop ends event streams normally, but aborts downloads, because half a list must not look complete.
 func TestAStopCutsDownloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,7 +166,7 @@ func TestDownloadsOfOneCredentialAreBounded(t *testing.T) {
 	eventually(t, "a place is free", func() bool { return g.listen(t, request...).StatusCode == http.StatusOK })
 }
 
-// A refusal by the service arrives as it is.
+// An error of the service is forwarded unchanged.
 func TestRefusedDownloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,7 +184,7 @@ func TestRefusedDownloads(t *testing.T) {
 	want(t, g.send(t, "GET", customers, "", bearer(w.identity.newKey("write:customers")), header("Accept", "text/csv")), 403, "insufficient_scope")
 }
 
-// A client that reads nothing is cut after the time-out of one write.
+// A client that reads nothing is disconnected after the time-out of one write.
 func TestAStalledDownloadIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -29,7 +29,7 @@ type fakeIdentity struct {
 	known   map[string]*internalapi.Principal // by hash
 	lookups int
 	down    bool
-	pages   http.HandlerFunc // OAuth's, whose path is not a lookup's
+	pages   http.HandlerFunc // the handler of OAuth pages, for all paths except lookups
 }
 
 func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
@@ -73,7 +73,7 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 	return f
 }
 
-// newKey creates a test key; without scopes it has all of them.
+// newKey creates a test key. Without scopes, it has all scopes.
 func (f *fakeIdentity) newKey(scopes ...string) string {
 	if len(scopes) == 0 {
 		scopes = proto.Scopes
@@ -89,7 +89,7 @@ func (f *fakeIdentity) newKey(scopes ...string) string {
 	return key
 }
 
-// newToken creates an access token of a new grant, which ends at a time.
+// newToken creates an access token of a new grant, which expires at the given time.
 func (f *fakeIdentity) newToken(expires time.Time) string {
 	key := f.newKey()
 	token := apikey.Secret(apikey.AccessToken, apikey.KeyDigits)
@@ -136,7 +136,7 @@ type fakeService struct {
 	lastBody string
 	caller   caller.Caller
 	delay    time.Duration
-	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it has responded
+	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it responded
 }
 
 // published is the contract that the fakes' routes are taken from.
@@ -158,7 +158,7 @@ func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op, _, _ := contracttest.Match(c, r.Method, strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1"))
-		if strings.HasPrefix(r.URL.Path, "/internal/v1/gateway-events/") { // it has no credential, and is not in the contract
+		if strings.HasPrefix(r.URL.Path, "/internal/v1/gateway-events/") { // it needs no credential and is not in the contract
 			op = &contract.Operation{Service: "payments", Public: true}
 		}
 		if op == nil {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// gatewayEvents receives the events of accounts at payment gateways, as payments does, and records them.
+// gatewayEvents receives the events of accounts at payment gateways like payments, and records them.
 type gatewayEvents struct {
 	mu   sync.Mutex
 	came []string // account, signature and body
@@ -45,7 +45,7 @@ func (k *gatewayEvents) count() int {
 	return len(k.came)
 }
 
-// deliver sends an event of an account from an address, as a payment gateway does: the path is not in the contract.
+// deliver sends an event of an account from an address, like a payment gateway. The path is not in the contract.
 func (g *gateway) deliver(t *testing.T, account, body, address string) (status int, code, retry string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+eventsOf(account), strings.NewReader(body))
@@ -72,7 +72,8 @@ func eventsOf(account string) string { return "/gateway/stripe/" + account }
 
 func anAccount() string { return "ga" + ids.New[ids.RequestPrefix]().String()[3:] }
 
-// An event of a payment gateway is forwarded with its bytes and its signature, without a credential; a body that is too long is not.
+// An event of a payment gateway is forwarded with its bytes and its signature, without a credential. A body that is too long is not
+// forwarded.
 func TestGatewayEvents(t *testing.T) {
 	t.Parallel()
 	w, account := newWorld(t), anAccount()
@@ -95,14 +96,15 @@ func TestGatewayEvents(t *testing.T) {
 	}
 }
 
-// The events of an account from one address are bounded over all gateways; those of another account, and from another address, are taken.
+// The events of an account from one address are limited across all gateways. Those of another account or from another address are
+// accepted.
 func TestTheRateOfGatewayEvents(t *testing.T) {
 	t.Parallel()
 	w, account, other := newWorld(t), anAccount(), anAccount()
 	k := w.gatewayEvents()
 	bounded := func(c *Config) { c.EventRateLimit, c.TrustedProxyHops = 20, 1 }
 	gates := []*gateway{w.start(t, bounded), w.start(t, bounded)}
-	for _, g := range gates { // from the first one that is taken on, the account is known
+	for _, g := range gates { // the account is known after the first accepted event
 		if status, _, _ := g.deliver(t, account, `{}`, "192.0.2.1"); status != 200 {
 			t.Errorf("%d", status)
 		}

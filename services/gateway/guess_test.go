@@ -50,8 +50,8 @@ func TestForgedKeysBlockNoClient(t *testing.T) {
 	}
 }
 
-// Over the limit every unknown key gets 429; identity gets no more lookups than the limit, and keys that were valid
-// recently still pass.
+// Over the limit, every unknown key gets 429. Identity receives no more lookups than the limit, and keys that were valid recently
+// still pass.
 func TestForgedKeysOverTheBound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -52,7 +52,7 @@ func targets() []string {
 	return self.Calls
 }
 
-// at sends the calls of one service to another address.
+// at directs the calls to one service to another address.
 func at(service, url string) func(*Config) {
 	return func(c *Config) {
 		c.Upstreams.Own = maps.Clone(c.Upstreams.Own)
@@ -99,7 +99,7 @@ type gateway struct {
 	log    *lines
 }
 
-// start runs a gateway; change edits its settings first.
+// start runs a gateway. change edits its settings first.
 func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	t.Helper()
 	cfg := w.cfg
@@ -218,7 +218,7 @@ func want(t testing.TB, a *response, status int, code string) {
 	}
 }
 
-// patience is the deadline of waiting in tests; only a failing test reaches it.
+// patience is the deadline for waiting in tests. Only a failing test reaches it.
 const patience = time.Minute
 
 func eventually(t testing.TB, what string, ok func() bool) {

@@ -10,8 +10,7 @@ import (
 	"holdfast.dev/libs/idem"
 )
 
-// The gateway sends the preference to the service, and returns what the service says of unknown fields, but not on a
-// replay.
+// The gateway sends the preference to the service, and returns the service's headers about unknown fields, but not for a replay.
 func TestUnknownFieldsPassTheGateway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,7 +71,7 @@ func TestFingerprintIsHandedOver(t *testing.T) {
 	}
 }
 
-// The gateway refuses a wrong body with the same messages as a service.
+// The gateway rejects an invalid body with the same messages as a service.
 func TestBodiesThatAreNotIJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

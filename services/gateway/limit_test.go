@@ -174,7 +174,7 @@ func lastLine(g *gateway) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// The first request to a hung Redis waits for the time-out, the next ones do not wait.
+// The first request to a hung Redis waits for the time-out. The next ones do not wait.
 func TestAHungRedisCostsOneTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

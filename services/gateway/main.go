@@ -1,4 +1,4 @@
-// Command gateway receives every request of the public API. It checks credential, rate limit, scope and idempotency key, and
+// Command gateway receives every request of the public API. It checks the credential, rate limit, scope and idempotency key, and
 // forwards the request to the service.
 package main
 

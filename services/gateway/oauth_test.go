@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/proto/internalapi"
 )
 
-// An access token is taken as an API key is: cached, limited by its grant, revoked by the same tombstone; and it ends.
+// An access token is handled like an API key: it is cached, limited per grant, and revoked by the same tombstone. In addition, it
+// expires.
 func TestAccessTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -53,7 +54,7 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// A rotated API key ends at its time although it is cached: it gets the response of a revoked one.
+// A rotated API key ends at its time although it is cached. It gets the response for a revoked key.
 func TestRotatedKeysEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -77,7 +78,7 @@ func TestRotatedKeysEnd(t *testing.T) {
 	want(t, g.send(t, "GET", oneCu, "", bearer(over)), 401, "revoked_credential")
 }
 
-// The requests of a browser and an app reach identity, and its responses reach them; nothing else of identity is accessible.
+// The requests of a browser and an app reach identity, and its responses reach them. Nothing else in identity is accessible.
 func TestOAuthIsForwarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -155,7 +156,7 @@ func TestOAuthIsForwarded(t *testing.T) {
 	}
 }
 
-// The requests of one network are limited, over all its addresses.
+// The requests of one network are limited across all its addresses.
 func TestTheRateOfOAuth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,7 +22,7 @@ const (
 	party     = `{"event_date":"2026-05-10","guest_count":2}`
 )
 
-// The request of each row has its own fault and all faults that are checked later, as far as one request can have them.
+// The request of each row has its own fault and all faults that are checked later, if one request can have them.
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,7 +76,7 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// doc_url, an absolute URL at the public address, leads to the paragraph of the response's code, on every base.
+// doc_url is an absolute URL at the public address. It points to the paragraph about the response's code, for every base.
 func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	t.Parallel()
 	g := newWorld(t).start(t)
@@ -101,7 +101,7 @@ func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	}
 }
 
-// The response for an unknown path says where the operations are listed.
+// The response for an unknown path contains the URL of the list of operations.
 func TestNotFoundPointsToTheDocs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,7 +126,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	if a := g.send(t, "PUT", customers, ""); a.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("Allow %q", a.Header.Get("Allow"))
 	}
-	// The response to HEAD has no body, so its headers must have everything.
+	// The response to HEAD has no body, so its headers must contain everything.
 	if a, err := g.raw("HEAD", customers, "", bearer(w.identity.newKey())); err != nil || a.StatusCode != 405 ||
 		a.Header.Get("Allow") != "GET, POST" || a.body != "" || a.Header.Get("X-Request-Id") == "" {
 		t.Errorf("HEAD: %v, %v", a, err)
@@ -148,7 +148,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	}
 }
 
-// A malformed key causes no lookup; an unknown key causes one, then none for a while.
+// A malformed key causes no lookup. An unknown key causes one, then none for a while.
 func TestLookupsOfBadKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

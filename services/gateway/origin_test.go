@@ -82,8 +82,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// Scripts of an app's own pages may read the responses to its access tokens, refusals too; those of other pages may not, and an
-// API key allows none.
+// Scripts of an app's own pages can read the responses to its access tokens, including errors. Scripts of other pages cannot, and
+// an API key allows none.
 func TestResponsesToScripts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -111,7 +111,7 @@ func TestResponsesToScripts(t *testing.T) {
 		t.Error("the app's page cannot read that it must wait")
 	}
 	key := w.identity.newKey()
-	w.identity.change(key, own) // it never has any
+	w.identity.change(key, own) // an API key never has origins
 	if open(200, ownPage, bearer(key)) || open(401, ownPage, bearer("svc_at_nonsense")) {
 		t.Error("a key, or no token, opens the API to scripts")
 	}
@@ -193,7 +193,7 @@ func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 	}
 }
 
-// While identity is away, scripts of an origin that it has let read before can read that it is.
+// While identity is unavailable, scripts of an origin that it allowed before can read the error.
 func TestRefusalsWhileIdentityIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// process runs the gateway as main does, with the server's own limits, and returns its address. Its tests change the
-// environment, so they cannot run in parallel; they are in this file.
+// process runs the gateway as main does, with the server's own limits, and returns its address. Its tests change the environment,
+// so they cannot run in parallel. They are in this file.
 func (w *world) process(t *testing.T, env map[string]string) (address string) {
 	t.Helper()
 	address, stop := w.run(t, env)
@@ -74,7 +74,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// readResponse reads the response to what was written to conn, and reports whether the connection ends after it.
+// readResponse reads a response from conn, and reports whether the connection ends after it.
 func readResponse(t *testing.T, conn net.Conn) (res *http.Response, body string, closed bool) {
 	t.Helper()
 	in := bufio.NewReader(conn)
@@ -91,8 +91,8 @@ func readResponse(t *testing.T, conn net.Conn) (res *http.Response, body string,
 	return res, string(b), errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// A body that arrives byte by byte holds its connection until HTTP_READ_TIMEOUT, a header until
-// HTTP_READ_HEADER_TIMEOUT, even when bytes keep arriving.
+// A body that arrives byte by byte holds its connection until HTTP_READ_TIMEOUT, and a header until HTTP_READ_HEADER_TIMEOUT, even
+// if bytes keep arriving.
 func TestSlowClientsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	address := w.process(t, map[string]string{"HTTP_READ_TIMEOUT": "600ms", "HTTP_READ_HEADER_TIMEOUT": "300ms"})

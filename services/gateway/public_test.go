@@ -124,8 +124,8 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 	}
 }
 
-// A token may be read 60 times a minute over all gateways, however it is escaped. Other tokens are not delayed, and a token that
-// is no longer valid gets 404 immediately.
+// A token can be used 60 times a minute across all gateways, regardless of its escaping. Other tokens are not delayed, and a token
+// that is no longer valid gets 404 immediately.
 func TestTheRateOfAToken(t *testing.T) {
 	t.Parallel()
 	w, token, other := newWorld(t), newToken(), newToken()

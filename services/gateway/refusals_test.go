@@ -32,8 +32,8 @@ func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits
 	return a
 }
 
-// Each operation is refused in every way in which the gateway itself refuses, and each refusal is as the contract
-// declares; at the end every such response was seen.
+// TestEveryRefusalOfEveryOperation causes every error of the gateway itself for each operation. Each response must match the
+// contract, and each declared response must occur.
 func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	impatient := func(c *Config) { c.UpstreamTimeout, c.GatewayTimeout = 500*time.Millisecond, 500*time.Millisecond }
 	slow := w.start(t, impatient)
 	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
-	// The lookups of keys go to identity's own address; clients' calls to identity are refused like all others.
+	// The lookups of keys use identity's own address. Clients' calls to identity fail like all others.
 	dead.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", nowhere)).server.Pipeline.Upstreams["identity"]
 	slow.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", w.service.url), impatient).server.Pipeline.Upstreams["identity"]
 	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })

@@ -94,7 +94,7 @@ func TestReplayStillNeedsTheScope(t *testing.T) {
 	want(t, g.send(t, "POST", bookings, party, edits...), 403, "insufficient_scope")
 }
 
-// When Redis has lost its data, the response comes from the service's own record, and not from the gateway.
+// If Redis has lost its data, the response comes from the service's own record, not from the gateway.
 func TestReplayFromTheService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -125,8 +125,8 @@ func (w *world) remembered(t *testing.T, key string) string {
 	return value
 }
 
-// The data of an erased person must not stay in Redis: of a response with personal data, or with a secret, only the
-// service is cached, so that its key is still refused for another service.
+// The data of an erased person must not remain in Redis. For a response with personal data or a secret, only the name of the
+// service is cached, so that its key is still rejected for another service.
 func TestWhatIsNotCached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

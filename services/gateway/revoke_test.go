@@ -77,8 +77,8 @@ func TestANewVersionHoldsFromTheNextRequest(t *testing.T) {
 	}
 }
 
-// A flushed Redis has lost the revocation too: the principal is read again at the next request after a second, long
-// before its 30 s in the cache end.
+// A flushed Redis has also lost the revocation. The principal is read again at the next request after a second, long before its 30
+// s in the cache have passed.
 func TestFlushedRedisIsNoticed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

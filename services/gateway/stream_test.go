@@ -102,7 +102,7 @@ func (l *listener) hears(t testing.TB, want string) {
 	}
 }
 
-// ends reads to the end of the stream, which must come soon.
+// ends reads to the end of the stream, which must arrive soon.
 func (l *listener) ends(t testing.TB) error {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -316,7 +316,7 @@ func TestDeadAndSlowServiceOfStreams(t *testing.T) {
 	service := w.service.streaming(t)
 	w.service.set(func(f *fakeService) { f.delay = 6 * time.Second })
 	want(t, slow.send(t, "GET", stream, "", bearer(w.identity.newKey())), 504, "upstream_timeout")
-	// The time-out bounds the header: an open stream may be silent for longer.
+	// The time-out applies to the header: an open stream can be silent for longer.
 	w.service.set(func(f *fakeService) { f.delay = 0 })
 	l := slow.listen(t, bearer(w.identity.newKey()))
 	time.Sleep(2500 * time.Millisecond)
@@ -397,10 +397,10 @@ func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	}
 }
 
-// flood is a service that sends without end.
+// flood is a service that sends endlessly.
 type flood struct {
 	sent  atomic.Int64  // chunks
-	ended chan struct{} // when its request has ended
+	ended chan struct{} // one value when its request ends
 }
 
 func (f *fakeService) flooding() *flood {

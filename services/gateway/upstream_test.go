@@ -236,7 +236,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// A body whose declared length is over the limit is refused before a byte of it is read.
+// A body whose declared length is over the limit is rejected before a byte of it is read.
 func TestDeclaredTooLongIsNotRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -284,7 +284,7 @@ func TestWideLine(t *testing.T) {
 	}
 }
 
-// Only addresses from the trusted proxies count: a client may send anything before them.
+// Only addresses from the trusted proxies count, because a client can send anything before them.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/libs/peer/peertest"
 )
 
-// A process of a service has vanished, and its address still leads to it: packets that open a connection are dropped. No request is
-// lost, whatever its method, and none is sent twice; streams reach a living process too.
+// A process of a service has vanished, but the address still routes to it, so packets that open a connection are dropped. No
+// request is lost, regardless of its method, and none is sent twice. Streams also reach a running process.
 func TestAVanishedProcessCostsNoRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

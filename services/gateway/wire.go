@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/gateway/internal/store"
 )
 
-// wire builds the object graph and registers what runs.
+// wire builds the object graph and registers the parts that run.
 func wire(rt *service.Runtime, cfg Config) error {
 	server, redis, err := build(cfg, rt.Log, rt.Metrics)
 	if err != nil {
@@ -118,20 +118,20 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 func perMinute(n int64) domain.Limit { return domain.Limit{Max: n, Per: time.Minute.Microseconds()} }
 
 const (
-	redisQueue         = 4096  // requests that may wait for Redis
+	redisQueue         = 4096  // maximum number of requests that wait for Redis
 	lookupsAtOnce      = 16    // parallel lookups of credentials that were not valid within the last hour
 	principalCacheSize = 50000 // credentials in the cache
 )
 
-// breakerStates are the values of the metric.
+// breakerStates contains the values of the metric.
 var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
 
-// lookups is the metric's name of the breaker of identity's lookups, which is not the breaker of clients' calls to
+// lookups is the metric label of the breaker for lookups in identity, which is separate from the breaker for clients' calls to
 // identity.
 const lookups = "identity look-ups"
 
-// upstreams creates one Upstream per service that the gateway calls. A service that the contract names and proto/services.yaml does not
-// have stops the start.
+// upstreams creates one Upstream per service that the gateway calls. It fails if the contract names a service that is not in
+// proto/services.yaml.
 func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger, m *app.Metrics) (map[string]app.Upstream, error) {
 	out := map[string]app.Upstream{}
 	calls := proto.PublicService().Calls
@@ -161,7 +161,8 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 	return out, nil
 }
 
-// timeoutOf returns how long a call may take: longer for a service that waits for payment gateways, and for one that calls such a service.
+// timeoutOf returns the time limit of a call. It is longer for a service that waits for payment gateways, and for a service that
+// calls such a service.
 func timeoutOf(cfg Config, name string) time.Duration {
 	waits := func(name string) bool {
 		s, ok := proto.ServiceNamed(name)
@@ -173,7 +174,7 @@ func timeoutOf(cfg Config, name string) time.Duration {
 	return cfg.UpstreamTimeout
 }
 
-// redisChanged logs once per outage, not once per request, that limits are local.
+// redisChanged logs once per outage, not once per request, that rate limits are local.
 func redisChanged(down bool, log *slog.Logger, m *app.Metrics) {
 	if down {
 		m.RedisDown.Set(1)

@@ -42,7 +42,7 @@ func command(run func(t tool, args []string) error) func(*cobra.Command, []strin
 			return err
 		}
 		defer closeAll()
-		asJSON, _ := cmd.Flags().GetBool("json") // false where the command has no such flag
+		asJSON, _ := cmd.Flags().GetBool("json") // false if the command has no such flag
 		return readableError(run(tool{identity, origin(), conf, cmd, asJSON}, args))
 	}
 }
@@ -96,7 +96,7 @@ func withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// readableError turns a public error into one line for people. It names the fields by their flags.
+// readableError converts a public error into one readable line. It names the fields by their flags.
 func readableError(err error) error {
 	var e *apperr.Error
 	if !errors.As(err, &e) {
@@ -136,7 +136,7 @@ func table(out io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// late prints on stderr that the gateways do not know the change yet.
+// late prints on stderr that the gateways have not received the change yet.
 func (t tool) late(published bool) {
 	if !published {
 		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is unavailable. The change is saved, and identity publishes it to the gateways when Redis is available again.")

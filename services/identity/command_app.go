@@ -39,7 +39,7 @@ func (f *appFlags) add(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// patch returns what the command line names.
+// patch returns the settings on the command line.
 func (f *appFlags) patch(cmd *cobra.Command) app.Registration {
 	var p app.Registration
 	given := cmd.Flags().Changed

@@ -114,7 +114,7 @@ func auditFilter(t tool, tenant, object, from, to string) (f store.AuditFilter, 
 	return f, nil
 }
 
-// printRecords prints one line a record.
+// printRecords prints one line per record.
 func (t tool) printRecords(records []domain.Record) error {
 	for _, r := range records {
 		v := view.AuditRecord(r)
@@ -128,7 +128,7 @@ func (t tool) printRecords(records []domain.Record) error {
 	return nil
 }
 
-// readHeads reads what --json has printed, by slug.
+// readHeads reads the output of --json, by slug.
 func readHeads(file string) (map[string]domain.PrintedHead, error) {
 	if file == "" {
 		return nil, nil
@@ -148,7 +148,7 @@ func readHeads(file string) (map[string]domain.PrintedHead, error) {
 	return heads, nil
 }
 
-// missing returns the tenants whose head was saved and that no longer exist.
+// missing returns the tenants whose head was saved but that no longer exist.
 func missing(found []app.Verdict, saved map[string]domain.PrintedHead) []app.Verdict {
 	var out []app.Verdict
 	for _, slug := range slices.Sorted(maps.Keys(saved)) {

@@ -127,7 +127,7 @@ func operatorRemove() *cobra.Command {
 	return required(cmd, "tenant")
 }
 
-// inTenant runs a change at a tenant and reports if the gateways do not know it yet.
+// inTenant runs a change at a tenant and reports if the gateways have not received it yet.
 func (t tool) inTenant(ref string, change func(of domain.Tenant) (published bool, err error)) error {
 	of, err := t.Tenant(t.cmd.Context(), ref)
 	if err != nil {

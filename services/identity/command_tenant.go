@@ -164,7 +164,7 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 	return p, nil
 }
 
-// policyFlag reads a flag of the booking policy; false when its value cannot be read.
+// policyFlag reads a flag of the booking policy. It returns false if its value is invalid.
 func policyFlag(p *domain.TenantPatch, name, v string) (ok bool) {
 	defaults := domain.DefaultPolicy()
 	ok = true
@@ -189,7 +189,7 @@ func policyFlag(p *domain.TenantPatch, name, v string) (ok bool) {
 	return ok
 }
 
-// rules reads a JSON array of refund rules; null is no list.
+// rules parses a JSON array of refund rules. null means no list.
 func rules(s string) (patch.Field[[]domain.RefundRule], bool) {
 	var sent []struct {
 		HoursBefore *int `json:"hours_before"`
@@ -213,7 +213,7 @@ func rules(s string) (patch.Field[[]domain.RefundRule], bool) {
 	return patch.Value(out), true
 }
 
-// boolean reads true or false; null is the default.
+// boolean parses true or false. null means the default.
 func boolean(s string, reset bool) (patch.Field[bool], bool) {
 	switch s {
 	case "true", "false":
@@ -225,7 +225,7 @@ func boolean(s string, reset bool) (patch.Field[bool], bool) {
 	}
 }
 
-// text reads a text; null is the default.
+// text parses a text. null means the default.
 func text(s, reset string) patch.Field[string] {
 	if s == "null" {
 		return patch.Value(reset)

@@ -69,7 +69,7 @@ func setting(t *testing.T, name string) string {
 	return v
 }
 
-// newShell creates the database and its roles as `make up` does, migrates by the command, and drops everything at the end.
+// newShell creates the database and its roles like `make up`, migrates with the command, and drops everything at the end.
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), url: setting(t, "TEST_POSTGRES_URL"), prefix: "t" + ids.New[ids.RequestPrefix]().String()[4:] + "_"}
@@ -100,7 +100,7 @@ func newShell(t *testing.T) *shell {
 
 func (s *shell) sql(statement string) {
 	s.t.Helper()
-	ctx := context.Background() // also while the test cleans up
+	ctx := context.Background() // also used while the test cleans up
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
 		s.t.Fatal(err)
@@ -145,7 +145,7 @@ func (s *shell) fails(message string, args ...string) {
 	}
 }
 
-// read runs a command with --json and decodes what it prints.
+// read runs a command with --json and decodes its output.
 func read[T any](s *shell, args ...string) (out T) {
 	s.t.Helper()
 	text := s.run(append(args, "--json")...)
@@ -411,7 +411,7 @@ func TestRevokeWithoutRedis(t *testing.T) {
 	}
 }
 
-// TestServe checks that the process serves while Kafka is unavailable, refuses unsigned calls, and stops on a signal.
+// TestServe checks that the process serves while Kafka is unavailable, rejects unsigned calls, and stops on a signal.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

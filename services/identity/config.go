@@ -30,7 +30,7 @@ type Config struct {
 // defaults returns the defaults that differ from those of the shared settings.
 func defaults() Config { return Config{Platform: platform.Config{DatabaseMaxConns: 10}} }
 
-// mailer returns nil when mail is not configured.
+// mailer returns nil if mail is not configured.
 func mailer(c peers.MailAccess) (app.Mailer, error) {
 	m, err := peers.NewMailer(c)
 	if err != nil || m == nil {
@@ -65,7 +65,7 @@ func loadTools() (toolConfig, error) {
 	if c.ownDatabase() {
 		return c, nil
 	}
-	admin := c.DatabaseURL // the environment's; a file never has it
+	admin := c.DatabaseURL // from the environment; a file never contains it
 	if admin == "" {
 		admin = c.PostgresURL
 	}
@@ -75,18 +75,18 @@ func loadTools() (toolConfig, error) {
 	return c, c.derive(admin)
 }
 
-// ownDatabase reports whether DATABASE_URL is a service's setting, which never stands alone, and not an
-// administrator's URL.
+// ownDatabase reports whether DATABASE_URL is a setting of the service and not an administrator's URL. The service's setting is
+// never the only one.
 func (c *toolConfig) ownDatabase() bool {
 	return c.DatabaseURL != "" && c.WorkerDatabaseURL != ""
 }
 
-// derive builds the three URLs from an administrator's URL: the same login, in identity's database and its roles, so
-// row-level security applies to it too.
+// derive builds the three URLs from an administrator's URL. They have the same login, but identity's database and roles, so that
+// row-level security also applies.
 func (c *toolConfig) derive(admin string) error {
 	u, err := url.Parse(admin)
 	if err != nil {
-		return errors.New("POSTGRES_URL or DATABASE_URL is not a valid URL") // the text of err would show the password
+		return errors.New("POSTGRES_URL or DATABASE_URL is not a valid URL") // the text of err would contain the password
 	}
 	name := c.Prefix + "identity"
 	u.Path = "/" + name

@@ -4,7 +4,7 @@ package main
 
 import (
 	"context"
-	_ "time/tzdata" // time zones are checked on machines that have none installed
+	_ "time/tzdata" // so that time zones can be checked on machines without them
 
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/platform"

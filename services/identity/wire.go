@@ -19,12 +19,12 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// auditWait is how long to collect events. The records of a tenant form one chain, so writing them is efficient only in batches.
+// auditWait is how long events are collected. The records of a tenant form one chain, so writing them is only efficient in batches.
 const auditWait = time.Second
 
 const endingsEvery = 5 * time.Second
 
-// otherMemory is the memory of the process besides that for passwords, if nothing else limits it.
+// otherMemory is the memory of the process in addition to that for passwords, if nothing else limits it.
 const otherMemory = 256 << 20
 
 // boundMemory makes the garbage collector run in time if neither a container nor GOMEMLIMIT sets a limit, because each password

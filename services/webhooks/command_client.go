@@ -20,7 +20,7 @@ type clientConfig struct {
 	Key     string `env:"DEMO_TEST_KEY" secret:"true"` // API key of test mode
 }
 
-// livePrefix is the beginning of the API keys of live mode.
+// livePrefix is the prefix of live-mode API keys.
 const livePrefix = "svc_live_"
 
 var (
@@ -61,7 +61,7 @@ func (c *clientConfig) connect() (*public.Client, error) {
 	return client, nil
 }
 
-// checkType returns an error that lists the event types when a name is not one of them.
+// checkType returns an error that lists the event types if name is not one of them.
 func checkType(name string) error {
 	names := make([]string, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {

@@ -61,7 +61,7 @@ func execute(ctx context.Context, cmd *cobra.Command, stdin string, args ...stri
 }
 
 func executeOn(ctx context.Context, cmd *cobra.Command, stdin string, stdout, stderr *screen, args ...string) error {
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true // as libs/service has it
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true // as in libs/service
 	cmd.SetArgs(args)
 	cmd.SetIn(strings.NewReader(stdin))
 	cmd.SetOut(stdout)
@@ -78,7 +78,7 @@ func fails(t *testing.T, cmd *cobra.Command, message string, args ...string) {
 	}
 }
 
-// The commands take the platform from flags, the environment and .run/env, in this order.
+// The commands read the platform's address from flags, the environment and .run/env, in this order.
 func TestWhereCommandsFindThePlatform(t *testing.T) {
 	dir := t.TempDir()
 	below := filepath.Join(dir, "a", "b")

@@ -16,12 +16,12 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// responseTimeout is the time that a receiver has for its response, as for a delivery.
+// responseTimeout is the time limit for a receiver's response, the same as for a delivery.
 const responseTimeout = 10 * time.Second
 
 var errLate = fmt.Errorf("no response within %v", responseTimeout)
 
-// receiver is the developer's own receiver, which gets events in the form of deliveries. It may have any address.
+// receiver is the developer's own receiver, which receives events in the form of deliveries. It can have any address.
 type receiver struct {
 	url, secret string
 	http        *http.Client
@@ -34,7 +34,7 @@ func newReceiver(target, secret string) *receiver {
 	}}
 }
 
-// deliver makes one attempt, which is numbered 1.
+// deliver makes one attempt, with the number 1.
 func (r *receiver) deliver(ctx context.Context, e public.Event) (status int, took time.Duration, err error) {
 	began := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(e.Body))
@@ -51,7 +51,7 @@ func (r *receiver) deliver(ctx context.Context, e public.Event) (status int, too
 		return 0, took, withoutURL(err)
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be reused
 	return res.StatusCode, took, nil
 }
 

@@ -50,10 +50,10 @@ func listenCommand() *cobra.Command {
 	return cmd
 }
 
-// listener shows events and forwards them.
+// listener prints events and forwards them.
 type listener struct {
 	out, err io.Writer
-	to       *receiver // nil when events are only shown
+	to       *receiver // nil if events are only shown
 }
 
 func newListener(cmd *cobra.Command, target, secret string) (*listener, error) {
@@ -78,7 +78,7 @@ func newListener(cmd *cobra.Command, target, secret string) (*listener, error) {
 	return l, nil
 }
 
-// follow runs until ctx ends, or the platform would refuse the same request again.
+// follow runs until ctx ends, or until the platform returns an error that a retry cannot resolve.
 func (l *listener) follow(ctx context.Context, f *public.Follower) error {
 	if l.to != nil {
 		l.say(l.out, "forwarding to "+l.to.url+", signed with "+l.to.secret)
@@ -90,7 +90,7 @@ func (l *listener) follow(ctx context.Context, f *public.Follower) error {
 	return f.Follow(ctx, func(e public.Event) { l.take(ctx, e) })
 }
 
-// take forwards an event and shows it with the result.
+// take forwards an event and prints it with the result.
 func (l *listener) take(ctx context.Context, e public.Event) {
 	line := fmt.Sprintf("%s  %-17s  %s", time.Now().UTC().Format(time.RFC3339), e.Type, e.ID)
 	if l.to == nil {
@@ -109,7 +109,7 @@ func (l *listener) take(ctx context.Context, e public.Event) {
 	l.say(l.out, line)
 }
 
-// say writes a line. It ignores errors, so that a closed terminal does not stop the command.
+// say prints a line. It ignores errors, so that a closed terminal does not stop the command.
 func (l *listener) say(w io.Writer, line string) {
 	_, _ = fmt.Fprintln(w, line)
 }

@@ -134,7 +134,7 @@ func TestListenSignsWithAGivenSecret(t *testing.T) {
 	}
 }
 
-// The stream breaks off in the middle of the second event. The receiver gets each event once, in order.
+// The stream ends in the middle of the second event. The receiver gets each event once, in order.
 func TestListenResumes(t *testing.T) {
 	t.Parallel()
 	p, b := publictest.New(t, publictest.Stream{Cut: 250}), newMailbox(t)
@@ -210,7 +210,7 @@ func TestListenRefuses(t *testing.T) {
 	}
 }
 
-// A receiver that does not respond is given up after responseTimeout, which the test shortens.
+// An attempt to a receiver that does not respond ends after responseTimeout, which the test shortens.
 func TestListenTimesOutWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := newMailbox(t)

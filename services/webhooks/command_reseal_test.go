@@ -27,8 +27,7 @@ type storedSecret struct {
 	Sealed   []byte
 }
 
-// After the command the old key is not needed any more: every endpoint's secret opens with only the new one, and has not
-// changed.
+// After the command the old key is no longer needed: every endpoint's secret opens with the new key alone, and has not changed.
 func TestResealCommand(t *testing.T) {
 	t.Parallel()
 	const endpoints = 120

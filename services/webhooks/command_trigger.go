@@ -15,26 +15,26 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// step is a request that causes an event. {id} in its path is the id that the previous step has created.
+// step is a request that causes an event. {id} in its path is the id of the object that the previous step created.
 type step struct {
 	method, path string
 	body         func(g given) object
-	card         string // the payer confirms the intent of the step before with this test card; "" for a request to the platform
+	card         string // the payer confirms the intent of the previous step with this test card; "" for a request to the platform
 }
 
 type object = map[string]any
 
-// given is what a body may depend on.
+// given contains the values that a body can depend on.
 type given struct {
 	now      time.Time
-	last     string // the id that the previous step has created
+	last     string // the id of the object that the previous step created
 	currency string // of the tenant
 }
 
-// fixed is the body of a step that depends on nothing.
+// fixed returns a function for a body that does not depend on given.
 func fixed(body object) func(given) object { return func(given) object { return body } }
 
-// day is the date of what is created: it claims no unit, so it never conflicts.
+// day returns the date of the created objects. They reserve no unit, so they never conflict.
 func (g given) day() string { return g.now.AddDate(0, 0, 42).Format(time.DateOnly) }
 
 func (g given) price() object { return object{"amount": 5000, "currency": g.currency} }
@@ -64,7 +64,7 @@ var (
 	newIntent   = call("POST /payment-intents", func(g given) object { return object{"booking_id": g.last, "amount_minor": 5000} })
 )
 
-// call is a step that sends a request, such as "POST /bookings", to the platform.
+// call returns a step that sends a request, such as "POST /bookings", to the platform.
 func call(line string, body func(given) object) step {
 	method, path, _ := strings.Cut(line, " ")
 	return step{method: method, path: path, body: body}
@@ -120,7 +120,7 @@ func stepsTo(name string) ([]step, error) {
 	return triggers[name], nil
 }
 
-// trigger sends the requests and shows each: its method, path and the id of the object.
+// trigger sends the requests and prints each request: its method, path and the id of the object.
 func trigger(ctx context.Context, client *public.Client, payer cardConfig, steps []step, out io.Writer) error {
 	var tenant struct{ Currency string }
 	if err := client.Call(ctx, http.MethodGet, "/tenant", nil, &tenant); err != nil {

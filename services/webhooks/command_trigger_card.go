@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// cardConfig contains the settings to confirm a payment intent as a payer's browser does.
+// cardConfig contains the settings for confirming a payment intent like a payer's browser.
 type cardConfig struct {
 	URL string `env:"STRIPE_URL" envDefault:"https://api.stripe.com"` // URL of Stripe's API, without /v1
 	Key string `env:"STRIPE_PUBLISHABLE_KEY"`                         // publishable key of the operator's Stripe account, in test mode
@@ -31,7 +31,7 @@ const confirmTimeout = 30 * time.Second
 var errNoCard = errors.New("no publishable key configured: set STRIPE_PUBLISHABLE_KEY to the key of the operator's account in test mode, " +
 	"or work in the folder of a running platform (its .run/env)")
 
-// cards reads where payments are confirmed, for steps that pay by card.
+// cards reads the settings for confirming payments, if any of the steps pays by card.
 func cards(steps []step) (c cardConfig, err error) {
 	for _, s := range steps {
 		if s.card == "" {
@@ -60,7 +60,7 @@ func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) er
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err // The error names method and URL.
+		return err // The error contains the method and the URL.
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusPaymentRequired {
@@ -69,7 +69,7 @@ func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) er
 				Message string `json:"message"`
 			} `json:"error"`
 		}
-		_ = json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&refused) // without a message the status says enough
+		_ = json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&refused) // without a message, the status is sufficient
 		return fmt.Errorf("POST %s: %s %s", address, res.Status, refused.Error.Message)
 	}
 	return nil

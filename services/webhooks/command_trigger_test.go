@@ -21,7 +21,7 @@ const testKey = "svc_test_trigger"
 // fakeAPI returns responses that the contract allows, and records the requests.
 type fakeAPI struct {
 	url  string
-	deny string // a path that is refused
+	deny string // a path that returns an error
 
 	mu       sync.Mutex
 	requests []request
@@ -164,7 +164,7 @@ func TestTriggerRefuses(t *testing.T) {
 	}
 }
 
-// A payment is confirmed with a test card, as a browser does it. A declined card is the expected result for payment.failed.
+// A payment is confirmed with a test card, like in a browser. A declined card is the expected result for payment.failed.
 func TestTriggerPaysByCard(t *testing.T) {
 	for kind, card := range map[string]string{"payment.succeeded": "pm_card_visa", "payment.failed": "pm_card_chargeDeclined"} {
 		a := newAPI(t)
@@ -208,7 +208,7 @@ func TestTriggerPaysByCard(t *testing.T) {
 	}
 }
 
-// Each event type has its trigger.
+// Each event type has a trigger.
 func TestEveryEventTypeHasATrigger(t *testing.T) {
 	t.Parallel()
 	for _, e := range proto.EventTypes {

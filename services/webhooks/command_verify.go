@@ -56,7 +56,7 @@ func readAll(file string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(file) //nolint:gosec // the user names it
 }
 
-// verify is domain.Verify with an own error for the newline that editors add at the end of a file.
+// verify is domain.Verify with a separate error for the newline that editors add at the end of a file.
 func verify(header string, body []byte, secret string, now time.Time) error {
 	err := domain.Verify(header, body, secret, now)
 	sent := bytes.TrimRight(body, "\r\n")
@@ -71,7 +71,7 @@ func signedAt(header string) time.Time {
 	var unix int64
 	for part := range strings.SplitSeq(header, ",") {
 		if t, ok := strings.CutPrefix(part, "t="); ok {
-			unix, _ = strconv.ParseInt(t, 10, 64) // the last one counts, as in Verify
+			unix, _ = strconv.ParseInt(t, 10, 64) // the last one is used, as in Verify
 		}
 	}
 	return time.Unix(unix, 0).UTC()

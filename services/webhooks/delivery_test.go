@@ -31,14 +31,14 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// arrival is one delivery as a receiver gets it.
+// arrival is one delivery in the form that a receiver gets.
 type arrival struct {
 	header http.Header
 	body   []byte
 }
 
 // Every function of docs/webhooks.md and Stripe's library accept a real delivery while a secret is being rotated, with both
-// secrets, for 300 seconds, and refuse a changed byte.
+// secrets, for 300 seconds, and reject a changed byte.
 func TestReceiversVerifyRealDeliveries(t *testing.T) {
 	t.Parallel()
 	came := make(chan arrival, 10)

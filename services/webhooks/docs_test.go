@@ -29,7 +29,7 @@ import (
 )
 
 // manual returns the text of docs/webhooks.md. Its path begins with the module's and is not cleaned, because go test would
-// otherwise use a cached result after the file has changed.
+// otherwise use a cached result after a change of the file.
 func manual(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -56,7 +56,7 @@ func block(t *testing.T, language, start string) string {
 // check is a receiver's verification.
 type check = func(header string, body []byte, secret string, now int64) bool
 
-// The programs that call the functions of the page: they read lines of JSON and print true or false for each.
+// The programs that call the functions of the page. They read lines of JSON and print true or false for each.
 const (
 	goProgram = `package main
 
@@ -91,7 +91,7 @@ for line in sys.stdin:
 `
 )
 
-// verifiers returns the functions of docs/webhooks.md by language, and runs each unchanged. It leaves out a language that is not
+// verifiers returns the functions of docs/webhooks.md by language, and runs each unchanged. It skips a language that is not
 // installed and logs the reason.
 func verifiers(t *testing.T) map[string]func(header string, body []byte, secret string, now int64) bool {
 	t.Helper()
@@ -157,7 +157,7 @@ func TestFirstReceiverOfThePage(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		status, _, err := to.deliver(t.Context(), event)
 		if err != nil && time.Now().Before(deadline) {
-			continue // it says so just before it listens
+			continue // it prints this just before it listens
 		}
 		if err != nil || status != http.StatusNoContent {
 			t.Fatalf("%d, %v", status, err)

@@ -32,13 +32,13 @@ func migrate(ctx context.Context, s pg.MigrateSettings) error {
 	if err := pg.Migrate(ctx, s.URL, migrations.FS, s.Roles); err != nil {
 		return err
 	}
-	if _, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), 0); err != nil { // the next one does it
+	if _, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), 0); err != nil { // the next run drops them
 		slog.WarnContext(ctx, "past weeks of the log are left", slog.Any("error", err))
 	}
 	return nil
 }
 
-// partitionPatience is how long the command waits for readers of a partition before it drops it, such as a dump.
+// partitionPatience is how long the command waits for readers of a partition, such as a dump, before it drops the partition.
 const partitionPatience = 10 * time.Minute
 
 func dropPartitions(ctx context.Context, s pg.MigrateSettings) error {

@@ -24,7 +24,7 @@ const (
 	streamGap     = 100 * time.Millisecond
 )
 
-// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+// wire builds everything, top to bottom, and registers it with rt. Parts stop in reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	box, err := crypt.NewBox(cfg.EncryptionKeys)
 	if err != nil {

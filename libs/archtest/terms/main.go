@@ -1,9 +1,10 @@
-// Command terms fails when an identifier or a file name of Go code contains a word that the field does not use.
+// Command terms fails when an identifier or a file name of Go code contains a word that is not a standard term of the field.
 //
 // usage: terms LIST FILE...
 //
 // LIST is a YAML file, such as .ci/prose/terms.yml. A word is a part of a name between capitals or underscores: cancelTold has the
-// words cancel and told. Each file is parsed, not compiled; only declarations are checked, because each use has one.
+// words cancel and told. Each file is parsed, not compiled; only declarations are checked, because each used name is declared
+// somewhere.
 package main
 
 import (
@@ -89,7 +90,7 @@ func read(list string) ([]Rule, error) {
 	return rules, nil
 }
 
-// finds returns the first word of name that the rule forbids in file, "" if there is none.
+// finds returns the first word of name that the rule forbids in file, or "" if there is none.
 func (r Rule) finds(file, name string) string {
 	inside := func(folder string) bool { return strings.HasPrefix(file, folder+"/") }
 	if slices.Contains(r.Allow, name) || len(r.Only) > 0 && !slices.ContainsFunc(r.Only, inside) {

@@ -1,6 +1,6 @@
-// Package contracttest checks the responses of API tests against the contract, strictly: a status, header or property that
-// is not declared fails the test, and so do properties in another order than the contract's. It also records which responses were
-// never seen.
+// Package contracttest checks the responses of API tests against the contract, strictly: a status, header or property that is not
+// declared fails the test, and so do properties that are not in the contract's order. It also records which responses were never
+// seen.
 package contracttest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Checker checks responses; it is safe for parallel tests.
+// Checker checks responses. It is safe for parallel tests.
 type Checker struct {
 	service   bool // the responses come from a service, not from the gateway
 	contract  *contract.Contract
@@ -46,8 +46,8 @@ var (
 	checkers = map[string]*Checker{}
 )
 
-// New returns the checker of responses as clients get them, through the gateway. It returns the same checker for the same
-// document within a test binary: reading a document takes 0.2 s, and coverage is counted over all tests.
+// New returns the checker for responses as clients receive them, through the gateway. Within a test binary it returns the same
+// checker for the same document, because reading a document takes 0.2 s and coverage spans all tests.
 func New(t testing.TB, doc []byte) *Checker {
 	t.Helper()
 	return open(t, doc, false)
@@ -80,8 +80,8 @@ func open(t testing.TB, doc []byte, service bool) *Checker {
 	return checkers[key]
 }
 
-// Check fails the test unless res, whose body was read into body, is a response that the contract declares for req. When
-// the contract does not know the path or method, Check looks at the error envelope only.
+// Check fails the test unless res, whose body was read into body, is a response that the contract declares for req. If the contract
+// does not declare the path or method, Check only checks the error envelope.
 func (c *Checker) Check(t testing.TB, req *http.Request, res *http.Response, body []byte) {
 	t.Helper()
 	for _, problem := range c.problems(req, res, body) {
@@ -123,7 +123,7 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	return out
 }
 
-// match finds the operation of a request's path, under any base, or the methods that the path has.
+// match finds the operation for a request's path, under any base, or the methods of the path.
 func (c *Checker) match(method string, req *http.Request) (op *contract.Operation, allow []string) {
 	path := req.URL.EscapedPath()
 	for _, base := range bases {
@@ -136,7 +136,8 @@ func (c *Checker) match(method string, req *http.Request) (op *contract.Operatio
 	return op, allow
 }
 
-// headProblems checks a response to HEAD, whose body the server drops: only an operation without a credential allows it, as GET.
+// headProblems checks a response to HEAD, whose body the server drops. Only operations without a credential allow HEAD, and treat
+// it as GET.
 func (c *Checker) headProblems(req *http.Request, res *http.Response) []string {
 	op, _ := c.match(http.MethodGet, req)
 	switch {
@@ -172,7 +173,7 @@ func unknown(res *http.Response, allow []string) []string {
 	return nil
 }
 
-// envelope checks what a schema cannot express about an error: that its parts agree with each other.
+// envelope checks what a schema cannot express about an error: that its parts are consistent.
 func envelope(res *http.Response, body []byte) []string {
 	var e struct {
 		Message string              `json:"message"`
@@ -209,7 +210,7 @@ func envelope(res *http.Response, body []byte) []string {
 	return out
 }
 
-// errorCode returns error.code of a response, "" when it has none.
+// errorCode returns error.code of a response, or "" if it has none.
 func errorCode(body []byte) string {
 	var e struct {
 		Error struct{ Code string } `json:"error"`
@@ -218,8 +219,7 @@ func errorCode(body []byte) string {
 	return e.Error.Code
 }
 
-// Uncovered lists "operationId status" for each declared response that no Check has seen, for the named services or for
-// all.
+// Uncovered lists "operationId status" for each declared response that no Check received, for the named services or for all.
 func (c *Checker) Uncovered(services ...string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

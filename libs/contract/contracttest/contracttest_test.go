@@ -16,14 +16,14 @@ const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","time
 
 const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`
 
-// TestProblems checks responses with one fault each; the first one has none.
+// TestProblems checks responses with one fault each. The first one has none.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../../proto/api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewService(t, append(doc, "\n# of this test\n"...)) // coverage of its own
+	c := NewService(t, append(doc, "\n# of this test\n"...)) // with its own coverage
 	for _, tc := range []struct {
 		name, method, path string
 		status             int
@@ -66,7 +66,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestGatewayHeaders: what clients get must carry the headers that only the gateway adds.
+// TestGatewayHeaders checks that responses to clients must contain the headers that only the gateway adds.
 func TestGatewayHeaders(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../../proto/api/openapi.yaml")

@@ -56,7 +56,7 @@ func TestExamplesConformToTheContract(t *testing.T) {
 		res := &http.Response{StatusCode: e.Response.Status, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"req_1"}}}
 		switch {
 		case len(e.Response.Body) > 0 && e.Response.Body[0] == '"':
-			continue // a text: the response is not JSON
+			continue // a string: the response is not JSON
 		case op.Success == http.StatusCreated:
 			res.Header.Set("Location", "/api/v1/example")
 		}

@@ -7,10 +7,10 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// Match finds the operation of a method and a path relative to the base ("/customers/cu_…"), with the values of its
-// PathParams. When op is nil, allow has the methods of a known path (405) or is empty (404). It is a plain search, for
-// comparison with the router: a literal segment comes before a parameter, a trailing slash makes another path, and HEAD
-// and OPTIONS match only when they are declared. Values are as given, so pass the escaped path when ids may hold escapes.
+// Match finds the operation of a method and a path relative to the base ("/customers/cu_…"), with the values of its PathParams.
+// When op is nil, allow contains the methods of a known path (405) or is empty (404). It is a plain search, for comparison with the
+// router: a literal segment takes precedence over a parameter, a trailing slash makes a different path, and HEAD and OPTIONS match
+// only when they are declared. Values are not decoded, so pass the escaped path when ids can contain escapes.
 func Match(c *contract.Contract, method, path string) (op *contract.Operation, values, allow []string) {
 	best := ""
 	for _, o := range c.Operations() {
@@ -30,8 +30,8 @@ func Match(c *contract.Contract, method, path string) (op *contract.Operation, v
 	return op, values, allow
 }
 
-// match compares a path with that of an operation. Of two paths that match, the one whose first literal segment comes
-// earlier has the greater literals.
+// match compares a path with the path of an operation. If two paths match, the one whose first literal segment is further left has
+// the greater literals.
 func match(pattern, path string) (literals string, values []string, ok bool) {
 	segments, given := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(segments) != len(given) {

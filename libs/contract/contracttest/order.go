@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// misordered lists the objects in a body whose properties are not in the order of the schema at a JSON pointer.
+// misordered lists the objects in a body whose properties are not in the order that the schema at a JSON pointer defines.
 func (a *responses) misordered(pointer, what string, body []byte) []string {
 	return a.walk(a.node(pointer), what, body)
 }
@@ -110,7 +110,7 @@ func (a *responses) follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// node returns the part of the document at a JSON pointer, nil when there is none.
+// node returns the part of the document at a JSON pointer, or nil if there is none.
 func (a *responses) node(pointer string) *yaml.Node {
 	n := a.document
 	for seg := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -119,7 +119,7 @@ func (a *responses) node(pointer string) *yaml.Node {
 	return n
 }
 
-// member returns the value of a mapping under key, nil when there is none.
+// member returns the value of key in a mapping, or nil if there is none.
 func member(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil

@@ -17,8 +17,8 @@ import (
 
 const docURL = "contract://answers"
 
-// responses holds what a document declares of its responses. Its schemas are those that the services validate by, but
-// closed: an object that names its properties may have no others.
+// responses contains the responses that a document declares. Its schemas are those that the services use for validation, but
+// closed: an object with declared properties can have no others.
 type responses struct {
 	document *yaml.Node // with the order of the properties
 	tree     map[string]any
@@ -106,7 +106,7 @@ func (a *responses) wrong(method, template string, res *http.Response, body []by
 	return append(out, a.misordered(pointer, "body", body)...)
 }
 
-// table lists what is wrong with a CSV: no header, or records that are not as long as it.
+// table lists the errors of a CSV: no header, or records with another number of cells than the header.
 func table(body []byte) (out []string) {
 	records, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
 	if err != nil {
@@ -117,7 +117,7 @@ func table(body []byte) (out []string) {
 	return out
 }
 
-// headers checks the declared headers, and that no undeclared ones are sent except those of HTTP itself.
+// headers checks the declared headers, and that no other headers are sent except those of HTTP itself.
 func (a *responses) headers(declared map[string]any, pointer string, got http.Header) (out []string) {
 	names, _ := declared["headers"].(map[string]any)
 	for name := range names {
@@ -140,7 +140,7 @@ func (a *responses) headers(declared map[string]any, pointer string, got http.He
 	return out
 }
 
-// find returns a header in any spelling of its name.
+// find returns a header, ignoring the case of its name.
 func find(h http.Header, name string) (string, bool) {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {
@@ -150,7 +150,7 @@ func find(h http.Header, name string) (string, bool) {
 	return "", false
 }
 
-// typed converts a header's text to the type that its schema names.
+// typed converts a header's text to the type in its schema.
 func typed(schema any, value string) any {
 	if s, ok := schema.(map[string]any); ok && s["type"] == "integer" {
 		return json.Number(value)
@@ -173,7 +173,7 @@ func (a *responses) validate(pointer, what string, value any) []string {
 	return nil
 }
 
-// at returns the object at a JSON pointer and its place, after following references.
+// at returns the object at a JSON pointer and its location, after following references.
 func (a *responses) at(pointer string) (map[string]any, string) {
 	var v any = a.tree
 	for seg := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

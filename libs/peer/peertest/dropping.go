@@ -1,4 +1,4 @@
-// Package peertest has addresses that behave like a load balancer's during a disturbance.
+// Package peertest provides addresses that behave like those of a load balancer during a disruption.
 package peertest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dropping returns the address, host:port, of several sockets: h responds on `living` of them, and one more drops each packet
-// that opens a connection, as the address of a pod does that is gone while its node still routes to it. The kernel chooses among
-// the sockets by the client's port, so that of many connections one in living+1 meets the silent one.
+// Dropping returns the address, host:port, of several sockets. h responds on `living` of them, and one more drops each packet that
+// opens a connection. The address of a deleted pod behaves like this while its node still routes to it. The kernel selects a socket
+// by the client's port, so about one in living+1 connections reaches the silent one.
 func Dropping(t *testing.T, living int, h http.Handler) string {
 	t.Helper()
 	silent := silentSocket(t)
@@ -42,7 +42,8 @@ func Dropping(t *testing.T, living int, h http.Handler) string {
 	return address
 }
 
-// silentSocket listens and accepts nothing, and its queue is full: Linux drops further packets that open a connection.
+// silentSocket returns the address of a socket that listens but accepts nothing. Its queue is full, so Linux drops further packets
+// that open a connection.
 func silentSocket(t *testing.T) *net.TCPAddr {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -60,7 +61,7 @@ func silentSocket(t *testing.T) *net.TCPAddr {
 		}
 	}
 	address := boundTo(t, fd)
-	for range 10 { // the queue takes one or two
+	for range 10 { // the queue holds one or two
 		conn, err := (&net.Dialer{Timeout: 100 * time.Millisecond}).Dial("tcp", address.String())
 		if err != nil {
 			return address
@@ -71,7 +72,8 @@ func silentSocket(t *testing.T) *net.TCPAddr {
 	return nil
 }
 
-// Refusing returns an address, host:port, that refuses connections until the test ends: its port is taken, and nothing listens there.
+// Refusing returns an address, host:port, that refuses connections until the test ends: its port is reserved, but nothing listens
+// there.
 func Refusing(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -85,7 +87,7 @@ func Refusing(t *testing.T) string {
 	return boundTo(t, fd).String()
 }
 
-// boundTo is the address of a socket.
+// boundTo returns the address of a socket.
 func boundTo(t *testing.T, fd int) *net.TCPAddr {
 	t.Helper()
 	bound, err := unix.Getsockname(fd)

@@ -1,5 +1,5 @@
-// Command settings writes docs/settings.md: every setting of every service, read from the Config structs and their
-// comments. It is run in the folder libs, by `make gen`.
+// Command settings writes docs/settings.md: every setting of every service, read from the Config structs and their comments. `make
+// gen` runs it in the folder libs.
 package main
 
 import (

@@ -20,7 +20,7 @@ A duration is a number with a unit, such as ` + "`500ms`, `15s` or `1m30s`" + `.
 
 `
 
-// commands introduces the settings of commands that do not read all settings of their service, by service and struct.
+// commands contains introductions, by service and struct, for commands that do not read all settings of their service.
 var commands = map[string]string{
 	"identity.toolConfig": "The commands `tenant`, `key`, `operator`, `app`, `grant`, `audit` and `migrate` read these settings. Missing settings are read from the `.run/env` of a " +
 		"running platform, in the working folder or a folder above it.",

@@ -24,7 +24,7 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// The page has each kind of row in the section of its service.
+// The page contains each kind of row in the section of its service.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	text, err := page(repository)

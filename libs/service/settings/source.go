@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Setting is one environment variable, as its field declares it.
+// Setting is an environment variable as declared by its field.
 type Setting struct {
 	Name, Type, Default, Meaning string
 	Required, Secret             bool
@@ -25,7 +25,7 @@ type Struct struct {
 	Name     string
 	Settings []Setting
 	Shared   bool // it contains platform.Config, whose settings are not in Settings
-	own      bool // it declares a setting itself, not only by a struct inside it
+	own      bool // it declares a setting itself, not only through a struct inside it
 }
 
 const (
@@ -34,11 +34,11 @@ const (
 	sharedSettings = "Config"
 )
 
-// source reads packages of the repository, each of them once.
+// source reads packages of the repository, each package once.
 type source struct {
 	root     string
 	packages map[string]map[string]declared // by import path, then by the type's name
-	defaults map[string]map[string]string   // by import path: the values that its function defaults sets, by field
+	defaults map[string]map[string]string   // by import path: the values that the function defaults sets, by field
 }
 
 type declared struct {
@@ -234,7 +234,7 @@ func (s *source) declarations(pkg string, file *ast.File, types map[string]decla
 	}
 }
 
-// values returns the literal values that the composite literals of a function give to fields.
+// values returns the literal values of fields in the composite literals of a function.
 func values(body ast.Node) map[string]string {
 	out := map[string]string{}
 	ast.Inspect(body, func(n ast.Node) bool {

@@ -3,13 +3,13 @@ package migrations
 
 import "embed"
 
-// FS is all migrations, in goose's format.
+// FS contains all migrations, in goose's format.
 //
 //go:embed *.sql
 var FS embed.FS
 
-// Exempt lists the tables that are not under row-level security by tenant and mode, each with the reason. A test fails for any
-// other table without it.
+// Exempt lists the tables without row-level security by tenant and mode, each with the reason. A test fails for any other such
+// table.
 var Exempt = map[string]string{
 	"tenants":           "a tenant spans both modes: under a policy by tenant alone",
 	"audit_heads":       "one chain per tenant, over both modes: under a policy by tenant alone",

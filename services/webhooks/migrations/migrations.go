@@ -1,9 +1,9 @@
-// Package migrations holds the schema of webhooks.
+// Package migrations contains the schema of webhooks.
 package migrations
 
 import "embed"
 
-// FS has the migrations in the order of their numbers.
+// FS contains the migrations in the order of their numbers.
 //
 //go:embed *.sql
 var FS embed.FS

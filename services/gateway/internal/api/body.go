@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// timedBody is a request's body that sets a deadline for each read. No deadline is later than end.
+// timedBody is a request body that sets a deadline for each read. No deadline is later than end.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	stall   time.Duration
-	end     time.Time // zero: no end
+	end     time.Time // zero: no limit
 }
 
-// limitBodyTime bounds the time of a body, if there is one. It is the first step, because the server reads a body to its
-// end even when the gateway does not.
+// limitBodyTime limits the time in which a body must arrive. It is the first step, because the server reads a body to its end even
+// if the gateway does not.
 func (s *Server) limitBodyTime(c *gin.Context) error {
 	if c.Request.ContentLength == 0 {
 		return nil
@@ -41,10 +41,10 @@ func (b *timedBody) extend() {
 	if !b.end.IsZero() && b.end.Before(until) {
 		until = b.end
 	}
-	_ = b.control.SetReadDeadline(until) // a body without deadlines needs none
+	_ = b.control.SetReadDeadline(until) // not every body supports deadlines
 }
 
-// Read implements io.Reader. When the body has stalled, the error is the response to the request.
+// Read implements io.Reader. If the body stalls, the error is the response to the request.
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)

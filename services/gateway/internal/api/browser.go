@@ -43,12 +43,13 @@ var consolePaths = map[string][]string{
 // crossOrigin are the paths to which scripts of apps' pages may send requests.
 var crossOrigin = map[string]bool{"/oauth/token": true, "/oauth/revoke": true, "/oauth/par": true}
 
-// browserHeaders are what a service with pages gets of a browser's request besides what every service gets.
+// browserHeaders are the headers of a browser's request that only services with pages receive, in addition to those that every
+// service receives.
 var browserHeaders = [...]string{"Accept-Encoding", "Accept-Language", "Authorization", "Cookie", "Hx-Request", "Origin", "Sec-Fetch-Site", "User-Agent"}
 
 const (
-	livePages   = "/live" // the end of a path whose response lasts as long as its page is open
-	exportPages = ".csv"  // the end of a path whose response has any size
+	livePages   = "/live" // suffix of a path whose response lasts as long as its page is open
+	exportPages = ".csv"  // suffix of a path whose response can have any size
 )
 
 // mountBrowser registers the pages and endpoints that browsers use.
@@ -76,8 +77,8 @@ func (s *Server) mountPages(router *gin.Engine, service string, paths map[string
 	}
 }
 
-// proxyPage forwards a browser's request to a service with pages. Its rate and its bytes are counted by the client's network. Neither logs
-// nor traces show its query or the token of a link: they name the route.
+// proxyPage forwards a browser's request to a service with pages. Its rate and its bytes are counted per client network. Logs and
+// traces contain the route, but never the query or the token of a link.
 func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	r := c.Request
 	obs.SetRoute(r.Context(), route)
@@ -131,12 +132,12 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	return nil
 }
 
-// sessionCookies are the names of the cookie of a session, where connections are encrypted and where they are not.
+// sessionCookies are the names of the session cookie, with and without encrypted connections.
 var sessionCookies = [...]string{"__Host-holdfast_session", "holdfast_session"}
 
-// streamPage forwards a response while it arrives. A session may have as many streams as one credential, whatever else its
-// browser sends. Without a session the service responds immediately. The service also counts the streams of a session and of an
-// operator, because only the service knows them.
+// streamPage forwards a response while it arrives. A session can have as many streams as one credential, regardless of the
+// browser's other requests. Without a session the service responds immediately. The service also counts the streams of a session
+// and of an operator, because only the service knows them.
 func (s *Server) streamPage(c *gin.Context, service string, call *domain.Call) error {
 	holder := "network:" + domain.Network(call.Address)
 	for _, name := range sessionCookies {
@@ -150,7 +151,7 @@ func (s *Server) streamPage(c *gin.Context, service string, call *domain.Call) e
 	return s.Pipeline.StreamFor(c.Request.Context(), c.Writer, service, holder, call)
 }
 
-// hasDotSegment reports whether a path has a segment that a client, a proxy or a service could resolve in different ways.
+// hasDotSegment reports whether a path contains a segment that a client, a proxy or a service could resolve in different ways.
 func hasDotSegment(escaped string) bool {
 	for segment := range strings.SplitSeq(strings.ToLower(escaped), "/") {
 		if segment = strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." || strings.Contains(segment, "%2f") || strings.Contains(segment, "%5c") {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// rejectQueryKey refuses an API key in the query, also when the request has a valid Bearer.
+// rejectQueryKey rejects an API key in the query, even if the request has a valid Bearer token.
 func rejectQueryKey(c *gin.Context) error {
 	if domain.HasQueryKey(c.Request.URL.RawQuery) {
 		return domain.ErrQueryKey
@@ -40,8 +40,8 @@ func (s *Server) authenticate(c *gin.Context) error {
 	return nil
 }
 
-// limitRate counts the request. The same round trip finds out whether the credential was revoked and whether the response
-// to the Idempotency-Key is cached.
+// limitRate counts the request. The same round trip checks whether the credential was revoked and whether the response to the
+// Idempotency-Key is cached.
 func (s *Server) limitRate(c *gin.Context) error {
 	q := of(c)
 	if httpx.Writes(c.Request.Method) {
@@ -65,7 +65,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 	return nil
 }
 
-// authorize refuses a credential without the operation's scopes.
+// authorize rejects a credential without the operation's scopes.
 func authorize(c *gin.Context) error {
 	q := of(c)
 	return q.credential.Allows(q.op.Scopes)
@@ -91,8 +91,8 @@ func (s *Server) readBody(c *gin.Context) (err error) {
 	return nil
 }
 
-// hold counts n more bytes that the request holds until its response is sent: bytes of its body, and before them those of the
-// cached response.
+// hold counts n more bytes of the request's body until its response is sent. The first call also counts the bytes of the cached
+// response.
 func (s *Server) hold(q *request, n int64) error {
 	if q.held == 0 {
 		n += int64(len(q.cached))
@@ -128,7 +128,7 @@ func checkIdempotencyKey(c *gin.Context) error {
 	return q.badKey
 }
 
-// replay responds with the cached response to the same request, and refuses another request with the same key.
+// replay responds with the cached response to the same request, and rejects another request with the same key.
 func (s *Server) replay(c *gin.Context) error {
 	q := of(c)
 	response, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)
@@ -155,8 +155,7 @@ func replayResult(response *domain.Response, err error) string {
 	}
 }
 
-// proxy forwards the request to the service. It forwards the response of a stream, and a download,
-// while it arrives.
+// proxy forwards the request to the service. It forwards streams and downloads while they arrive.
 func (s *Server) proxy(c *gin.Context) error {
 	q := of(c)
 	call := q.call(c.Request)

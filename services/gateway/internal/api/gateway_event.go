@@ -14,17 +14,17 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// gatewayEventPath is where a payment gateway sends the events of an account; the operator registers it there.
+// gatewayEventPath is the path to which a payment gateway sends the events of an account. The operator registers it at the gateway.
 const gatewayEventPath = "/gateway/stripe/:account"
 
-// mountGatewayEvents registers the path of payment gateways' events, which is not in the contract: it has no credential, and
-// payments checks the signature over the bytes that were sent.
+// mountGatewayEvents registers the path of payment gateways' events. It is not in the contract, because it has no credential.
+// payments verifies the signature over the bytes that were sent.
 func (s *Server) mountGatewayEvents(router *gin.Engine) {
 	mount(router, gatewayEventPath, map[string]gin.HandlersChain{http.MethodPost: httpx.Steps(rejectQueryKey, s.proxyGatewayEvent)})
 }
 
-// proxyGatewayEvent forwards an event. Its rate and its bytes are counted by account and address, so that a stranger who knows
-// an account's path does not block the gateway's own events.
+// proxyGatewayEvent forwards an event. Its rate and its bytes are counted per account and address, so that a stranger who knows an
+// account's path cannot block the gateway's own events.
 func (s *Server) proxyGatewayEvent(c *gin.Context) error {
 	r := c.Request
 	obs.SetRoute(r.Context(), gatewayEventPath)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// What scripts of other origins may send, and may read of a response: the CORS protocol of the Fetch standard.
+// What scripts of other origins may send, and which response headers they may read (CORS protocol of the Fetch standard).
 const (
 	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
 	readHeaders = "X-Request-Id, X-Service-Scope, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, " +
@@ -21,7 +21,7 @@ const (
 )
 
 // preflight responds to a browser's preflight request for a path that has these methods. The response is 204 for an origin that an
-// app has registered; any other OPTIONS is 405.
+// app registered, and 405 for any other OPTIONS request.
 func (s *Server) preflight(allow string) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request
@@ -51,7 +51,7 @@ func (s *Server) preflight(allow string) httpx.Handler {
 	}
 }
 
-// readable lets scripts of registered origins read the errors of h. The service does so itself in its own responses.
+// readable lets scripts of registered origins read the errors of h. The service itself does the same for its own responses.
 func (s *Server) readable(h httpx.Handler) httpx.Handler {
 	return func(c *gin.Context) error {
 		err := h(c)
@@ -77,7 +77,7 @@ func allowOrigin(c *gin.Context, credential *app.Credential) {
 	h := c.Writer.Header()
 	h.Set("Vary", "Origin")
 	if !slices.Contains(credential.Origins, origin) {
-		h.Del("Access-Control-Allow-Origin") // the app has taken it back meanwhile
+		h.Del("Access-Control-Allow-Origin") // the app has removed the origin in the meantime
 		h.Del("Access-Control-Expose-Headers")
 		return
 	}

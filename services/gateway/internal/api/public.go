@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// proxyPublic forwards the request of an operation without a credential, as GET and without its query: programs add parameters of
-// their own to an address that they subscribe to, and the server sends no body to HEAD. Its path holds a secret token, which neither
-// logs nor traces show: they name the route.
+// proxyPublic forwards the request of an operation without a credential, as GET and without its query. Programs add their own
+// parameters to an address that they subscribe to, and the server sends no body in response to HEAD. The path contains a secret
+// token, so logs and traces contain only the route.
 func (s *Server) proxyPublic(c *gin.Context) error {
 	q, r := of(c), c.Request
 	from := caller.Service("gateway", ids.Tenant{}, "")
@@ -28,7 +28,7 @@ func (s *Server) proxyPublic(c *gin.Context) error {
 		Caller: from, Encoded: encoded, Method: q.op.Method, Path: bases[0] + q.path,
 		IfNoneMatch: r.Header["If-None-Match"], Traceparent: obs.Traceparent(r.Context()), Address: q.address,
 	}
-	plain, err := url.PathUnescape(q.path) // so that a token has one rate, however it is escaped
+	plain, err := url.PathUnescape(q.path) // so that a token has one rate regardless of its escaping
 	if err != nil {
 		return domain.ErrTarget.WithCause(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 const requestKey = "gateway.request"
 
-// request holds what the checks know about one request.
+// request contains what the checks know about one request.
 type request struct {
 	op          *contract.Operation
 	id          string
@@ -28,7 +28,7 @@ type request struct {
 	badKey      error           // the error of an invalid key
 	cached      []byte          // the cached response of the key
 	body        []byte
-	canonical   []byte // the body's canonical form, until the fingerprint is known
+	canonical   []byte // the body's canonical form, until the fingerprint is computed
 	fingerprint [32]byte
 	held        int64 // bytes counted for this request
 }
@@ -46,7 +46,7 @@ func (q *request) caller() caller.Caller {
 	return from
 }
 
-// call returns what is sent to the service. No other header of the client is sent.
+// call returns the call to the service. No other header of the client is sent.
 func (q *request) call(r *http.Request) *domain.Call {
 	call := &domain.Call{
 		Caller: q.caller(), Encoded: q.credential.Encoded, Method: r.Method, Path: bases[0] + q.path, Query: r.URL.RawQuery,
@@ -60,7 +60,7 @@ func (q *request) call(r *http.Request) *domain.Call {
 	return call
 }
 
-// address returns the client's address: that of the connection, or the one that the outermost trusted proxy has added.
+// address returns the client's address: that of the connection, or the one that the outermost trusted proxy added.
 func (s *Server) address(r *http.Request) string {
 	if s.Hops > 0 {
 		seen := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")

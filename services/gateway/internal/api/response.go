@@ -27,7 +27,7 @@ func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 	h["RateLimit-Policy"] = values[5:6:6]
 }
 
-// write sends a service's response. It does not change Location, which is under /api/v1 for every base.
+// write sends a service's response. It does not change Location, which begins with /api/v1 for every base.
 func write(w http.ResponseWriter, a *domain.Response) {
 	h := w.Header()
 	set := func(name, value string) {

@@ -37,7 +37,7 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 	for _, path := range variants(spec) {
 		for _, method := range methods {
 			op, _, allow := contracttest.Match(spec, method, path)
-			if get, _, _ := contracttest.Match(spec, http.MethodGet, path); get != nil && get.Public { // such an operation allows HEAD too
+			if get, _, _ := contracttest.Match(spec, http.MethodGet, path); get != nil && get.Public { // such an operation also allows HEAD
 				if method == http.MethodHead {
 					op = get
 				}
@@ -53,7 +53,7 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 				switch {
 				case op != nil:
 					route = op.Path
-					if op.Public { // its response is the service's, which this router does not have
+					if op.Public { // the response comes from the service, which this router does not have
 						status = http.StatusInternalServerError
 					}
 				case len(allow) > 0:
@@ -70,8 +70,7 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 	}
 }
 
-// variants returns the paths of the contract, and each of them with a segment replaced by another one, cut, doubled and
-// left out.
+// variants returns the paths of the contract, and each of them with a segment replaced, shortened, doubled and removed.
 func variants(spec *contract.Contract) []string {
 	texts := []string{"", "x", "a%2Fb"}
 	for _, op := range spec.Operations() {

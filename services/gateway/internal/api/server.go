@@ -27,24 +27,24 @@ type Server struct {
 	Contract  *contract.Contract
 	Pipeline  *app.Pipeline
 	Docs      *docs.Pages
-	PublicURL string // where clients reach the gateway; the doc_url of errors begins with it
-	Hops      int    // trusted proxies in front, which add to X-Forwarded-For
+	PublicURL string // URL at which clients reach the gateway; the doc_url of errors begins with it
+	Hops      int    // number of trusted proxies in front, which add to X-Forwarded-For
 
 	BodyStallTimeout time.Duration // for the next bytes of a body; then the request ends
 	ReadTimeout      time.Duration // for the whole body; 0: none
 }
 
-// bases are the paths under which each operation is mounted. Services use the first one only.
+// bases are the paths under which each operation is mounted. Services use only the first one.
 var bases = [...]string{"/api/v1", "/v1"}
 
-// Handler returns the router with all checks of a request, in the order of their errors. obs.Handler, which libs/service
-// puts around each handler, begins the log line before all of them. A result that is known early is used in this order
-// too: limitRate looks up the Idempotency-Key, and checkIdempotencyKey evaluates it.
+// Handler returns the router with all checks of a request, in the order of their errors. obs.Handler, which wraps each handler in
+// libs/service, starts the log line before all of them. A result that is available early is also used in this order: limitRate
+// looks up the Idempotency-Key, and checkIdempotencyKey evaluates it.
 func (s *Server) Handler() http.Handler {
 	router := httpx.NewRouter(s.PublicURL, domain.ErrNotFound)
-	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is sent on
+	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is forwarded
 	router.HandleMethodNotAllowed = false                          // each path handles all methods itself
-	// These run before the router's own 404 and 405 too.
+	// These also run before the router's own 404 and 405.
 	router.Use(requestID, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
 	s.mountOperations(router, []httpx.Handler{rejectQueryKey, s.proxyPublic},
@@ -82,7 +82,7 @@ func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, ste
 			}
 			withoutCredential[path] = op.Public
 			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, own...)...)
-			if op.Public && op.Method == http.MethodGet { // programs that subscribe first check that the address responds
+			if op.Public && op.Method == http.MethodGet { // programs that subscribe first check the address with HEAD
 				paths[path][http.MethodHead] = paths[path][op.Method]
 			}
 		}
@@ -102,8 +102,8 @@ var methods = [...]string{
 	http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace,
 }
 
-// mount registers a path. It registers the other methods of the path too, as 405: the router has a tree for each method,
-// and without them a GET of /events/replay would match an id when only POST has that path. options handles OPTIONS, if it is given.
+// mount registers a path. It also registers the other methods of the path, as 405. The router has a tree for each method, so
+// otherwise a GET of /events/replay would match an id if only POST has that path. options handles OPTIONS, if it is given.
 func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, options ...func(allow string) httpx.Handler) {
 	mountRefusing(router, path, byMethod, refuseMethod, options...)
 }
@@ -112,7 +112,7 @@ func refuseMethod(allow string) httpx.Handler {
 	return func(*gin.Context) error { return httpx.ErrMethod.WithHeader("Allow", allow) }
 }
 
-// mountRefusing is mount with the response to the other methods.
+// mountRefusing is mount with a given response to the other methods.
 func mountRefusing(
 	router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, refusal func(allow string) httpx.Handler, options ...func(allow string) httpx.Handler,
 ) {
@@ -130,7 +130,7 @@ func mountRefusing(
 	}
 }
 
-// knownMethods makes the router treat a method that it does not know like TRACE, which no path has.
+// knownMethods makes the router treat an unknown method like TRACE, which no path has.
 func knownMethods(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods[:], r.Method) {
@@ -150,7 +150,7 @@ func page(path string, document http.Handler) gin.HandlerFunc {
 	}
 }
 
-// requestID gives the request an id. The client's own id is only logged.
+// requestID assigns an id to the request. The client's own id is only logged.
 func requestID(c *gin.Context) {
 	id := ids.New[ids.RequestPrefix]().String()
 	httpx.SetRequestID(c, id)
@@ -161,7 +161,7 @@ func requestID(c *gin.Context) {
 	}
 }
 
-// rejectFragment refuses a target with an unescaped #, because the service would not get what follows it.
+// rejectFragment rejects a target with an unescaped #, because the service would not receive the part after it.
 func rejectFragment(c *gin.Context) error {
 	if strings.Contains(c.Request.RequestURI, "#") {
 		return domain.ErrTarget
@@ -169,7 +169,7 @@ func rejectFragment(c *gin.Context) error {
 	return nil
 }
 
-// rejectEmptySegment refuses a path with an empty segment, which the router would treat as an empty id.
+// rejectEmptySegment rejects a path with an empty segment, which the router would treat as an empty id.
 func rejectEmptySegment(c *gin.Context) error {
 	if strings.Contains(c.Request.URL.Path, "//") && strings.Contains(c.Request.URL.EscapedPath(), "//") {
 		return domain.ErrNotFound
@@ -177,7 +177,7 @@ func rejectEmptySegment(c *gin.Context) error {
 	return nil
 }
 
-// route stores the operation that the router has found.
+// route stores the operation that the router found.
 func (s *Server) route(op *contract.Operation, base string) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request

@@ -16,13 +16,13 @@ type Bodies struct {
 	held    map[string]int64 // guarded by mu; by credential id, without zeros
 }
 
-// NewBodies allows each credential at most `one` bytes at a time, and all of them together at most `all`.
+// NewBodies allows each credential at most `one` bytes at a time, and all credentials together at most `all`.
 func NewBodies(one, all int64, m *Metrics) *Bodies {
 	return &Bodies{one: one, all: all, metrics: m, held: map[string]int64{}}
 }
 
-// Take counts n more bytes of the credential. It returns ErrBodies when the credential would hold too many, and ErrBusy
-// when the process would.
+// Take counts n more bytes of the credential. It returns ErrBodies if the credential would exceed its limit, and ErrBusy if the
+// process would.
 func (b *Bodies) Take(credential string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,7 +37,7 @@ func (b *Bodies) Take(credential string, n int64) error {
 	return nil
 }
 
-// Free releases what Take has counted.
+// Free releases bytes that Take counted.
 func (b *Bodies) Free(credential string, n int64) {
 	if n == 0 {
 		return

@@ -6,13 +6,12 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// cache stores the most used entries, each for a limited time. Its fields are functions, so that otter's types are not
-// reachable from ours: otherwise each package with one would compile all of otter again, which took more than a minute
-// in three of them.
+// cache stores the most used entries, each for a limited time. Its fields are functions, so that otter's types are not reachable
+// from ours. Otherwise each package with a cache would compile all of otter again, which took more than a minute in three packages.
 type cache[K comparable, V any] struct {
 	get  func(K) (V, bool)
 	set  func(K, V)
-	add  func(K, V) V // sets the value when there is none, and returns the current value
+	add  func(K, V) V // sets the value if there is none, and returns the current value
 	drop func(K)
 }
 

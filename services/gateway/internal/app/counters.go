@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Counters are sliding windows of this process only, one per name. They follow the windows in Redis, so that counting
-// continues from there, not from zero, when Redis does not respond.
+// Counters are sliding windows of this process only, one per name. They follow the windows in Redis, so that counting continues
+// from these values, not from zero, when Redis does not respond.
 type Counters struct {
 	windows cache[string, *counter]
 	skew    atomic.Int64 // Redis's clock minus this process's, in microseconds
@@ -34,8 +34,8 @@ func (c *Counters) of(name string) *counter {
 
 func (c *Counters) now() int64 { return time.Now().UnixMicro() + c.skew.Load() }
 
-// Adopt replaces the window of name by the shared one as it was at now by Redis's clock. An older window, from a response
-// that came late, changes nothing.
+// Adopt replaces the window of name with the shared one. now is the time of the shared window by Redis's clock. An older window,
+// from a late response, changes nothing.
 func (c *Counters) Adopt(name string, w domain.Window, now int64) {
 	c.skew.Store(now - time.Now().UnixMicro())
 	one := c.of(name)
@@ -46,7 +46,7 @@ func (c *Counters) Adopt(name string, w domain.Window, now int64) {
 	}
 }
 
-// Take counts one request, unless the limit is used up.
+// Take counts one request, unless the limit is reached.
 func (c *Counters) Take(name string, l domain.Limit) (domain.Rate, bool) {
 	now := c.now()
 	one := c.of(name)

@@ -8,37 +8,37 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Lookups limits the load on identity from credentials that this process has not seen yet. It limits how many are looked up at
-// the same time, and how many per second may be unknown. Further lookups wait in one queue per client address. The queues are
+// Lookups limits the load on identity from credentials that this process has not seen yet. It limits the number of parallel
+// lookups, and the number of unknown credentials per second. Further lookups wait in one queue per client address. The queues are
 // served in turn, so that a client that guesses keys does not delay others.
 type Lookups struct {
 	atOnce int
-	rate   float64 // unknown credentials per second; after an idle second, as many at the same time
+	rate   float64 // unknown credentials per second; after an idle second, the same number at once
 
 	mu        sync.Mutex
 	running   int             // guarded by mu, like all fields below
-	allowance float64         // unknown credentials that are allowed now
+	allowance float64         // number of unknown credentials that are allowed now
 	counted   time.Time       // when allowance was computed
-	queues    []*addressQueue // the next one first
+	queues    []*addressQueue // in the order in which they are served
 	byAddress map[string]*addressQueue
 	waking    bool // a timer will call dispatch
 }
 
-// addressQueue holds the lookups that wait for one address, in the order of their arrival.
+// addressQueue contains the waiting lookups of one address, in the order of their arrival.
 type addressQueue struct {
 	address string
-	waiting []chan struct{} // each is closed when its lookup may begin
+	waiting []chan struct{} // each is closed when its lookup may start
 }
 
 const (
-	// lookupWait is how long a lookup waits. It is less than the two seconds within which a request with a valid
-	// credential must get its response.
+	// lookupWait is how long a lookup waits. It is less than the two seconds within which a request with a valid credential must
+	// receive its response.
 	lookupWait = time.Second
-	// maxWaiting is how many lookups of one address may wait.
+	// maxWaiting is the maximum number of waiting lookups of one address.
 	maxWaiting = 1024
 )
 
-// NewLookups allows atOnce lookups at a time, and unknownPerSecond that find nothing.
+// NewLookups allows atOnce parallel lookups, and unknownPerSecond lookups that find no credential.
 func NewLookups(atOnce, unknownPerSecond int) *Lookups {
 	return &Lookups{
 		atOnce: atOnce, rate: float64(unknownPerSecond), allowance: float64(unknownPerSecond), counted: time.Now(),
@@ -46,8 +46,8 @@ func NewLookups(atOnce, unknownPerSecond int) *Lookups {
 	}
 }
 
-// Enter waits until a lookup for a client's address may begin. It returns ErrGuessing when that takes too long. After a
-// successful Enter call Leave.
+// Enter waits until a lookup for a client's address may start. It returns ErrGuessing if that takes too long. After a successful
+// Enter, call Leave.
 func (l *Lookups) Enter(address string) error {
 	ready := make(chan struct{})
 	address = domain.Network(address)
@@ -62,7 +62,7 @@ func (l *Lookups) Enter(address string) error {
 	case <-timer.C:
 	}
 	if !l.withdraw(address, ready) {
-		return nil // it was allowed at the same moment
+		return nil // it was allowed at the same time
 	}
 	return domain.ErrGuessing
 }
@@ -95,7 +95,7 @@ func (l *Lookups) enqueue(address string, ready chan struct{}) bool {
 	return true
 }
 
-// withdraw removes a lookup from its queue and reports whether it still waited.
+// withdraw removes a lookup from its queue and reports whether it was still waiting.
 func (l *Lookups) withdraw(address string, ready chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *Lookups) withdraw(address string, ready chan struct{}) bool {
 	return true
 }
 
-// dispatch begins as many lookups as allowed. l.mu is held.
+// dispatch starts as many lookups as allowed. The caller must hold l.mu.
 func (l *Lookups) dispatch() {
 	for len(l.queues) > 0 {
 		next := l.queues[0]

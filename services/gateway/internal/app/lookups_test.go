@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// enter makes a lookup that takes duration, and returns how long it waited, -1 when it was refused.
+// enter makes a lookup that takes duration, and returns how long it waited, or -1 if it was rejected.
 func enter(t *testing.T, l *app.Lookups, address string, duration time.Duration, unknown bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -28,7 +28,7 @@ func enter(t *testing.T, l *app.Lookups, address string, duration time.Duration,
 	return waited
 }
 
-// Only the number of parallel lookups limits valid credentials, however many arrive.
+// Only the number of parallel lookups limits valid credentials, regardless of how many arrive.
 func TestLookupsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestUnknownLookupsPerSecond(t *testing.T) {
 	})
 }
 
-// A client of another address waits for one lookup at most, however many lookups of one address wait.
+// A client at another address waits for at most one lookup, regardless of how many lookups of one address are waiting.
 func TestAddressesAreServedFairly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAddressesAreServedFairly(t *testing.T) {
 	})
 }
 
-// When the queue of an address is full, further lookups are refused immediately. Lookups that time out leave the queue.
+// If the queue of an address is full, more lookups are rejected immediately. Lookups that time out leave the queue.
 func TestAQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,7 @@ package app
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what the caches and the limiter do. No label contains a tenant or a key.
+// Metrics are the metrics of the caches and the limiter. No label contains a tenant or a key.
 type Metrics struct {
 	Fallback   prometheus.Counter     // requests that were counted in this process only
 	Principals *prometheus.CounterVec // lookups by result: hit, miss, unknown, refused, reread
@@ -11,7 +11,7 @@ type Metrics struct {
 	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
 	Streams    prometheus.Gauge       // open streams
-	BodyBytes  prometheus.Gauge       // bytes of bodies that are held
+	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
 	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
 }
 

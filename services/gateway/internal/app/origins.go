@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Origins knows which origins of browsers apps have registered.
+// Origins caches which browser origins apps have registered.
 type Origins struct {
 	lookup  func(ctx context.Context, origin string) (bool, error)
 	cache   cache[string, bool]
-	last    cache[string, bool] // what was known last, for refusals
-	looking chan struct{}       // a place for each lookup of a refusal
+	last    cache[string, bool] // the last known results, for rejected requests
+	looking chan struct{}       // limits the lookups for rejected requests
 }
 
 const (
@@ -19,7 +19,7 @@ const (
 	originsSize    = 1000
 	originsLooking = 4
 	originWait     = 500 * time.Millisecond
-	longOrigin     = 255 // bytes; no registered one is longer
+	longOrigin     = 255 // bytes; no registered origin is longer
 )
 
 // NewOrigins creates an empty cache in front of lookup.
@@ -30,8 +30,9 @@ func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *
 	}
 }
 
-// Known reports whether scripts of an origin may read a refusal. It looks up an unknown origin within half a second, with few
-// lookups at a time, because there are many refused requests. If the lookup fails, the last result of the past day applies.
+// Known reports whether scripts of an origin may read the response to a rejected request. It looks up an unknown origin within half
+// a second, with few lookups at a time, because many requests can be rejected. If the lookup fails, the last result of the past day
+// applies.
 func (o *Origins) Known(ctx context.Context, origin string) bool {
 	select {
 	case o.looking <- struct{}{}:
@@ -47,14 +48,14 @@ func (o *Origins) Known(ctx context.Context, origin string) bool {
 	return registered
 }
 
-// Note remembers that the service has let scripts of an origin read a response.
+// Note stores that the service allowed scripts of an origin to read a response.
 func (o *Origins) Note(origin string) {
 	if len(origin) <= longOrigin {
 		o.last.set(origin, true)
 	}
 }
 
-// Registered reports whether an app has registered an origin, as it was at most ten seconds ago.
+// Registered reports whether an app has registered an origin. The result is at most ten seconds old.
 func (o *Origins) Registered(ctx context.Context, origin string) (bool, error) {
 	if len(origin) > longOrigin {
 		return false, nil

@@ -1,5 +1,5 @@
-// Package app decides about requests: which credential it is, whether the request is within the limit, whether its
-// response is cached; otherwise it forwards the request to the service.
+// Package app processes requests: it finds the credential, checks the rate limit, and looks for a cached response. Otherwise it
+// forwards the request to the service.
 package app
 
 import (
@@ -18,14 +18,14 @@ import (
 	"holdfast.dev/services/gateway/internal/store"
 )
 
-// Upstream sends a call to one service. Its errors are *apperr.Error; a response of any status is not an error. Stream
-// forwards the response while it arrives, and has written nothing when it fails.
+// Upstream sends a call to one service. Its errors are *apperr.Error. A response of any status is not an error. Stream forwards the
+// response while it arrives. If it fails, it has written nothing.
 type Upstream interface {
 	Do(ctx context.Context, call *domain.Call) (domain.Response, error)
 	Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error
 }
 
-// Pipeline holds what the checks of a request use. All fields are required.
+// Pipeline contains what the checks of a request use. All fields are required.
 type Pipeline struct {
 	Principals *Principals
 	Origins    *Origins
@@ -33,8 +33,8 @@ type Pipeline struct {
 	Local      *Counters // used while Redis is down
 	Limit      domain.Limit
 	Tokens     *Tokens             // of calendars
-	Browsers   domain.Limit        // of requests to pages and OAuth's endpoints, of one network and service
-	Accounts   *Tokens             // of payment gateways' events: the account and the address of the sender
+	Browsers   domain.Limit        // for requests of one network to the pages and OAuth endpoints of a service
+	Accounts   *Tokens             // for payment gateways' events, by account and address of the sender
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams            // of events
 	Downloads  *Streams            // lists as CSV and exports
@@ -43,12 +43,12 @@ type Pipeline struct {
 }
 
 const (
-	// maxStale is the greatest age of a cached principal while no revocations can arrive.
+	// maxStale is the maximum age of a cached principal while no revocations can arrive.
 	maxStale = time.Second
 	// grace is how long Redis must be down before principals are read again. After a single time-out of Redis, the gateway does not
 	// look up every credential in identity. It is at most maxStale, so it does not delay a revocation further.
 	grace = time.Second
-	// maxBlind is the greatest age while identity does not respond either.
+	// maxBlind is the maximum age while identity does not respond either.
 	maxBlind = 30 * time.Second
 )
 
@@ -56,12 +56,12 @@ const (
 type Verdict struct {
 	Credential *Credential
 	Rate       domain.Rate
-	Passed     bool   // false: over the limit, and not counted
+	Passed     bool   // false: over the limit and not counted
 	Response   []byte // the cached response of the key
 }
 
-// Admit counts a request of c and, when key is not empty, looks up the key's cached response, in one round trip. While
-// Redis is down it counts in this process. It fails when the credential has been revoked, or when that cannot be known.
+// Admit counts a request of c and, if key is not empty, looks up the key's cached response, in one round trip. While Redis is down,
+// it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
 	result, err := p.Redis.Evaluate(store.Request{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
@@ -88,7 +88,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	}, nil
 }
 
-// outdated reports whether identity has written a later version of c.
+// outdated reports whether identity wrote a later version of c.
 func outdated(c *Credential, r *store.Result) bool {
 	if r.State == "" || r.State == c.state {
 		return false
@@ -97,9 +97,9 @@ func outdated(c *Credential, r *store.Result) bool {
 	return err == nil && v > c.Version
 }
 
-// refresh reads c again because a revocation may have been lost, when Redis was down or lost its data. A credential is
-// read once for each marker and state, so that one wrong entry does not cause a lookup per request. When identity does
-// not respond either, the request continues with the cached principal while it is not too old.
+// refresh reads c again, because a revocation may have been lost while Redis was down or when it lost its data. A credential is
+// read once for each marker and state, so that one wrong entry does not cause a lookup per request. If identity does not respond
+// either, the request continues with the cached principal unless it is too old.
 func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	fresh, err := p.Principals.Reread(ctx, c, marker, state)
 	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || p.Principals.age(c) > maxBlind {
@@ -126,8 +126,8 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
 }
 
-// Replay decodes the cached response of a request's key. It returns ErrMismatch when the response belongs to another request, and
-// nil when only the service can decide.
+// Replay decodes the cached response of a request's key. It returns ErrMismatch if the response belongs to another request, and nil
+// if only the service can decide.
 func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Response, error) {
 	if raw == nil {
 		return nil, nil
@@ -143,8 +143,8 @@ func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*do
 	}
 }
 
-// Forward sends a call to the service of op, and caches the response to a write with a key: the whole response when allowed,
-// else a placeholder.
+// Forward sends a call to the service of op, and caches the response to a write with a key: the whole response if allowed,
+// otherwise a placeholder.
 func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Response, error) {
 	start := time.Now()
 	a, err := p.Upstreams[op.Service].Do(ctx, call)

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Without identity, a principal is used for 30 s, regardless of the cache's own time; a response of identity always counts.
+// Without identity, a principal is used for 30 s, regardless of the cache's own time. A response of identity always takes
+// precedence.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -23,7 +23,7 @@ type Credential struct {
 	state  string
 }
 
-// LookupFunc requests the principal of the hash of a credential of that kind from identity. It returns ErrInvalid when there is
+// LookupFunc requests a principal from identity, by the hash and the kind of its credential. It returns ErrInvalid if there is
 // none.
 type LookupFunc func(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error)
 
@@ -40,15 +40,15 @@ type Principals struct {
 
 // PrincipalOptions are the options of NewPrincipals.
 type PrincipalOptions struct {
-	TTL     time.Duration // how long a result is cached, also that there is no principal
+	TTL     time.Duration // how long a result is cached, including that there is no principal
 	Size    int           // entries of each cache
 	Lookups *Lookups      // limits lookups of credentials that were not valid recently
 }
 
-// lookupTimeout bounds a lookup. Several requests may wait for it, so the end of one request does not cancel it.
+// lookupTimeout limits a lookup. Several requests can wait for it, so the end of one request does not cancel it.
 const lookupTimeout = 3 * time.Second
 
-// goodFor is how long a valid credential is looked up without waiting.
+// goodFor is how long lookups of a valid credential do not have to wait.
 const goodFor = time.Hour
 
 // NewPrincipals creates empty caches in front of lookup.
@@ -61,9 +61,9 @@ func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Princip
 	}
 }
 
-// Find returns the credential of a well-formed token. It returns ErrInvalid when no credential has the token,
-// ErrRevoked, ErrExpired, or ErrGuessing when there are too many unknown tokens to look this one up. A credential that was valid
-// recently never gets ErrGuessing. The credential is returned with ErrRevoked and ErrExpired too.
+// Find returns the credential of a well-formed token. It returns ErrInvalid if no credential has the token, and ErrGuessing if
+// there are too many unknown tokens to look this one up. A credential that was valid recently never gets ErrGuessing. With
+// ErrRevoked and ErrExpired, Find also returns the credential.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash, kind := apikey.Hash(token), domain.KindOf(token)
 	if c, ok := p.cache.get(hash); ok {
@@ -93,8 +93,8 @@ func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, kind, addre
 	return p.load(ctx, hash, kind, "", "")
 }
 
-// Reread looks c up again, because of the marker and the state that Redis has returned. Only requests with the same
-// marker and state share a lookup: another lookup may have read before the change that they know of.
+// Reread looks up c again, because of the marker and the state that Redis returned. Only requests with the same marker and state
+// share a lookup, because another lookup may have read before the change that these indicate.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()
 	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, c.Caller.Kind, marker, state) }, marker, "/", state)
@@ -115,13 +115,13 @@ func (c *Credential) standing() (*Credential, error) {
 		return c, domain.ErrRevoked
 	case c.Expires.IsZero() || time.Now().Before(c.Expires):
 		return c, nil
-	case c.Caller.Kind == domain.KindKey: // one that was rotated: nothing can be exchanged for it
+	case c.Caller.Kind == domain.KindKey: // a rotated key, which cannot be refreshed
 		return c, domain.ErrRevoked
 	}
 	return c, domain.ErrExpired
 }
 
-// once runs load once for all requests that wait for the same hash and have seen the same state.
+// once runs load once for all requests that wait for the same hash and received the same state.
 func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen ...string) (*Credential, error) {
 	v, err, _ := p.flights.Do(string(hash[:])+strings.Join(seen, ""), func() (any, error) { return load() })
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Streams bounds how many streams each credential has open in this process, and ends all of them at the stop.
+// Streams limits the number of open streams of each credential in this process, and ends all of them when the process stops.
 type Streams struct {
 	most    int    // for one credential
 	kind    string // what the streams are called, in the plural
@@ -33,8 +33,8 @@ func NewStreams(most int, kind string, m *Metrics) *Streams {
 // Stop ends all streams and allows no new ones. The server's graceful stop would wait for them.
 func (s *Streams) Stop() { s.stop() }
 
-// begin counts one more stream of the credential. It returns ErrStreams when the credential has too many. The context
-// ends with ctx, or with the cause ErrStopping when Stop is called. end releases the stream.
+// begin counts one more stream of the credential. It returns ErrStreams if the credential has too many. The context ends with ctx,
+// or with the cause ErrStopping when Stop is called. end releases the stream.
 func (s *Streams) begin(ctx context.Context, credential string) (streaming context.Context, end func(), err error) {
 	if s.running.Err() != nil {
 		return nil, nil, apperr.ErrUnavailable.WithCause(domain.ErrStopping)
@@ -65,8 +65,8 @@ func (s *Streams) end(credential string) {
 	}
 }
 
-// maxDownload limits the time of a complete response that is forwarded while it arrives. The services end their responses
-// slightly earlier.
+// maxDownload limits the duration of a download that is forwarded while it arrives. The services end their responses slightly
+// earlier.
 const maxDownload = 5*time.Minute + 10*time.Second
 
 // Stream forwards the response of op's service to w while it arrives. An error means that nothing was written.
@@ -74,7 +74,7 @@ func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contra
 	return p.StreamFor(ctx, w, op.Service, call.Caller.Credential, call)
 }
 
-// StreamFor is Stream for a call to a service whose streams are counted under another name than the caller's.
+// StreamFor is Stream for a call whose streams are counted under another name than the caller's.
 func (p *Pipeline) StreamFor(ctx context.Context, w http.ResponseWriter, service, holder string, call *domain.Call) error {
 	streams := p.Streams
 	if call.Whole {

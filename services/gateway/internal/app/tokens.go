@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/services/gateway/internal/store"
 )
 
-// Tokens bounds the requests of operations without a credential, whose path holds a secret token instead. Each token has
-// its own rate. A token that was not valid within the last hour waits for its turn like an unknown credential, and is
-// counted only when it turns out to be valid, so that guessed tokens fill neither Redis nor the counters.
+// Tokens limits the requests of operations without a credential, whose path contains a secret token instead. Each token has its own
+// rate. A token that was not valid within the last hour waits in a queue like an unknown credential. It is counted only if it is
+// valid, so that guessed tokens fill neither Redis nor the counters.
 type Tokens struct {
 	missing error
 	limit   domain.Limit
@@ -26,7 +26,7 @@ type Tokens struct {
 
 // TokenOptions are the options of NewTokens.
 type TokenOptions struct {
-	Missing error         // the response to a token that is unknown
+	Missing error         // the response to an unknown token
 	TTL     time.Duration // how long it is cached that a token is unknown
 	Size    int           // entries of each cache
 	Lookups *Lookups      // limits the requests with tokens that were not valid recently
@@ -42,7 +42,7 @@ func NewTokens(opt TokenOptions) *Tokens {
 	}
 }
 
-// Forward sends a call whose path holds the token of that hash to a service, within the token's rate.
+// Forward sends a call to a service, within the rate of the token in its path. hash is the hash of the token.
 func (t *Tokens) Forward(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Response, error) {
 	if _, ok := t.unknown.get(hash); ok {
 		return domain.Response{}, t.missing
@@ -71,7 +71,7 @@ func (t *Tokens) forwardNew(ctx context.Context, p *Pipeline, service string, ca
 	return a, t.count(ctx, p, hash)
 }
 
-// forward forwards a call, and notes whether its token is valid.
+// forward forwards a call, and stores whether its token is valid.
 func (t *Tokens) forward(ctx context.Context, p *Pipeline, service string, call *domain.Call, hash [32]byte) (domain.Response, error) {
 	start := time.Now()
 	a, err := p.Upstreams[service].Do(ctx, call)
@@ -92,8 +92,8 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 	return p.Count(ctx, "token:"+hex.EncodeToString(hash[:]), t.limit)
 }
 
-// Count counts a request without a credential under a name, over all gateways, or in this process while Redis is down. It returns
-// ErrRate with the time to wait when the limit is used up.
+// Count counts a request without a credential under a name, across all gateways, or in this process while Redis is down. It returns
+// ErrRate with the time to wait if the limit is reached.
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
 	start := time.Now()
 	result, err := p.Redis.Evaluate(store.Request{Credential: name, Limit: limit})

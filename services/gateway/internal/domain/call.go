@@ -12,7 +12,7 @@ type Call struct {
 	Body        []byte
 	ContentType string
 	Key         string // Idempotency-Key, "" without one
-	Fingerprint []byte // of the request, when it has a key
+	Fingerprint []byte // of the request, if it has a key
 	Prefer      []string
 	IfMatch     []string
 	IfNoneMatch []string
@@ -20,9 +20,9 @@ type Call struct {
 	Signature   string // Stripe-Signature of a payment gateway's event
 	Address     string // of the client
 	Accept      string // for streams, like LastEventID
-	Whole       bool   // a stream that is of no use without its end: a stop breaks it off, in place of ending it
+	Whole       bool   // a stream that is useless without its end: a stop aborts it instead of ending it normally
 	LastEventID string
-	Passed      map[string][]string // further headers of a browser, for OAuth's pages and endpoints; nil for every other call
+	Passed      map[string][]string // additional headers of a browser, for OAuth's pages and endpoints; nil for every other call
 }
 
 // Statement returns the part of the signed caller that describes a call to target.

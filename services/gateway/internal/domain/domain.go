@@ -1,4 +1,4 @@
-// Package domain holds the gateway's types: credential, principal, rate window, response. It is pure: no I/O, no clock.
+// Package domain defines the gateway's types: credential, principal, rate window, response. It is pure: no I/O, no clock.
 package domain
 
 import (
@@ -39,9 +39,9 @@ var ErrStopping = errors.New("the gateway is stopping")
 // Principal is the identity and the rights of a credential.
 type Principal struct {
 	Caller  caller.Caller  // without a request id
-	Encoded caller.Encoded // Caller in the form that signed calls hold it
+	Encoded caller.Encoded // Caller in the form used in signed calls
 	Scopes  string         // the granted scopes, space-separated
-	Version int64          // raised by each change of the credential or its tenant
+	Version int64          // incremented by each change of the credential or its tenant
 	Expires time.Time      // of an access token; zero for an API key, which does not expire
 	Origins []string       // of the pages whose scripts may use an access token
 	Revoked bool
@@ -80,7 +80,7 @@ const (
 	KindOAuth = "oauth"
 )
 
-// KindOf returns the kind of a credential by its form, with a correct checksum, and "" for anything else.
+// KindOf returns the kind of a credential with a valid form and checksum, and "" for anything else.
 func KindOf(token string) string {
 	if _, ok := apikey.Valid(token); ok {
 		return KindKey
@@ -91,7 +91,7 @@ func KindOf(token string) string {
 	return ""
 }
 
-// HasQueryKey reports whether a raw query has a parameter api_key, escaped or not.
+// HasQueryKey reports whether a raw query contains a parameter api_key, escaped or not.
 func HasQueryKey(raw string) bool {
 	for pair := range strings.SplitSeq(raw, "&") {
 		name, _, _ := strings.Cut(pair, "=")
@@ -107,8 +107,8 @@ func HasQueryKey(raw string) bool {
 	return false
 }
 
-// Network returns the unit by which client addresses are limited: an IPv4 address, or the /64 of an IPv6 address,
-// because one client has all of it.
+// Network returns the unit for rate limits of client addresses: an IPv4 address, or the /64 of an IPv6 address, because one client
+// usually controls all of it.
 func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -20,15 +20,15 @@ type Response struct {
 	WWWAuthenticate string
 	RetryAfter      string
 	Replayed        bool
-	IgnoredFields   string // like Applied, the preference that was applied, absent from a replay
+	IgnoredFields   string // like Applied, the applied preference, absent from a replay
 	Applied         string
 	Body            []byte
-	RecordExpiresAt time.Time           // end of the idempotency record; zero: no record
-	Passed          map[string][]string // further headers for a browser; nil for every other response
-	Private         bool                // the service says that the response must not be cached
+	RecordExpiresAt time.Time           // expiry of the idempotency record; zero: no record
+	Passed          map[string][]string // additional headers for a browser; nil for every other response
+	Private         bool                // the service specified that the response must not be cached
 }
 
-// stored is the head of a cached response; the unchanged body follows it. A placeholder has Service only.
+// stored is the head of a cached response. The unchanged body follows it. A placeholder only has Service.
 type stored struct {
 	Service      string `json:"n,omitempty"`
 	Status       int    `json:"s"`
@@ -40,8 +40,8 @@ type stored struct {
 
 const lengthSize = 4
 
-// Placeholder returns what may be cached of a response with a secret or personal data: that its key was used, and with which
-// service. Only that service knows whether the same request is repeated, and what the response is.
+// Placeholder returns the cacheable part of a response with a secret or personal data: the fact that its key was used, and the name
+// of the service. Only that service can determine whether the request is the same, and return the response.
 func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
@@ -74,7 +74,7 @@ type CachedResponse struct {
 	Response Response
 }
 
-// Decode decodes the result of Encode or Placeholder, for a request with that fingerprint.
+// Decode decodes the result of Encode or Placeholder, for a request with the given fingerprint.
 func Decode(raw []byte, fingerprint [32]byte) (CachedResponse, error) {
 	rest, found := cutLen(raw, len(fingerprint))
 	size, ok := cutLen(rest, lengthSize)
@@ -96,7 +96,7 @@ func Decode(raw []byte, fingerprint [32]byte) (CachedResponse, error) {
 	}, nil
 }
 
-// cutLen returns what follows the first n bytes.
+// cutLen returns b without its first n bytes, or false if b is shorter.
 func cutLen(b []byte, n int) ([]byte, bool) {
 	if n < 0 || len(b) < n {
 		return nil, false

@@ -1,7 +1,7 @@
 package domain
 
-// Window is a sliding-window counter that starts at the credential's first request. Times are microseconds since 1970;
-// Start 0 means that nothing was counted yet. The Redis script in store computes the same.
+// Window is a sliding-window counter that starts at the credential's first request. Times are microseconds since 1970; Start 0
+// means that nothing was counted yet. The Redis script in store uses the same algorithm.
 type Window struct {
 	Start int64 // first instant of the current window
 	Cur   int64 // requests counted in the current window
@@ -14,7 +14,7 @@ type Limit struct {
 	Per int64
 }
 
-// Roll returns w at the time now: when the current window has ended, a later one replaces it.
+// Roll returns w at the time now. If the current window has ended, a later one replaces it.
 func (l Limit) Roll(w Window, now int64) Window {
 	switch {
 	case w.Start == 0 || now >= w.Start+2*l.Per:
@@ -26,18 +26,17 @@ func (l Limit) Roll(w Window, now int64) Window {
 	}
 }
 
-// used is the count at now: the current window, and the part of the previous one that still overlaps. w has been rolled
-// to now.
+// used returns the count at now: the current window, and the part of the previous one that still overlaps. w must be rolled to now.
 func (l Limit) used(w Window, now int64) int64 {
 	return w.Prev*l.left(w, now)/l.Per + w.Cur
 }
 
-// left is how long the window still lasts. When the clock has run backwards, it is at most one whole window.
+// left returns the remaining time of the window. If the clock has gone backwards, it is at most one whole window.
 func (l Limit) left(w Window, now int64) int64 {
 	return min(w.Start+l.Per-now, l.Per)
 }
 
-// Take counts a request at now, unless the limit is used up: a refused request does not change w.
+// Take counts a request at now, unless the limit is reached. A rejected request does not change w.
 func (l Limit) Take(w Window, now int64) (Window, bool) {
 	rolled := l.Roll(w, now)
 	if l.used(rolled, now) >= l.Max {
@@ -47,15 +46,15 @@ func (l Limit) Take(w Window, now int64) (Window, bool) {
 	return rolled, true
 }
 
-// Rate holds the values of the response's headers.
+// Rate contains the values of the response's headers.
 type Rate struct {
 	Limit      int64
 	Remaining  int64
 	Reset      int64 // whole seconds until the window ends
-	RetryAfter int64 // whole seconds after which a request passes; 0 when one passes now
+	RetryAfter int64 // whole seconds until a request is allowed; 0 if one is allowed now
 }
 
-// Rate reads the window at now.
+// Rate returns the rate of the window at now.
 func (l Limit) Rate(w Window, now int64) Rate {
 	w = l.Roll(w, now)
 	return Rate{
@@ -66,7 +65,7 @@ func (l Limit) Rate(w Window, now int64) Rate {
 	}
 }
 
-// wait is the time from now to the first moment at which Take counts again. w has been rolled to now.
+// wait returns the time from now until Take counts a request again. w must be rolled to now.
 func (l Limit) wait(w Window, now int64) int64 {
 	if l.used(w, now) < l.Max {
 		return 0
@@ -78,7 +77,7 @@ func (l Limit) wait(w Window, now int64) int64 {
 	return w.Start + 2*l.Per - l.overlap(w.Cur, l.Max) - now
 }
 
-// overlap is the longest remaining part of a window at which prev requests of the previous one count as fewer than room.
+// overlap returns the longest remaining part of a window at which prev requests of the previous one count as fewer than room.
 func (l Limit) overlap(prev, room int64) int64 {
 	return (l.Per*room+prev-1)/prev - 1
 }

@@ -61,8 +61,8 @@ func TestRetryAfterWhenTheLimitWasLowered(t *testing.T) {
 	})
 }
 
-// Whatever the client does, no period of one window's length allows more than twice the limit, and an idle credential
-// gets exactly the limit in its first window, however slowly it sends.
+// For any client, no period of one window's length allows more than twice the limit. An idle credential gets exactly the limit in
+// its first window, regardless of its speed.
 func TestLimitHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

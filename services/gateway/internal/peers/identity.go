@@ -22,8 +22,8 @@ import (
 // Identity requests the principal of a credential from the identity service.
 type Identity struct{ Client *peer.Client }
 
-// Lookup returns the principal of the hash of a credential of that kind, domain.ErrInvalid when there is none. It only reads, so it is
-// retried when the connection broke.
+// Lookup returns the principal for the hash and the kind of a credential, or domain.ErrInvalid if there is none. It only reads, so
+// it is retried if the connection breaks.
 func (i *Identity) Lookup(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error) {
 	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
 	in := internalapi.Lookup{Hash: hex.EncodeToString(hash[:]), Kind: &kind}
@@ -67,7 +67,7 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	return out, nil
 }
 
-// OriginRegistered reports whether an app has registered an origin of browsers.
+// OriginRegistered reports whether an app has registered a browser origin.
 func (i *Identity) OriginRegistered(ctx context.Context, origin string) (bool, error) {
 	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
 	var out internalapi.Origin

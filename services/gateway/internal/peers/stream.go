@@ -24,16 +24,18 @@ import (
 )
 
 const (
-	// idleStreams connections are kept open: a new stream uses the connection of one that has ended.
+	// idleStreams is the number of idle connections that are kept open, so that a new stream can reuse the connection of an ended
+	// one.
 	idleStreams = 16
 	// cutTimeout is how long the last bytes of an aborted stream may take.
 	cutTimeout = time.Second
 )
 
-// passedHeaders are the headers of a stream's response that clients get. All others, such as X-Internal-*, are dropped.
+// passedHeaders are the headers of a stream's response that are forwarded to clients. All others, such as X-Internal-*, are
+// dropped.
 var passedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
 
-// newStreams creates the connections for streams: each is used for minutes, which fasthttp's limits on calls and responses
+// newStreams creates the transport for streams. Each connection is used for minutes, which fasthttp's limits on calls and responses
 // do not allow. Their number is not limited here; app.Streams limits the streams of a credential.
 func newStreams(timeout time.Duration) *http.Transport {
 	return &http.Transport{
@@ -45,15 +47,15 @@ func newStreams(timeout time.Duration) *http.Transport {
 	}
 }
 
-// Stream sends one call and forwards the response to w while it arrives, until the client or the service ends it, or ctx
-// ends. An error means that nothing was written; errors are the same as Do's. When the service breaks off, Stream panics
-// with http.ErrAbortHandler, which breaks off the client's response too.
+// Stream sends one call and forwards the response to w while it arrives, until the client or the service ends it, or ctx ends. An
+// error means that nothing was written. The errors are the same as those of Do. If the service aborts the response, Stream panics
+// with http.ErrAbortHandler, which also aborts the client's response.
 func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error {
 	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
 		return fmt.Errorf("sign call: %w", err)
 	}
-	// The proxy gets a new request, which has nothing of the client's to remove.
+	// The proxy gets a new request, so nothing from the client's request must be removed.
 	in, err := http.NewRequestWithContext(ctx, call.Method, u.scheme+"://"+u.host+call.Path, nil)
 	if err != nil {
 		return fmt.Errorf("call %s: %w", u.target, err)
@@ -78,7 +80,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 	defer context.AfterFunc(ctx, out.cut)()
 	proxy.ServeHTTP(out, in)
 	if errors.Is(failure, context.Canceled) {
-		return nil // the client is gone
+		return nil // the client has disconnected
 	}
 	return failure
 }
@@ -103,7 +105,7 @@ type streamTransport struct {
 	call *domain.Call
 }
 
-// RoundTrip implements http.RoundTripper with Do's errors.
+// RoundTrip implements http.RoundTripper with the errors of Do.
 func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	res, err := t.streams.RoundTrip(r)
@@ -111,7 +113,7 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.record(t.call, err)
 		return nil, t.failed(err)
 	}
-	t.record(t.call, nil) // a client that is gone says nothing about the service
+	t.record(t.call, nil) // a disconnected client does not mean that the service failed
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
 		err = apperr.ErrUnavailable.WithCause(domain.ErrStopping)
@@ -134,8 +136,8 @@ type streamBody struct {
 	whole bool
 }
 
-// Read returns a normal end when the gateway stops, so that clients resume; a whole response is broken off instead. It logs
-// when the service broke off.
+// Read returns io.EOF when the gateway stops, so that clients resume. A response with Whole is aborted instead. Read logs when the
+// service aborts the response.
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
@@ -148,18 +150,18 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// streamWriter writes a stream to the client. It has its own headers, so that the service's headers, trailers and early
-// hints are not forwarded unchecked; the gateway's headers stay. The server's write time-out is for whole responses: here
-// each write has a time-out of its own, after which a client that does not read is dropped.
+// streamWriter writes a stream to the client. It has its own headers, so that the service's headers, trailers and early hints are
+// not forwarded unchecked and the gateway's headers are preserved. The server's write time-out applies to whole responses. Here
+// each write has its own time-out, after which a client that does not read is disconnected.
 type streamWriter struct {
 	w            http.ResponseWriter
 	control      *http.ResponseController
 	header       http.Header
-	passed       []string // headers that the client gets
+	passed       []string // headers that are forwarded to the client
 	writeTimeout time.Duration
 	mu           sync.Mutex
 	ended        bool // guarded by mu: the stream was aborted
-	finished     bool // guarded by mu: the request has ended
+	finished     bool // guarded by mu: the request ended
 }
 
 func (p *streamWriter) Header() http.Header { return p.header }
@@ -191,11 +193,11 @@ func (p *streamWriter) extend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {
-		_ = p.control.SetWriteDeadline(time.Now().Add(p.writeTimeout)) // a connection without deadlines needs none
+		_ = p.control.SetWriteDeadline(time.Now().Add(p.writeTimeout)) // not every connection supports deadlines
 	}
 }
 
-// cut ends the current write, and gives later ones little time.
+// cut ends the current write, and shortens the time-out of later ones.
 func (p *streamWriter) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,8 +207,8 @@ func (p *streamWriter) cut() {
 	}
 }
 
-// finish sets the deadline for the end of the response, which may come long after its last byte. cut must not follow,
-// because the writer then belongs to another request.
+// finish sets the deadline for the end of the response, which may be long after its last byte. cut must not be effective
+// afterwards, because the writer then belongs to another request.
 func (p *streamWriter) finish() {
 	p.extend()
 	p.mu.Lock()

@@ -48,9 +48,10 @@ type UpstreamOptions struct {
 
 const (
 	maxResponse = 16 << 20
-	// placeTimeout is how long a call waits for one of the service's connections, and a stream for the end of the TLS handshake.
+	// placeTimeout is how long a call waits for one of the service's connections, and how long a stream waits for the TLS
+	// handshake.
 	placeTimeout = time.Second
-	// idle is less than the services' own HTTP_IDLE_TIMEOUT, so that no connection is used while the service closes it.
+	// idle is shorter than the services' HTTP_IDLE_TIMEOUT, so that no connection is used while the service closes it.
 	idle = 30 * time.Second
 )
 
@@ -79,8 +80,8 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	return up, nil
 }
 
-// again allows a second attempt when a connection broke, but never after the deadline: for a read, or for a write that
-// the service recognizes by its key. The other idle connections have most likely broken too.
+// again allows a second attempt if a connection breaks, for a read or for a write that the service recognizes by its key, but never
+// after the deadline. The other idle connections have probably broken too.
 func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout, retry bool) {
 	if errors.Is(err, fasthttp.ErrTimeout) || !req.Header.IsGet() && len(req.Header.Peek("Idempotency-Key")) == 0 {
 		return false, false
@@ -89,8 +90,8 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 	return false, true
 }
 
-// Do sends one call when a connection is free. No response is ErrUnavailable, a late one ErrTimeout. A response that the
-// service should never give, such as a refused signature or a body that is too large, is an internal error.
+// Do sends one call when a connection is free. It returns ErrUnavailable if there is no response, and ErrTimeout if it is too late.
+// A response that the service should never return, such as a rejected signature or a body that is too large, is an internal error.
 func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, error) {
 	deadline := time.Now().Add(u.timeout)
 	if err := u.acquirePlace(ctx, deadline); err != nil {
@@ -111,7 +112,7 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, 
 	began := time.Now()
 	err = u.client.DoDeadline(req, res, deadline)
 	if late(err) && deadline.Sub(began) < u.timeout/2 {
-		u.record(call, nil) // most of its time had passed before the call was sent
+		u.record(call, nil) // most of its time passed before the call was sent
 		return domain.Response{}, apperr.ErrTimeout.WithCause(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
 	}
 	if u.record(call, err); err != nil {
@@ -127,8 +128,8 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, 
 	return a, nil
 }
 
-// acquirePlace takes a place among the running calls. When all are taken it waits until the deadline, in the order of
-// arrival, but not for a service whose breaker is open.
+// acquirePlace reserves a place among the running calls. If all are in use, it waits until the deadline, in the order of arrival,
+// but not for a service whose breaker is open.
 func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 	select {
 	case u.places <- struct{}{}:
@@ -148,7 +149,7 @@ func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// acquirePermit takes a permit of the breaker. record returns it.
+// acquirePermit acquires a permit of the breaker. record releases it.
 func (u *Upstream) acquirePermit() error {
 	if u.breaker.Begin() != nil {
 		return u.open()
@@ -172,7 +173,7 @@ func (u *Upstream) record(call *domain.Call, err error) {
 	}
 }
 
-// clientOf is the tenant of a call, or the client's address where the call has no tenant.
+// clientOf returns the tenant of a call, or the client's address if the call has no tenant.
 func clientOf(call *domain.Call) string {
 	if call.Caller.Tenant.IsZero() {
 		return call.Address
@@ -180,8 +181,8 @@ func clientOf(call *domain.Call) string {
 	return call.Caller.Tenant.String()
 }
 
-// unreachable reports whether a connection was refused or broken, or the response late. Every other result is a response,
-// even a too large or wrong one: one tenant's data can cause it, and it must not close the service for all.
+// unreachable reports whether a connection was refused or broken, or the response was late. Every other result is a response, even
+// if it is too large or malformed. The data of one tenant can cause such a response, and it must not block the service for all.
 func unreachable(err error) bool {
 	if err == nil { // the usual case
 		return false
@@ -248,8 +249,8 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	}
 }
 
-// failed returns the error of a call without a response that can be forwarded. The process may have been replaced, so all
-// idle connections are closed: at most the running calls use a dead one.
+// failed returns the error of a call without a response that can be forwarded. The process may have been replaced, so all idle
+// connections are closed. Then at most the running calls use a dead one.
 func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
 	switch {
@@ -265,7 +266,7 @@ func (u *Upstream) failed(err error) error {
 	return apperr.ErrUnavailable.WithCause(cause)
 }
 
-// read copies what clients may see. All other headers, such as X-Internal-*, are dropped.
+// read copies the parts that clients may see. All other headers, such as X-Internal-*, are dropped.
 func read(res *fasthttp.Response) domain.Response {
 	h := &res.Header
 	a := domain.Response{
@@ -290,7 +291,8 @@ func read(res *fasthttp.Response) domain.Response {
 	return a
 }
 
-// basic is how OAuth's endpoints challenge an app that they do not know; a refused signed caller is challenged by another scheme.
+// basic is the scheme with which OAuth's endpoints challenge an unknown app. A rejected signed caller is challenged with another
+// scheme.
 var basic = []byte("Basic ")
 
 // pageHeaders are the headers that a page has in addition to those of every response.
@@ -307,7 +309,7 @@ func readPassed(res *fasthttp.Response) http.Header {
 			out.Set(name, string(v))
 		}
 	}
-	for _, cookie := range res.Header.Cookies() { // name and the whole cookie
+	for _, cookie := range res.Header.Cookies() { // the name and the whole cookie
 		out.Add("Set-Cookie", string(cookie))
 	}
 	return out

@@ -13,9 +13,9 @@ import (
 
 const (
 	maxBatch = 256
-	// lateFactor is how many time-outs a round trip may take when this process is slow, not Redis.
+	// lateFactor is the maximum duration of a round trip, in time-outs, if this process is slow and not Redis.
 	lateFactor = 50
-	// retryPause is the pause between two attempts to reach a Redis that is down. No request waits for them.
+	// retryPause is the pause between two attempts to reach a Redis that is down. No request waits for these attempts.
 	retryPause = 50 * time.Millisecond
 )
 
@@ -30,10 +30,10 @@ type evaluation struct {
 // Options are the options of Open.
 type Options struct {
 	Timeout time.Duration   // for Redis to respond
-	Queue   int             // requests, and responses to cache, that may wait
+	Queue   int             // maximum number of waiting requests, and of responses to cache
 	Dropped func()          // called when a response was not cached
-	Changed func(down bool) // called when Redis goes down, and when it is back
-	Access  redisx.Access   // besides the address
+	Changed func(down bool) // called when Redis goes down and when it is up again
+	Access  redisx.Access   // in addition to the address
 }
 
 // Open prepares a client of Redis at address, in any form that redisx accepts. It does not connect.
@@ -54,8 +54,8 @@ func Open(address string, opt Options) (*Redis, error) {
 	}, nil
 }
 
-// Evaluate runs the script. Concurrent requests share a pipeline. When Redis does not respond, it returns ErrDown after one
-// time-out, and then immediately until Redis is back.
+// Evaluate runs the script. Concurrent requests share a pipeline. If Redis does not respond, it returns ErrDown after one time-out,
+// and then immediately until Redis is up again.
 func (r *Redis) Evaluate(q Request) (Result, error) {
 	if r.down.Load() {
 		return Result{}, ErrDown
@@ -88,7 +88,7 @@ func (r *Redis) Run(ctx context.Context) error {
 	}
 }
 
-// gather adds the evaluations that arrived while the last batch was sent.
+// gather adds the evaluations that arrived while the previous batch was sent.
 func (r *Redis) gather(batch []*evaluation) []*evaluation {
 	for len(batch) < maxBatch {
 		select {
@@ -101,7 +101,7 @@ func (r *Redis) gather(batch []*evaluation) []*evaluation {
 	return batch
 }
 
-// flush runs batch in one round trip, in a Cluster in one round trip to each node in parallel.
+// flush runs batch in one round trip. In a Cluster, it makes one round trip to each node in parallel.
 func (r *Redis) flush(ctx context.Context, batch []*evaluation) {
 	if r.down.Load() {
 		for _, e := range batch {
@@ -111,7 +111,7 @@ func (r *Redis) flush(ctx context.Context, batch []*evaluation) {
 		return
 	}
 	silent := r.runScript(ctx, batch, r.script.EvalSha)
-	// Redis has lost the script: evaluations that failed for this reason run again, and load it. The others were counted.
+	// If Redis lost the script, the evaluations that failed for this reason run again and load it. The others were counted.
 	if again := forgotten(batch); len(again) > 0 {
 		silent = r.runScript(ctx, again, r.script.Eval) || silent
 	}
@@ -138,7 +138,7 @@ func forgotten(batch []*evaluation) []*evaluation {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// runScript stores each result or error, and reports whether Redis, or one of its nodes, has not responded.
+// runScript stores each result or error, and reports whether Redis, or one of its nodes, did not respond.
 func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
@@ -159,14 +159,14 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 	return silent
 }
 
-// unreachable reports whether err means that Redis has not responded. Otherwise Redis has refused a command.
+// unreachable reports whether err means that Redis did not respond. Otherwise Redis rejected a command.
 func unreachable(err error) bool {
 	var refused redis.Error
 	return err != nil && !errors.As(err, &refused)
 }
 
-// reach makes a round trip on the connection that batches use. In a Cluster it makes one to each master, because
-// evaluations go to all of them: otherwise Redis would alternate between down and up.
+// reach makes a round trip on the connection that batches use. In a Cluster it makes one to each master, because evaluations use
+// all of them. Otherwise Redis would alternate between down and up.
 func (r *Redis) reach(ctx context.Context) error {
 	if c, ok := r.client.(*redis.ClusterClient); ok {
 		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) })
@@ -181,7 +181,7 @@ func reach(ctx context.Context, node redis.UniversalClient) error {
 	return err
 }
 
-// markDown stops all evaluations. A background probe ends this when a round trip succeeds.
+// markDown stops all evaluations until a background probe completes a round trip.
 func (r *Redis) markDown(ctx context.Context) {
 	if !r.down.CompareAndSwap(false, true) {
 		return
@@ -205,7 +205,7 @@ func (r *Redis) markDown(ctx context.Context) {
 	}()
 }
 
-// DownFor returns how long Redis has been down, 0 while it is up.
+// DownFor returns how long Redis has been down, or 0 while it is up.
 func (r *Redis) DownFor() time.Duration {
 	since := r.since.Load()
 	if since == 0 {
@@ -214,8 +214,7 @@ func (r *Redis) DownFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// writeResponses caches finished responses, several in one round trip. A lost one does no harm, because its service has
-// stored it.
+// writeResponses caches finished responses, several in one round trip. Losing one does no harm, because its service stored it.
 func (r *Redis) writeResponses(ctx context.Context) {
 	batch := make([]cachedResponse, 0, maxBatch)
 	for {

@@ -12,9 +12,9 @@ import (
 )
 
 // lateReadConn distinguishes a dead Redis from a busy gateway. When all processors are busy, a goroutine may run long after it
-// was ready. A deadline that was set before has then passed, and net.Conn reports a time-out although the response has arrived.
-// Therefore the time-out begins with each read and write, and after a time-out the socket is read once more. Without this, a
-// burst of requests would disable the limiter. TLS runs on top of it.
+// became ready. A deadline that was set before has then passed, and net.Conn reports a time-out although the response arrived.
+// Therefore the time-out begins with each read and write, and after a time-out the socket is read once more. Without this, a burst
+// of requests would disable the limiter. TLS runs on top of it.
 type lateReadConn struct {
 	net.Conn
 	raw     syscall.Conn
@@ -22,7 +22,7 @@ type lateReadConn struct {
 	endless atomic.Bool // the reader waits for messages of Sentinels, not for a response
 }
 
-// dialLateRead dials connections that give Redis the time-out for accepting the connection, and for each response.
+// dialLateRead returns a function that dials connections. The time-out applies to accepting the connection, and to each response.
 func dialLateRead(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -50,7 +50,7 @@ func (c *lateReadConn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline does nothing: Write sets its own.
 func (c *lateReadConn) SetWriteDeadline(time.Time) error { return nil }
 
-// Write gives the write the whole time-out.
+// Write writes with the whole time-out.
 func (c *lateReadConn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
@@ -58,7 +58,7 @@ func (c *lateReadConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read gives the read the whole time-out, and at its end still returns what has arrived.
+// Read reads with the whole time-out. When it ends, Read still returns the bytes that arrived.
 func (c *lateReadConn) Read(b []byte) (int, error) {
 	var end time.Time
 	if !c.endless.Load() {

@@ -56,7 +56,7 @@ func TestADeadNodeIsDown(t *testing.T) {
 	}
 }
 
-// When a Sentinel has named a new master, evaluations go there.
+// After a Sentinel names a new master, evaluations are sent to it.
 func TestBackAfterAFailover(t *testing.T) {
 	t.Parallel()
 	address, kill := redistest.Sentinel(t, nil)

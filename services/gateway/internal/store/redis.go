@@ -1,5 +1,5 @@
-// Package store is the gateway's access to Redis: one script per request, and the cache of finished responses. Money and
-// bookings do not depend on it: Redis may lose everything at any time.
+// Package store accesses Redis for the gateway: one script per request, and the cache of finished responses. Payments and bookings
+// do not depend on it, so Redis may lose all data at any time.
 package store
 
 import (
@@ -20,13 +20,13 @@ import (
 //go:embed window.lua
 var windowScript string
 
-// Revoked is the state of a credential that identity has revoked.
+// Revoked is the state of a credential that identity revoked.
 const Revoked = "revoked"
 
-// ErrDown reports that Redis did not respond in time, or is marked as down: decide without it.
+// ErrDown reports that Redis did not respond in time, or is marked as down. The caller must decide without Redis.
 var ErrDown = errors.New("redis is down")
 
-// Redis runs the script and caches responses. Make one with Open. Run sends what Evaluate and CacheResponse queue.
+// Redis runs the script and caches responses. Open creates one. Run sends what Evaluate and CacheResponse queue.
 type Redis struct {
 	client      redis.UniversalClient
 	script      *redis.Script
@@ -38,28 +38,29 @@ type Redis struct {
 	changed     func(down bool)
 }
 
-// Request is what the script needs for one request of a client.
+// Request contains the input of the script for one request of a client.
 type Request struct {
 	Credential string
 	Limit      domain.Limit
 	Key        string // Idempotency-Key whose cached response is requested; "" for none
-	Now        int64  // microseconds; 0 is Redis's own clock
+	Now        int64  // microseconds; 0: use Redis's own clock
 }
 
-// Result is what Redis knows of a credential.
+// Result is what Redis stores about a credential.
 type Result struct {
 	Passed   bool
 	Window   domain.Window
 	Now      int64  // Redis's clock, microseconds
 	State    string // "", Revoked, or the version that identity wrote last
-	Marker   string // changes when Redis has lost its data
-	Response []byte // the cached response, nil without one
+	Marker   string // changes when Redis loses its data
+	Response []byte // the cached response, or nil
 }
 
-// windowKey has the credential as its hash tag, like its other keys, so that all of them are on one node.
+// windowKey returns a key with the credential as its hash tag, like the credential's other keys, so that all of them are on one
+// node.
 func windowKey(credential string) string { return "rl:{" + credential + "}" }
 
-// StateKey is the key where identity writes Revoked or a version number.
+// StateKey returns the key to which identity writes Revoked or a version number.
 func StateKey(credential string) string { return "st:{" + credential + "}" }
 
 func markerKey(credential string) string { return "mem:{" + credential + "}" }
@@ -73,7 +74,7 @@ func responseKey(credential, key string) string {
 // different ones.
 func (q *Request) args() ([]string, []any) {
 	window := windowKey(q.Credential)
-	look, cacheKey := "0", window // a key of the same node, which the script does not read
+	look, cacheKey := "0", window // a key on the same node, which the script does not read
 	if q.Key != "" {
 		look, cacheKey = "1", responseKey(q.Credential, q.Key)
 	}
@@ -117,11 +118,11 @@ type cachedResponse struct {
 	until time.Time
 }
 
-// maxCachedResponse bounds the size of a cached response. The service replays a longer one.
+// maxCachedResponse limits the size of a cached response. The service replays a longer one.
 const maxCachedResponse = 64 << 10
 
-// CacheResponse caches value, the finished response of a credential's Idempotency-Key, until that time. It never waits:
-// while Redis is down or the queue is full the response is not cached, and its service replays it.
+// CacheResponse caches value, the finished response of a credential's Idempotency-Key, until the given time. It never waits. While
+// Redis is down or the queue is full, the response is not cached, and its service replays it.
 func (r *Redis) CacheResponse(credential, key string, value []byte, until time.Time) {
 	if len(value) > maxCachedResponse {
 		return

@@ -174,7 +174,7 @@ func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 	}
 }
 
-// A revocation that identity wrote holds from the next request on, and does not change the window.
+// A revocation that identity wrote applies from the next request, and does not change the window.
 func tombstoneHolds(t *testing.T, r *Redis) {
 	t.Helper()
 	who, l := credential(), domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
@@ -191,7 +191,7 @@ func tombstoneHolds(t *testing.T, r *Redis) {
 	}
 }
 
-// Concurrent requests of many credentials share pipelines, whose commands go to different nodes of a Cluster.
+// Concurrent requests of many credentials share pipelines, whose commands are sent to different nodes of a Cluster.
 func manyCredentialsAtOnce(t *testing.T, r *Redis) {
 	t.Helper()
 	const credentials, requests = 40, 20

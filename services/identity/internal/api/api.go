@@ -1,4 +1,4 @@
-// Package api has the HTTP handlers: two public operations of the contract, and the internal calls.
+// Package api contains the HTTP handlers: two public operations of the contract, and the internal calls.
 package api
 
 import (
@@ -20,14 +20,14 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// API holds what the handlers need.
+// API contains the dependencies of the handlers.
 type API struct {
 	DB          *pg.DB // app role
 	App         *app.App
-	Idempotency *idemstore.Store // its Box seals responses that hold a secret
+	Idempotency *idemstore.Store // its Box seals responses that contain a secret
 	LastUse     *app.LastUse
 	OAuth       *oauth.Server
-	RateLimit   int // requests a minute of one credential, as GET /me returns it
+	RateLimit   int // requests per minute of one credential, as GET /me returns it
 	Server      *httpx.Server
 	Now         func() time.Time
 }
@@ -74,7 +74,7 @@ func (a *API) getMe(c *gin.Context) error {
 	return rest.Object(c, view.Me(k, a.RateLimit))
 }
 
-// credentialGone replaces missing. Without the caller's own tenant or key, its credential is not valid.
+// credentialGone replaces the error missing, because without its own tenant or key the caller's credential is not valid.
 func credentialGone(err, missing error) error {
 	if errors.Is(err, missing) {
 		return domain.ErrCredentialGone.WithCause(err)

@@ -106,7 +106,7 @@ func registration(body internalapi.AppPatch) (app.Registration, error) {
 	return in, nil
 }
 
-// appFields names the fields of an error as in the body, because the use cases name the flags of the command line.
+// appFields renames the fields of an error to those of the body, because the use cases use the flags of the command line.
 func appFields(err error) error {
 	var wrong *apperr.Error
 	if !errors.As(err, &wrong) || wrong.Code != "invalid_request" {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	maxAudit   = 100 // records of a page
+	maxAudit   = 100 // records per page
 	auditTime  = 5 * time.Second
 	verifyTime = 8 * time.Second // below the ten seconds that the console waits
 )
 
-// errAuditTime says that a log is too long for a request.
+// errAuditTime reports that a log is too long for a request.
 var errAuditTime = apperr.ErrUnavailable.WithMessage("The audit log is too long for this request. Filter by object, start at a later page, or use the command line.")
 
-// listAudit returns who changed what in the tenant. An operator who may not read the log gets the changes of one object, without
-// their source.
+// listAudit returns who changed what in the tenant. An operator without permission to read the log receives only the changes of one
+// object, without their source.
 func (a *API) listAudit(c *gin.Context, by asker) error {
 	f, limit, err := auditFilter(c, by)
 	if err != nil {
@@ -48,12 +48,12 @@ func (a *API) listAudit(c *gin.Context, by asker) error {
 	return rest.Object(c, view.AuditPage(records, more, whole))
 }
 
-// VerificationLimits limit the audit verifications of a process, with one per tenant. A second one at the same time is refused.
+// VerificationLimits limits the audit verifications of a process, with one per tenant. A second one at the same time is rejected.
 var VerificationLimits = quota.Limits{Work: "audit verifications", All: 4, PerTenant: 1}
 
 var verifications = quota.NewSlots(VerificationLimits)
 
-// verifyAudit checks the chain of the tenant.
+// verifyAudit verifies the audit chain of the tenant.
 func (a *API) verifyAudit(c *gin.Context, _ asker) error {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), verifyTime)
 	defer cancel()

@@ -48,7 +48,7 @@ func TestSetTestClock(t *testing.T) {
 	}
 }
 
-// audited returns who made the last change.
+// audited returns the actor of the last change.
 func (w *world) audited() (actor string) {
 	w.T.Helper()
 	if err := w.Owner().QueryRow(w.T.Context(), `select actor from audit_log order by seq desc limit 1`).Scan(&actor); err != nil {

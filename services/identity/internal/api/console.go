@@ -14,12 +14,12 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-const operatorKind = "operator" // of the callers that the console signs
+const operatorKind = "operator" // kind of the callers that the console signs
 
-// consoleCall handles a call that the console makes on behalf of an operator.
+// consoleCall handles a call of the console on behalf of an operator.
 type consoleCall func(c *gin.Context, by asker) error
 
-// consoleRoutes returns the calls that the console makes on behalf of an operator.
+// consoleRoutes returns the calls of the console on behalf of an operator.
 func (a *API) consoleRoutes() map[string]httpx.Route {
 	routes := map[string]httpx.Route{}
 	for id, h := range map[string]consoleCall{
@@ -27,7 +27,7 @@ func (a *API) consoleRoutes() map[string]httpx.Route {
 		"listMembers": a.listMembers, "inviteMember": a.inviteMember, "changeMember": a.changeMember, "removeMember": a.removeMember,
 		"listApps": a.listApps, "createApp": a.createApp, "updateApp": a.updateApp, "deleteApp": a.deleteApp,
 		"listGrants": a.listGrants, "revokeGrant": a.revokeGrant,
-		"listAudit":   a.listAudit, // of one object; the rest needs ReadAudit
+		"listAudit":   a.listAudit, // for one object; all others need ReadAudit
 		"verifyAudit": a.verifyAudit, "updateTenant": a.updateTenant,
 		"listViews": a.listViews, "saveView": a.saveView, "deleteView": a.deleteView,
 	} {
@@ -42,7 +42,7 @@ type asker struct {
 	caller.Caller
 }
 
-// origin returns the audit log's origin of the call.
+// origin returns the origin of the call for the audit log.
 func (m asker) origin() domain.Origin {
 	return domain.Origin{Actor: m.Credential, Source: "console:" + m.RequestID}
 }
@@ -52,7 +52,7 @@ func (m asker) tenantMode() store.TenantMode {
 	return store.TenantMode{TenantID: m.Tenant, Livemode: m.Live()}
 }
 
-// permit refuses a caller unless it is an operator whose role at the caller's tenant has the required permission now.
+// permit rejects a caller unless it is an operator whose current role at the caller's tenant has the required permission.
 func (a *API) permit(c *gin.Context) error {
 	ctx := c.Request.Context()
 	from := caller.FromContext(ctx)
@@ -68,7 +68,7 @@ func (a *API) permit(c *gin.Context) error {
 	return nil
 }
 
-// askerKey is the key in a gin.Context for the result of permit.
+// askerKey is the key of the result of permit in a gin.Context.
 const askerKey = "identity.asker"
 
 func askerOf(c *gin.Context) asker {

@@ -37,7 +37,7 @@ func (w *world) member(of domain.Tenant, email, role string) domain.Operator {
 	return o
 }
 
-// uses sets the password by a one-time link.
+// uses sets the password with a one-time link.
 func (w *world) uses(token string) domain.Operator {
 	w.T.Helper()
 	o, err := w.app.UseLink(w.T.Context(), domain.Origin{Source: "test"}, token, "a long enough password")

@@ -15,7 +15,7 @@ import (
 
 var draftKey = regexp.MustCompile(`^[0-9A-Za-z-]{16,120}$`)
 
-// saveDraft stores what an operator has entered into a form.
+// saveDraft stores an operator's input in a form.
 func (a *API) saveDraft(c *gin.Context) error {
 	key := c.Param("key")
 	if !draftKey.MatchString(key) {
@@ -31,7 +31,7 @@ func (a *API) saveDraft(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusNoContent, "", nil)
 }
 
-// lookupDraft returns what an operator has entered into a form.
+// lookupDraft returns an operator's input in a form.
 func (a *API) lookupDraft(c *gin.Context) error {
 	id, err := domain.ParseOperatorID(httpx.Query(c).String("operator"))
 	if err != nil {

@@ -25,8 +25,8 @@ func draftOf(t *testing.T, proof, name, text string) string {
 	return string(raw)
 }
 
-// TestDrafts checks that form input is retained for an hour, encrypted, by the proof of the operator's pages, and is shown to that
-// operator alone.
+// TestDrafts checks that form input is stored encrypted for an hour, with the proof of the operator's pages, and is shown only to
+// that operator.
 func TestDrafts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -57,7 +57,7 @@ func TestDrafts(t *testing.T) {
 		t.Error("a draft is not sealed")
 	}
 
-	// A draft without a proof is not stored, nor one whose proof has expired or was changed.
+	// A draft is not stored without a proof, or if its proof has expired or was changed.
 	over, err := w.app.Box.Seal(domain.FormProof(dana.ID, now.Add(-domain.ProofLifetime)), domain.ProofBinding())
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestDrafts(t *testing.T) {
 		w.from(noTenant, peer, "PUT", drafts+key, draftOf(t, proof, "notes", "x")).is(401, "invalid_credential")
 	}
 
-	// Bounds of one draft, and of all drafts of an operator.
+	// The limits of one draft, and of all drafts of an operator.
 	save(key, draftOf(t, proof, "notes", strings.Repeat("x", domain.MaxDraft-200))).is(204)
 	save(key, draftOf(t, proof, "notes", strings.Repeat("x", domain.MaxDraft))).is(413, "request_too_large")
 	save(key, draftOf(t, proof, "notes", strings.Repeat("x", 700_000))).is(413, "request_too_large")
@@ -89,7 +89,7 @@ func TestDrafts(t *testing.T) {
 	}
 	read(key, dana.ID).is(404)
 
-	// After an hour nothing is shown, and the sweep deletes it (TestSweep). No draft of an erased operator remains.
+	// After an hour the draft is not shown, and the sweep deletes it (TestSweep). No draft of an erased operator remains.
 	last := fmt.Sprintf("cccccccccccccccccccc-%d", domain.MaxDrafts-1)
 	w.Exec(`update form_drafts set created_at = $1 where key = $2`, now.Add(-domain.DraftLifetime), last)
 	read(last, dana.ID).is(404)

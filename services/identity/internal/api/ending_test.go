@@ -12,7 +12,7 @@ import (
 
 var by = domain.Origin{Actor: "cli", Source: "test"}
 
-// interrupted makes the revocation of grants fail, as a crash in the middle does, until the returned function is called.
+// interrupted makes the revocation of grants fail, like a crash in between, until the returned function is called.
 func (w *world) interrupted() (end func()) {
 	w.Exec(`alter table oauth_grants add constraint interrupted check (revoked_at is null)`)
 	return func() { w.Exec(`alter table oauth_grants drop constraint interrupted`) }
@@ -33,9 +33,9 @@ func (w *world) till(of domain.Tenant) domain.App {
 	return till
 }
 
-// TestEndingsAreFinished checks that everything of a disabled or erased operator ends even when the process that began it
-// crashes: grants, memberships, personal data, and the record in the audit log. A worker completes it, or enabling the operator
-// does, before it can use a grant again.
+// TestEndingsAreFinished checks that everything of a disabled or erased operator ends even if the process crashes: grants,
+// memberships, personal data, and the record in the audit log. A worker completes it, or the enabling of the operator does so
+// before a grant can be used again.
 func TestEndingsAreFinished(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"worker", "enabling", "erasure"} {
@@ -80,8 +80,8 @@ func TestEndingsAreFinished(t *testing.T) {
 	}
 }
 
-// TestGrantsOfAnEarlierHolderEnd checks that the grants of an earlier holder of an account end when its address is verified, also
-// after a crash in the middle. Grants that the owner gives afterwards stay.
+// TestGrantsOfAnEarlierHolderEnd checks that the grants of an earlier holder of an account end when its address is verified, even
+// after a crash in between. Grants that the owner gives afterwards remain valid.
 func TestGrantsOfAnEarlierHolderEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -37,7 +37,7 @@ func (a *API) listGrants(c *gin.Context, by asker) error {
 	return rest.Object(c, out)
 }
 
-// revokeGrant ends a grant of the caller's tenant on behalf of the operator who requests it.
+// revokeGrant ends a grant of the caller's tenant on behalf of the requesting operator.
 func (a *API) revokeGrant(c *gin.Context, by asker) error {
 	id, err := domain.ParseGrantID(c.Param("id"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// once runs a use case in a transaction of the operator's tenant and of a mode, and stores its 201 response. A repetition with
-// the same Idempotency-Key gets that response. The record belongs to the operator.
+// once runs a use case in a transaction of the operator's tenant and of a mode, and stores its 201 response. A repeated request
+// with the same Idempotency-Key receives that response. The record belongs to the operator.
 func (a *API) once(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) (idem.Response, error) {
 	who := caller.Service("identity", by.Tenant, mode)
 	who.Credential, who.RequestID = by.Credential, by.RequestID

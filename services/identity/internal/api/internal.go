@@ -65,7 +65,7 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	return rest.Object(c, view.Principal(p))
 }
 
-// endedCredentials returns which of the credentials have ended or were rotated.
+// endedCredentials returns the credentials that have ended or were rotated.
 func (a *API) endedCredentials(c *gin.Context) error {
 	body, err := httpx.Body[internalapi.CredentialList](c)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *API) endedCredentials(c *gin.Context) error {
 	return rest.Object(c, view.EndedCredentials(body.Credentials, states))
 }
 
-// lookupSession returns who has signed in.
+// lookupSession returns the signed-in operator.
 func (a *API) lookupSession(c *gin.Context) error {
 	body, err := httpx.Body[internalapi.SessionLookup](c)
 	if err != nil {

@@ -137,7 +137,7 @@ func TestLookupTenant(t *testing.T) {
 	}
 }
 
-// TestOverloadOfInternalCalls checks that locked tables and statements that take too long return 503 here too.
+// TestOverloadOfInternalCalls checks that locked tables and statements that take too long also return 503 here.
 func TestOverloadOfInternalCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-const maxKeys = 1000 // of a list
+const maxKeys = 1000 // maximum number of keys in a list
 
 func (a *API) listKeys(c *gin.Context, _ asker) error {
 	ctx := c.Request.Context()
@@ -66,7 +66,7 @@ func (a *API) rotateKey(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	if err := a.App.PublishInvalidations(c.Request.Context(), by.Tenant); err != nil { // RetryPublish does it later
+	if err := a.App.PublishInvalidations(c.Request.Context(), by.Tenant); err != nil { // RetryPublish retries later
 		obs.Add(c.Request.Context(), slog.String("error", err.Error()))
 	}
 	return httpx.Send(c, res)
@@ -84,7 +84,7 @@ func (a *API) revokeKey(c *gin.Context, by asker) error {
 	return rest.Object(c, view.Key(k, "", a.Now()))
 }
 
-// scopeList joins scopes in the form that the use cases read. A list must not contain the word for all scopes.
+// scopeList joins scopes in the format of the use cases. The list must not contain the word for all scopes.
 func scopeList(scopes []string) (string, error) {
 	if slices.ContainsFunc(scopes, func(s string) bool { return s == "all" || strings.Contains(s, ",") }) {
 		return "", apperr.Field("scopes", "Must be a list of scopes.")

@@ -20,13 +20,13 @@ import (
 
 const apiKeys = "/internal/v1/api-keys"
 
-// principal returns what the gateway looks up for a secret.
+// principal returns the principal that the gateway looks up for a secret.
 func (w *world) principal(secret string) internalapi.Principal {
 	w.T.Helper()
 	return decode[internalapi.Principal](w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, lookupOf(secret)).is(200))
 }
 
-// records returns the audit records of a tenant of that action, as "actor object source", the oldest first.
+// records returns the audit records of a tenant with the given action, oldest first.
 func (w *world) records(of domain.Tenant, action string) (found []domain.Record) {
 	w.T.Helper()
 	err := w.app.ListAudit(w.T.Context(), store.AuditFilter{Tenant: of.ID}, 1000, func(all []domain.Record) error {
@@ -109,8 +109,8 @@ func TestKeysForTheConsole(t *testing.T) {
 	w.from(ctx, "console", "POST", apiKeys, "[]").is(400, "malformed_json")
 }
 
-// TestRotation checks that a rotated key works in parallel with the new one until the overlap ends. After that, it is refused
-// like a revoked key.
+// TestRotation checks that a rotated key works in parallel with the new one until the overlap ends. After that, it is rejected like
+// a revoked key.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,8 +184,8 @@ func TestKeysOfOthers(t *testing.T) {
 	}
 }
 
-// TestRotationIsPublished checks that a rotation notifies the gateways: of an immediate end by a tombstone, of a later end by a
-// new version.
+// TestRotationIsPublished checks that a rotation notifies the gateways: with a tombstone for an immediate end, and with a new
+// version for a later end.
 func TestRotationIsPublished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +214,7 @@ type nowhere struct{}
 func (nowhere) Publish(context.Context, []domain.Invalidation) error { return context.DeadlineExceeded }
 
 // TestKeysAreCreatedOncePerIdempotencyKey checks that a repeated call with its Idempotency-Key gets the first response, including
-// the secret, and creates nothing again. The secret is stored nowhere in plain text.
+// the secret, and creates nothing again. The secret is not stored in plain text.
 func TestKeysAreCreatedOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -259,8 +259,8 @@ func TestKeysAreCreatedOncePerIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestConsoleCallsTakeEffectOncePerIdempotencyKey checks that the other calls that create something accept a key too: an app and an
-// invitation.
+// TestConsoleCallsTakeEffectOncePerIdempotencyKey checks that the other calls that create something also accept a key: an app and
+// an invitation.
 func TestConsoleCallsTakeEffectOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -51,7 +51,7 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	if out.Delivery == internalapi.DeliveryMailed { // this request has created the invitation: a repetition sends no second message
+	if out.Delivery == internalapi.DeliveryMailed { // this request created the invitation: a repetition sends no second message
 		if err := a.App.MailInvitation(context.WithoutCancel(ctx), o, token); err != nil {
 			obs.Add(ctx, slog.String("error", err.Error()))
 			out.Delivery = internalapi.DeliveryFailed
@@ -105,7 +105,7 @@ func (a *API) removeMember(c *gin.Context, by asker) error {
 	return httpx.JSON(c, http.StatusNoContent, "", nil)
 }
 
-// member identifies a member whom the operator requests to change.
+// member identifies the member that the operator requests to change.
 func (m asker) member(id domain.OperatorID) app.MemberRef {
 	return app.MemberRef{Tenant: m.Tenant, ID: id, Asker: m.OperatorID}
 }

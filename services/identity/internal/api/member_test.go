@@ -32,8 +32,8 @@ func (w *world) memberRoles(ctx context.Context) (found []string) {
 	return found
 }
 
-// TestWhoCanChangeMembers checks who may invite, change, and remove whom: an admin may do so for everyone except owners, an owner
-// for everyone. No role can assign a role that it does not manage.
+// TestWhoCanChangeMembers checks who may invite, change, and remove members: an admin may do so for everyone except owners, an
+// owner for everyone. No role can assign a role that it does not manage.
 func TestWhoCanChangeMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,7 +181,7 @@ func (w *world) mailed(url string) (to func(address string) []string) {
 }
 
 // TestInvitationsAreMailed checks that, with mail configured, only the owner of an address gets its link. The inviter therefore
-// cannot choose the password of a person whom another tenant invites later, or has invited before.
+// cannot choose the password of a person whom another tenant invites later or invited before.
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

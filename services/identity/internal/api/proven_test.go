@@ -34,7 +34,7 @@ func (w *world) commands(at domain.Tenant, email, role string) string {
 	return token
 }
 
-// tenantsOf are the tenants that an operator is a member of now.
+// tenantsOf returns the tenants that an operator is currently a member of.
 func (w *world) tenantsOf(id domain.OperatorID) (found []string) {
 	w.T.Helper()
 	all, err := w.app.Memberships(w.T.Context(), id)
@@ -54,7 +54,7 @@ func (w *world) signsIn(email, password string) bool {
 	return err == nil && o.ID != (domain.OperatorID{})
 }
 
-// last is the token of the last link that was mailed to an address.
+// last returns the token of the last link that was mailed to an address.
 func last(t *testing.T, texts []string) string {
 	t.Helper()
 	if len(texts) == 0 {
@@ -67,7 +67,7 @@ func last(t *testing.T, texts []string) string {
 
 // TestAnUnprovenAddressBelongsToOneTenant checks that an admin who invites a person's address and uses the link cannot get into
 // another tenant, regardless of the case or Unicode form of the address. Without mail, another tenant cannot invite the address.
-// Leaving the tenant does not help either: the account starts again.
+// Leaving the tenant does not help either, because the account is reset.
 func TestAnUnprovenAddressBelongsToOneTenant(t *testing.T) {
 	t.Parallel()
 	for _, again := range []string{victim, "VICTIM@Example.com", "ｖictim@example.com"} {
@@ -208,7 +208,7 @@ func TestAnInvitationThatWaitsEnds(t *testing.T) {
 	}
 }
 
-// TestTwoTenantsInviteAtOnce checks that of two tenants that invite the same new address at the same moment, one gets it.
+// TestTwoTenantsInviteAtOnce checks that if two tenants invite the same new address at the same time, exactly one succeeds.
 func TestTwoTenantsInviteAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestRequiredByPeers checks that a call of another service that lacks a field required by the contract changes nothing.
+// TestRequiredByPeers checks that a call of another service without a required field changes nothing.
 func TestRequiredByPeers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -33,9 +33,9 @@ func (w *world) signedIn(o *domain.OperatorID, created, seen, expires time.Time)
 	return hex.EncodeToString(hash[:])
 }
 
-// TestSessionsForTheConsole checks that the console receives who has signed in, with each tenant of which the operator is a
-// member now and the permissions of their role there. A session identifies no operator if it has ended, waits for a second
-// factor, or belongs to an operator who may not sign in.
+// TestSessionsForTheConsole checks that the console receives the signed-in operator, with each of their current tenants and the
+// permissions of their role there. A session identifies no operator if it has ended, waits for a second factor, or belongs to an
+// operator who may not sign in.
 func TestSessionsForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -38,7 +38,7 @@ func fromTenantPatch(b internalapi.TenantPatch) domain.TenantPatch {
 	}
 }
 
-// fromRules reads refund rules: null sets no rules, and an empty list means that nothing is refunded.
+// fromRules converts refund rules. null sets no rules, and an empty list means that nothing is refunded.
 func fromRules(sent nullable.Nullable[[]internalapi.RefundRule]) patch.Field[[]domain.RefundRule] {
 	list, err := sent.Get()
 	switch {

@@ -14,8 +14,8 @@ import (
 
 const settings = "/internal/v1/tenant"
 
-// TestSettingsForTheConsole checks that the console writes each setting of its own tenant, clears it by null, and leaves absent
-// ones unchanged.
+// TestSettingsForTheConsole checks that the console writes each setting of its own tenant, clears it with null, and does not change
+// absent ones.
 func TestSettingsForTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

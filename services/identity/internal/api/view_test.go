@@ -89,7 +89,7 @@ func TestSavedViews(t *testing.T) {
 	save(ctx, viewOf("bookings", strings.Repeat("é", 100), strings.Repeat("é", 2000)))
 }
 
-// TestRoomForViews checks that there are at most 50 views of a list and 500 in total, also with parallel requests. Existing views
+// TestRoomForViews checks that there are at most 50 views of a list and 500 in total, even with parallel requests. Existing views
 // can be replaced.
 func TestRoomForViews(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
-// Package app holds the use cases, one method each. A use case opens its transaction itself, because the command line names the
-// tenant and mode that it works on. A change, its audit record, its event, and its invalidations are committed together, and
-// Redis is written afterwards.
+// Package app contains the use cases, one method each. A use case opens its transaction itself, because the command line specifies
+// the tenant and mode. A change, its audit record, its event, and its invalidations are committed together. Redis is written
+// afterwards.
 package app
 
 import (
@@ -19,17 +19,17 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Publisher publishes invalidations to the gateways; store.Redis does it.
+// Publisher publishes invalidations to the gateways. store.Redis implements it.
 type Publisher interface {
 	Publish(ctx context.Context, invalidations []domain.Invalidation) error
 }
 
-// Mailer sends messages to operators; peers.Mailer does it.
+// Mailer sends messages to operators. peers.Mailer implements it.
 type Mailer interface {
 	Send(ctx context.Context, to, subject, text string) error
 }
 
-// App holds identity's use cases on one database.
+// App contains identity's use cases on one database.
 type App struct {
 	DB        *pg.DB // app role
 	Worker    *pg.DB // worker role
@@ -37,23 +37,23 @@ type App struct {
 	Scopes    []string // the catalogue
 	Passwords *Passwords
 	Metrics   *Metrics
-	Box       *crypt.Box // seals what must be read again
+	Box       *crypt.Box // seals secrets that must be read again
 	Now       func() time.Time
 	Log       *slog.Logger
 	Mailer    Mailer // sends the links of operators' invitations; nil: they are returned in the response
-	AuthURL   string // where those links lead
-	Wake      func() // wakes the relay after a commit; nil where none runs in this process
+	AuthURL   string // base URL of these links
+	Wake      func() // wakes the relay after a commit; nil if none runs in this process
 }
 
-// scope returns ctx for this service's own work on a tenant in a mode.
+// scope returns ctx with this service as the caller, for a tenant and mode.
 func scope(ctx context.Context, tenant ids.Tenant, mode caller.Mode) context.Context {
 	return caller.With(ctx, caller.Service("identity", tenant, mode))
 }
 
-// now returns the time in the precision of the columns.
+// now returns the time with the precision of the columns.
 func (a *App) now() time.Time { return a.Now().UTC().Truncate(time.Microsecond) }
 
-// change is the content of an audit record without its place in the chain. A nil side means that the object did not exist.
+// change is the content of an audit record without its place in the chain. A nil side means that the object did not exist then.
 type change struct {
 	action, object string
 	before, after  any

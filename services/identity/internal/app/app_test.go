@@ -30,7 +30,7 @@ import (
 
 var cli = domain.Origin{Actor: "cli", Source: "cli:tester@here"}
 
-// world holds identity's use cases on a database of the test's own and the shared Redis.
+// world contains identity's use cases on the test's own database and the shared Redis.
 type world struct {
 	*app.App
 	db    *pgtest.DB
@@ -110,7 +110,7 @@ func (w *world) lookup(t *testing.T, secret string) domain.Principal {
 	return p
 }
 
-// state is what the gateways read of a key: "" when there is nothing.
+// state returns the state of a key that the gateways read, or "" if there is none.
 func (w *world) state(t *testing.T, id domain.KeyID) string {
 	t.Helper()
 	v, err := w.redis.Get(t.Context(), "st:{"+id.String()+"}").Result()
@@ -161,7 +161,7 @@ func (w *world) verify(t *testing.T, tenant domain.Tenant) app.Verdict {
 	return verdicts[0]
 }
 
-// The secret of a key must be found in no table: not as text, not inside bytes.
+// The secret of a key must not be in any table, neither as text nor inside bytes.
 func TestSecretIsStoredNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,26 +22,26 @@ const (
 	consumer    = "identity" // this service's name in the inbox
 )
 
-// Reported is the record of another service's action, with the event that reports it. The record has its tenant and mode.
+// Reported is the record of another service's action, with the event that reports it. The record contains its tenant and mode.
 type Reported struct {
 	Event   ids.Event
 	Record  domain.Record
-	Gateway *domain.Gateway // what the event says of an account at a payment gateway; nil: nothing
+	Gateway *domain.Gateway // the state of a payment gateway account in the event; nil: none
 }
 
 func (r Reported) inboxed() inbox.Event {
 	return inbox.Event{Tenant: r.Record.TenantID, Livemode: r.Record.Livemode, ID: r.Event}
 }
 
-// RecordAudit appends records of any tenants to their audit logs in the given order, all or none. It appends each event once,
-// even if it is delivered repeatedly. The error is ErrTenantNotFound when a tenant does not exist.
+// RecordAudit appends records of any tenants to their audit logs in the given order, all or none. It appends each event once, even
+// if it is delivered repeatedly. The error is ErrTenantNotFound if a tenant does not exist.
 func (a *App) RecordAudit(ctx context.Context, list []Reported) error {
 	tenants, events := make([]ids.Tenant, len(list)), make([]inbox.Event, len(list))
 	for i, r := range list {
 		tenants[i], events[i] = r.Record.TenantID, r.inboxed()
 	}
 	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		heads, err := store.AuditHeadsForUpdate(ctx, tx, tenants) // before the inbox, whose rows no two batches may lock in different orders
+		heads, err := store.AuditHeadsForUpdate(ctx, tx, tenants) // before the inbox, so that no two batches lock its rows in different orders
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (a *App) RecordAudit(ctx context.Context, list []Reported) error {
 	return nil
 }
 
-// chain numbers the records of new events after the heads. An event that appears twice in the list has one record.
+// chain numbers the records of new events after the heads. An event that appears twice in the list gets one record.
 func chain(heads map[ids.Tenant]domain.Head, list []Reported, fresh map[inbox.Event]bool) ([]domain.Record, error) {
 	records := make([]domain.Record, 0, len(fresh))
 	for _, r := range list {
@@ -87,8 +87,8 @@ func chain(heads map[ids.Tenant]domain.Head, list []Reported, fresh map[inbox.Ev
 	return records, nil
 }
 
-// ListAudit passes the newest records that the filter selects to show, newest first and at most limit of them. It calls show for
-// each page as soon as the page is read.
+// ListAudit passes at most limit of the records that match the filter to show, newest first. It calls show for each page as soon as
+// the page is read.
 func (a *App) ListAudit(ctx context.Context, f store.AuditFilter, limit int, show func([]domain.Record) error) error {
 	for limit > 0 {
 		var records []domain.Record
@@ -110,7 +110,7 @@ func (a *App) ListAudit(ctx context.Context, f store.AuditFilter, limit int, sho
 	return nil
 }
 
-// AuditPage returns the newest records that the filter selects, newest first and at most limit of them, and whether there are more.
+// AuditPage returns at most limit of the records that match the filter, newest first, and whether there are more.
 func (a *App) AuditPage(ctx context.Context, f store.AuditFilter, limit int) (records []domain.Record, more bool, err error) {
 	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		records, err = store.AuditPage(ctx, tx, f, limit+1)
@@ -120,16 +120,17 @@ func (a *App) AuditPage(ctx context.Context, f store.AuditFilter, limit int) (re
 	return records[:min(len(records), limit)], more, err
 }
 
-// Verdict is the outcome of checking one tenant's audit chain.
+// Verdict is the result of verifying one tenant's audit chain.
 type Verdict struct {
 	Tenant  string             `json:"tenant"`  // slug
 	Records int64              `json:"records"` // number of valid records
 	Head    domain.PrintedHead `json:"head"`    // the last of them
-	Broken  string             `json:"broken"`  // where the chain first breaks; "" if it is valid
+	Broken  string             `json:"broken"`  // where the chain is first broken; "" if it is valid
 }
 
-// VerifyAudit checks the chain of each tenant from its first record to its stored head, including the head that was saved
-// elsewhere, by slug. A person who can write to the database can shorten log and head together, but cannot change the saved head.
+// VerifyAudit verifies the chain of each tenant from its first record to its stored head. It also checks the heads that were saved
+// elsewhere, by slug. A person with write access to the database can shorten the log and its head together, but cannot change the
+// saved head.
 func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, saved map[string]domain.PrintedHead) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(tenants))
 	for _, t := range tenants {
@@ -150,7 +151,7 @@ func (a *App) VerifyAuditGently(ctx context.Context, t domain.Tenant) (Verdict, 
 	return w.verdict(t), err
 }
 
-// walk checks one chain.
+// walk verifies one chain.
 type walk struct {
 	at     domain.Head
 	saved  domain.PrintedHead // number 0 if none was saved
@@ -162,7 +163,7 @@ func (w *walk) verdict(t domain.Tenant) Verdict {
 	return Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Printed(), Broken: w.broken}
 }
 
-// batch returns how many records are read at a time: few if other requests must not wait long.
+// batch returns the number of records to read at a time: few if other requests must not wait long.
 func (w *walk) batch() int {
 	if w.gentle {
 		return gentleBatch
@@ -201,7 +202,7 @@ func (w *walk) run(ctx context.Context, db *pg.DB) error {
 	return err
 }
 
-// follow checks the next records, up to the record with the number last.
+// follow verifies the next records, up to the record with the number last.
 func (w *walk) follow(records []domain.Record, last int64) {
 	if len(records) == 0 {
 		w.broken = fmt.Sprintf("record %d is missing", w.at.Seq+1)
@@ -219,7 +220,7 @@ func (w *walk) follow(records []domain.Record, last int64) {
 	}
 }
 
-// end returns the error at the end of the chain; "" if there is none.
+// end returns the error at the end of the chain, or "" if there is none.
 func (w *walk) end(end store.AuditEnd) string {
 	switch {
 	case !bytes.Equal(w.at.Hash, end.Hash):

@@ -98,8 +98,8 @@ func TestAuditFindsTampering(t *testing.T) {
 	}
 }
 
-// TestAuditAgainstASavedHead checks that if log and head are shortened together or rewritten, only a head saved in another place
-// reveals it.
+// TestAuditAgainstASavedHead checks that if the log and its head are shortened together or rewritten, only a head saved in another
+// place reveals it.
 func TestAuditAgainstASavedHead(t *testing.T) {
 	t.Parallel()
 	cut := []string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4, hash = (select hash from audit_log l where l.tenant_id = $1 and l.seq = 4) where tenant_id = $1`}
@@ -164,7 +164,7 @@ func TestAuditChainUnderParallelWrites(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() { w.key(t, tenant.ID, []string{"live", "test"}[i%2]) })
 	}
-	// A consumer appends without the lock on the tenant's row: the lock on the head alone must serialize.
+	// A consumer appends without the lock on the tenant's row, so the lock on the head alone must serialize.
 	for range 20 {
 		wg.Go(func() {
 			ctx := caller.With(t.Context(), caller.Service("test", tenant.ID, caller.Live))

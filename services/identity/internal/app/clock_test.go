@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// clock is what a look-up and the newest event say of the tenant's test clock.
+// clock returns the tenant's test clock in a look-up and in the newest event.
 func (w *world) clock(t *testing.T, secret string, tenant ids.Tenant) (looked, published *time.Time) {
 	t.Helper()
 	var raw []byte

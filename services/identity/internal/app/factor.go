@@ -23,8 +23,8 @@ const (
 	recoveryCodes = 10
 )
 
-// totpStep returns the time step of the given code, 0 for none: RFC 6238, with a tolerance of one step before and after the
-// present.
+// totpStep returns the time step of the given code, or 0 if there is none: RFC 6238, with a tolerance of one step before and after
+// the current one.
 func (a *App) totpStep(o domain.Operator, code string) (int64, error) {
 	if o.TOTPSecret == nil {
 		return 0, nil
@@ -50,8 +50,8 @@ func matchingStep(secret, code string, now time.Time) (int64, error) {
 	return 0, nil
 }
 
-// NewFactor creates the secret of a second factor, 160 random bits in base32 (RFC 4226, section 4). The secret takes effect once
-// SetFactor has received a valid code.
+// NewFactor creates the secret of a second factor, 160 random bits in base32 (RFC 4226, section 4). The secret takes effect when
+// SetFactor receives a valid code.
 func NewFactor() string {
 	secret := make([]byte, totpBytes)
 	_, _ = rand.Read(secret) // it never fails
@@ -59,7 +59,7 @@ func NewFactor() string {
 }
 
 // SetFactor sets an operator's second factor if the code matches the secret, and returns the recovery codes. They are stored as
-// hashes and shown only now.
+// hashes and shown only once.
 func (a *App) SetFactor(ctx context.Context, by domain.Origin, id domain.OperatorID, secret, code string) (codes []string, err error) {
 	step, err := matchingStep(secret, code, a.Now())
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// ErrNothingGranted says that the operator's role has none of the scopes that an app requests, or that the operator is not a
+// ErrNothingGranted reports that the operator's role has none of the scopes that an app requests, or that the operator is not a
 // member of the tenant.
 var ErrNothingGranted = errors.New("the operator's role at the tenant has none of the scopes that the app asks for")
 
-// Consent is what an operator has agreed to.
+// Consent is an operator's consent.
 type Consent struct {
 	Operator    domain.OperatorID
 	App         domain.App
@@ -32,7 +32,7 @@ type Consent struct {
 	CodeHash    []byte
 }
 
-// Grant writes an operator's consent, restricted to the scopes of their role at the tenant. The app gets a code for it.
+// Grant writes an operator's consent, restricted to the scopes of their role at the tenant. The app receives a code for it.
 func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain.Grant, err error) {
 	now := a.now()
 	g = domain.Grant{
@@ -85,7 +85,8 @@ func (a *App) makePlace(ctx context.Context, tx pg.Tx, by domain.Origin, in Cons
 	return len(over) > 0, nil
 }
 
-// GrantByHash returns a grant of any tenant, by the hash of its code or, for nil, of what its refresh tokens share.
+// GrantByHash returns a grant of any tenant, by the hash of its code or, if code is nil, by the hash of the family of its refresh
+// tokens.
 func (a *App) GrantByHash(ctx context.Context, code, family []byte) (domain.Grant, error) {
 	if code != nil {
 		return store.GrantByCode(ctx, a.DB.Read(ctx), code)
@@ -102,7 +103,7 @@ func (a *App) GrantByAccessToken(ctx context.Context, hash []byte) (domain.Grant
 	return domain.Grant{TenantID: p.TenantID, Livemode: p.Livemode, ID: p.GrantID, AppID: p.AppID, OperatorID: p.OperatorID}, err
 }
 
-// Introspection is what an access token stands for: RFC 7662, section 2.2.
+// Introspection is the state of an access token: RFC 7662, section 2.2.
 type Introspection struct {
 	Active   bool   `json:"active"`
 	Scope    string `json:"scope,omitempty"`
@@ -115,7 +116,7 @@ type Introspection struct {
 	Mode     string `json:"mode,omitempty"`
 }
 
-// Introspect returns what a token stands for now. An invalid token is not active, and nothing else is returned about it.
+// Introspect returns the current state of a token. An invalid token is not active, and Introspect returns nothing else about it.
 func (a *App) Introspect(ctx context.Context, token string) (Introspection, error) {
 	if !domain.IsAccessToken(token) {
 		return Introspection{}, nil
@@ -133,7 +134,7 @@ func (a *App) Introspect(ctx context.Context, token string) (Introspection, erro
 	}, nil
 }
 
-// Rotate exchanges the code or the refresh token of a grant. ErrRotated means that another request was first.
+// Rotate exchanges the code or the refresh token of a grant. It returns ErrRotated if another request was first.
 func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) error {
 	e.Grant, e.Now = g.ID, a.now()
 	err := a.DB.Tx(scope(ctx, g.TenantID, caller.ModeOf(g.Livemode)), func(ctx context.Context, tx pg.Tx) error {
@@ -145,8 +146,8 @@ func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) erro
 	return err
 }
 
-// RevokeGrant ends a grant and all its tokens. Once published is true, it has ended for every gateway. A second revocation
-// publishes again.
+// RevokeGrant ends a grant and all its tokens. If published is true, it has ended for every gateway. A second revocation publishes
+// again.
 func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (published bool, err error) {
 	tenantMode, err := store.GrantTenantMode(ctx, a.DB.Read(ctx), id)
 	if err != nil {
@@ -170,7 +171,7 @@ func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.Grant
 	return a.publish(ctx, tenantMode.TenantID), nil
 }
 
-// RevokeGrantAt is RevokeGrant for a grant of this tenant; another one is ErrGrantNotFound.
+// RevokeGrantAt is RevokeGrant for a grant of the given tenant. It returns ErrGrantNotFound for any other grant.
 func (a *App) RevokeGrantAt(ctx context.Context, by domain.Origin, tenant ids.Tenant, id domain.GrantID) error {
 	tenantMode, err := store.GrantTenantMode(ctx, a.DB.Read(ctx), id)
 	if err == nil && tenantMode.TenantID != tenant {
@@ -183,7 +184,7 @@ func (a *App) RevokeGrantAt(ctx context.Context, by domain.Origin, tenant ids.Te
 	return err
 }
 
-// revoke ends a grant in tx, and reports false when it had ended before.
+// revoke ends a grant in tx. It returns false if the grant had already ended.
 func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (ended bool, err error) {
 	if ended, err = store.RevokeGrant(ctx, tx, id, why, a.now()); err != nil || !ended {
 		return false, err
@@ -191,7 +192,7 @@ func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.
 	return true, a.audit(ctx, tx, by, change{domain.GrantRevoked, id.String(), nil, map[string]any{"reason": why}})
 }
 
-// revokeAll ends the grants that an operator had given at all tenants until the ending was recorded.
+// revokeAll ends the grants that an operator gave at all tenants before the ending was recorded.
 func (a *App) revokeAll(ctx context.Context, e domain.Ending) (published bool, err error) {
 	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), e.OperatorID)
 	if err != nil {
@@ -211,13 +212,13 @@ func (a *App) revokeAll(ctx context.Context, e domain.Ending) (published bool, e
 	return published, nil
 }
 
-// OwnGrants returns the grants of an operator that apps use, over all tenants, newest first.
+// OwnGrants returns an operator's grants that apps use, across all tenants, newest first.
 func (a *App) OwnGrants(ctx context.Context, operator domain.OperatorID) ([]domain.OwnGrant, error) {
 	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
 	return slices.DeleteFunc(all, func(g domain.OwnGrant) bool { return !g.Exchanged }), err
 }
 
-// EndOwnGrant revokes a grant of an operator. A grant of another operator, or one that has ended, does not change.
+// EndOwnGrant revokes a grant of an operator. It does not change a grant of another operator, or a grant that has ended.
 func (a *App) EndOwnGrant(ctx context.Context, by domain.Origin, operator domain.OperatorID, id domain.GrantID) error {
 	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
 	if err != nil || !slices.ContainsFunc(all, func(g domain.OwnGrant) bool { return g.ID == id }) {
@@ -227,10 +228,11 @@ func (a *App) EndOwnGrant(ctx context.Context, by domain.Origin, operator domain
 	return err
 }
 
-// maxGrants is how many grants a list shows in one mode.
+// maxGrants is the maximum number of grants in a list for one mode.
 const maxGrants = 1000
 
-// Grants returns the grants of a tenant in both modes, newest first, at most 1,000 of each: of one operator or, for nil, of all.
+// Grants returns the grants of a tenant in both modes, newest first, at most 1,000 of each: of one operator or, if operator is nil,
+// of all.
 func (a *App) Grants(ctx context.Context, tenant ids.Tenant, operator *domain.OperatorID) ([]domain.ShownGrant, error) {
 	var all []domain.ShownGrant
 	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
@@ -241,6 +243,6 @@ func (a *App) Grants(ctx context.Context, tenant ids.Tenant, operator *domain.Op
 		}
 		all = append(all, grants...)
 	}
-	slices.SortFunc(all, func(x, y domain.ShownGrant) int { return strings.Compare(y.ID.String(), x.ID.String()) }) // ids rise with time
+	slices.SortFunc(all, func(x, y domain.ShownGrant) int { return strings.Compare(y.ID.String(), x.ID.String()) }) // ids increase with time
 	return all, nil
 }

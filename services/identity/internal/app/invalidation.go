@@ -28,8 +28,8 @@ func (a *App) publish(ctx context.Context, tenant ids.Tenant) (published bool) {
 	return true
 }
 
-// PublishInvalidations writes all invalidations of one tenant or, for the zero id, of all tenants to Redis and deletes
-// them. Redis is written outside any transaction; a crash in between repeats the write, which changes nothing.
+// PublishInvalidations writes all invalidations of one tenant or, for the zero id, of all tenants to Redis and deletes them. It
+// writes to Redis outside any transaction. After a crash in between, the write is repeated, which changes nothing.
 func (a *App) PublishInvalidations(ctx context.Context, tenant ids.Tenant) error {
 	var after domain.Invalidation
 	for {

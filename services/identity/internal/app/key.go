@@ -25,7 +25,7 @@ type NewKey struct {
 	Mode, Name, Scopes string
 }
 
-// CreateKey creates an API key. The secret is returned here and never again.
+// CreateKey creates an API key. The secret cannot be read again.
 func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k domain.Key, secret string, err error) {
 	mode, err := domain.ParseMode(n.Mode)
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 	return a.insertKey(ctx, tx, by, domain.Key{ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
 }
 
-// insertKey creates a key with that id in tx, which has locked the tenant's row.
+// insertKey creates a key with the given id in tx, which must have locked the tenant's row.
 func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (created domain.Key, secret string, err error) {
 	secret = apikey.New(k.Mode())
 	hash := apikey.Hash(secret)
@@ -81,8 +81,8 @@ func (a *App) KeyTenantMode(ctx context.Context, id domain.KeyID) (store.TenantM
 	return store.KeyTenantMode(ctx, a.DB.Read(ctx), id)
 }
 
-// RotateKey creates a key with the name and the scopes of another key of that tenant and mode. The other key ends after the
-// overlap, or immediately if it is 0. The new secret is returned here and never again.
+// RotateKey creates a key with the name and the scopes of another key of the given tenant and mode. The other key ends after the
+// overlap, or immediately if the overlap is 0. RotateKey returns the new secret, which cannot be read again.
 func (a *App) RotateKey(
 	ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID, overlap time.Duration,
 ) (k domain.Key, secret string, published bool, err error) {
@@ -96,7 +96,7 @@ func (a *App) RotateKey(
 	return k, secret, a.publish(ctx, tenantMode.TenantID), nil
 }
 
-// RotateKeyIn is RotateKey in a transaction of the key's tenant and mode. The caller publishes the invalidations afterwards.
+// RotateKeyIn is RotateKey in a transaction of the key's tenant and mode. The caller must publish the invalidations afterwards.
 func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.KeyID, overlap time.Duration) (k domain.Key, secret string, err error) {
 	if err := domain.CheckOverlap(overlap); err != nil {
 		return domain.Key{}, "", err
@@ -145,9 +145,9 @@ func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, r rota
 	return ended, store.InvalidateKey(ctx, tx, ended.ID, value)
 }
 
-// RevokeKey ends a key permanently. Every gateway refuses it once published is true. While Redis is unavailable, published is
-// false: gateways read their cached entries again within a second, and RetryPublish publishes the invalidation later. A second
-// revocation changes nothing and publishes again.
+// RevokeKey ends a key permanently. If published is true, every gateway rejects it. While Redis is unavailable, published is false:
+// gateways read their cached entries again within a second, and RetryPublish publishes the invalidation later. A second revocation
+// changes nothing and publishes again.
 func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, published bool, err error) {
 	tenantMode, err := a.KeyTenantMode(ctx, id)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 	return a.RevokeKeyAt(ctx, by, tenantMode, id)
 }
 
-// RevokeKeyAt is RevokeKey for a key of that tenant and mode; another one is ErrKeyNotFound.
+// RevokeKeyAt is RevokeKey for a key of the given tenant and mode. It returns ErrKeyNotFound for any other key.
 func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID) (k domain.Key, published bool, err error) {
 	ctx = scope(ctx, tenantMode.TenantID, caller.ModeOf(tenantMode.Livemode))
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -201,10 +201,10 @@ func (a *App) Keys(ctx context.Context, tenant ids.Tenant) ([]domain.Key, error)
 
 const (
 	lastUsePoll = 5 * time.Second
-	lastUseMax  = 10_000 // keys recorded between two writes; further ones are recorded at their next look-up
+	lastUseMax  = 10_000 // maximum number of keys recorded between two writes; other keys are recorded at their next look-up
 )
 
-// LastUse collects which keys were used and writes this periodically, so that a look-up never waits for it.
+// LastUse collects the last use of keys and writes it periodically, so that a look-up never waits for the write.
 type LastUse struct {
 	Worker *pg.DB
 	Log    *slog.Logger

@@ -121,7 +121,7 @@ func TestRevokeTwice(t *testing.T) {
 	if p := w.lookup(t, secret); !p.Revoked || p.Version != 3 {
 		t.Errorf("looked up %+v, want revoked in version 3", p)
 	}
-	w.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // as a Redis that has lost its data
+	w.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // like a Redis that lost its data
 	second, published, err := w.RevokeKey(t.Context(), cli, k.ID)
 	if err != nil || !published || !second.RevokedAt.Equal(*first.RevokedAt) || second.Version != 2 {
 		t.Fatalf("again: %+v published %v: %v", second, published, err)
@@ -129,7 +129,7 @@ func TestRevokeTwice(t *testing.T) {
 	if got := w.state(t, k.ID); got != domain.Revoked {
 		t.Errorf("Redis says %q after the second, want the tombstone again", got)
 	}
-	w.holds(t, tenant, 3) // the second left no record
+	w.holds(t, tenant, 3) // the second created no record
 	if _, _, err := w.RevokeKey(t.Context(), cli, domain.NewKeyID()); !errors.Is(err, domain.ErrKeyNotFound) {
 		t.Errorf("an unknown key: %v", err)
 	}
@@ -188,8 +188,8 @@ func TestPublishIgnoresLateVersions(t *testing.T) {
 	}
 }
 
-// TestRevokeDuringTenantChanges checks that with changes of the tenant during revocations, in any order, each key ends with its
-// tombstone, and the chain has each change once.
+// TestRevokeDuringTenantChanges checks changes of the tenant during revocations, in any order. Each key must end with its
+// tombstone, and the chain must contain each change once.
 func TestRevokeDuringTenantChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

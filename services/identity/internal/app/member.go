@@ -18,20 +18,20 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// mailTimeout bounds the sending of an invitation, whose sender waits for it.
+// mailTimeout limits the time for sending an invitation, because the inviting operator waits for it.
 const mailTimeout = 8 * time.Second
 
-// Invitation says whom to invite to a tenant.
+// Invitation specifies whom to invite to a tenant.
 type Invitation struct {
 	Tenant            ids.Tenant
 	Email, Name, Role string
-	Asker             domain.OperatorID // whose role must allow it; zero for the command line, which has all permissions
+	Asker             domain.OperatorID // the operator whose role must allow it; zero for the command line, which has all permissions
 }
 
-// InviteOperator makes an operator a member of a tenant. The token belongs to the link with which the operator sets a password.
-// It is "" for an operator who has one already. Inviting an operator again who has not accepted yet creates a new link, which
-// ends the tenant's previous one. If an operator of another tenant has not verified their address, the membership begins when the
-// link is used.
+// InviteOperator makes an operator a member of a tenant. It returns the token of the link with which the operator sets a password,
+// or "" if the operator already has one. A repeated invitation, before the first one is accepted, creates a new link that replaces
+// the tenant's previous one. If an operator of another tenant has not verified their address, the membership begins when the link
+// is used.
 func (a *App) InviteOperator(ctx context.Context, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
 	err = a.DB.Tx(scope(ctx, in.Tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
 		o, token, err = a.InviteOperatorIn(ctx, tx, by, in)
@@ -80,9 +80,9 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 }
 
 // admit determines how an operator, whose row is locked, becomes a member. An operator with a verified address becomes a member
-// immediately. Any other operator belongs to only one tenant: while they are a member elsewhere, the membership is pending, and
-// the error is ErrUnproven if the link would not verify the address. An account that belonged to another tenant before starts
-// again, because that tenant may have chosen its password.
+// immediately. Any other operator can belong to only one tenant. While they are a member elsewhere, the membership is pending, and
+// the error is ErrUnproven if the link would not verify the address. An account that previously belonged to another tenant is
+// reset, because that tenant may have chosen its password.
 func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Operator) (_ domain.Operator, waits bool, err error) {
 	if o.ProvenAt != nil {
 		return o, false, nil
@@ -127,7 +127,7 @@ func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain
 	})
 }
 
-// countInvitation returns the 422 if the tenant has to wait before it can send one more message.
+// countInvitation returns a 422 if the tenant must wait before it can send another message.
 func (a *App) countInvitation(ctx context.Context, tx pg.Tx, tenant ids.Tenant) error {
 	_, wait, err := store.Attempt(ctx, tx, byTenant, domain.SecretHash(tenant.String()), domain.InviteThrottle, a.now())
 	if err != nil || wait == 0 {
@@ -153,7 +153,7 @@ func (a *App) MailInvitation(ctx context.Context, o domain.Operator, token strin
 	return nil
 }
 
-// memberRoom returns the 422 if the tenant has no place for a new member.
+// memberRoom returns a 422 if the tenant has no room for a new member.
 func memberRoom(ctx context.Context, tx pg.Tx, was *domain.Membership) error {
 	if was != nil {
 		return nil
@@ -165,8 +165,8 @@ func memberRoom(ctx context.Context, tx pg.Tx, was *domain.Membership) error {
 	return domain.MemberPlaces.Room(there)
 }
 
-// checkChange returns ErrPermission unless the role of the requesting operator allows the change of a membership; "" ends it. The
-// zero id stands for the command line. The tenant's row is locked, so no role changes in the meantime.
+// checkChange returns ErrPermission unless the role of the requesting operator allows the change of a membership. The role "" ends
+// the membership. The zero id stands for the command line. The tenant's row is locked, so no role changes in the meantime.
 func checkChange(ctx context.Context, tx pg.Tx, asker domain.OperatorID, was *domain.Membership, to domain.Role) error {
 	if asker.IsZero() {
 		return nil
@@ -188,7 +188,7 @@ func checkChange(ctx context.Context, tx pg.Tx, asker domain.OperatorID, was *do
 	return nil
 }
 
-// MemberRef names a member of a tenant by its address or, for Asker, by its id.
+// MemberRef identifies a member of a tenant by its address or, for Asker, by its id.
 type MemberRef struct {
 	Tenant ids.Tenant
 	Email  string
@@ -196,7 +196,7 @@ type MemberRef struct {
 	Asker  domain.OperatorID // whose role must allow the change; zero for the command line, which has all permissions
 }
 
-// operator finds the member, present or not.
+// operator finds the operator, whether they are currently a member or not.
 func (r MemberRef) operator(ctx context.Context, tx pg.Tx) (domain.Operator, error) {
 	if r.Email != "" {
 		return store.OperatorByEmail(ctx, tx, r.Email)
@@ -204,8 +204,8 @@ func (r MemberRef) operator(ctx context.Context, tx pg.Tx) (domain.Operator, err
 	return store.Operator(ctx, tx, r.ID)
 }
 
-// SetRole changes an operator's role at a tenant. The change applies to the next request of the apps that act for the operator
-// too.
+// SetRole changes an operator's role at a tenant. The change also applies to the next request of the apps that act for the
+// operator.
 func (a *App) SetRole(ctx context.Context, by domain.Origin, of MemberRef, name string) (published bool, err error) {
 	role, err := domain.ParseRole(name)
 	if err != nil {
@@ -247,7 +247,7 @@ func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, 
 	return a.publish(ctx, of.Tenant), nil
 }
 
-// memberChange is a change of a membership: was is nil for a new one, role for one that ends.
+// memberChange is a change of a membership. was is nil for a new membership, role is nil for one that ends.
 type memberChange struct {
 	action   string
 	operator domain.Operator
@@ -256,7 +256,7 @@ type memberChange struct {
 	waits    bool // it begins when the address is verified
 }
 
-// setMember writes a membership. A tenant always has an owner who can act.
+// setMember writes a membership. It ensures that the tenant always has an owner who can act.
 func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c memberChange) error {
 	id := c.operator.ID
 	if c.was != nil && c.role != nil && c.was.Role == *c.role && c.was.Waits() == c.waits {
@@ -291,8 +291,8 @@ func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c membe
 	return a.audit(ctx, tx, by, change{c.action, id.String(), view.RoleForAudit(c.was), view.RoleForAudit(&m)})
 }
 
-// leave ends everything of an operator at a tenant besides the membership: saved views, the links of the invitation, and grants,
-// which would otherwise be restored with a later membership.
+// leave ends everything of an operator at a tenant except the membership: saved views, the links of the invitation, and grants.
+// Otherwise a later membership would restore them.
 func (a *App) leave(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.OperatorID) error {
 	if err := store.DeleteViews(ctx, tx, id); err != nil {
 		return err
@@ -313,7 +313,7 @@ func (a *App) leave(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.O
 	return nil
 }
 
-// member returns the membership of an operator at the caller's tenant, present or waiting; nil without one.
+// member returns the active or pending membership of an operator at the caller's tenant, or nil if there is none.
 func member(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Membership, error) {
 	m, err := store.Member(ctx, tx, id)
 	if errors.Is(err, domain.ErrOperatorNotFound) || err == nil && m.EndedAt != nil && !m.Waits() {
@@ -325,7 +325,7 @@ func member(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Member
 	return &m, nil
 }
 
-// present returns the membership of an operator at the caller's tenant; nil without one, and for one that waits.
+// present returns the active membership of an operator at the caller's tenant, or nil if there is none.
 func present(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Membership, error) {
 	m, err := member(ctx, tx, id)
 	if err != nil || m == nil || m.Waits() {
@@ -341,7 +341,7 @@ func (a *App) Members(ctx context.Context, tenant ids.Tenant) ([]domain.Member, 
 }
 
 // Permit returns the membership of an operator at the caller's tenant. It returns ErrPermission if the operator has none now, is
-// disabled, or has a role that lacks the permission; "" requires none.
+// disabled, or has a role that lacks the permission. "" requires no permission.
 func (a *App) Permit(ctx context.Context, id domain.OperatorID, needs domain.Permission) (domain.Membership, error) {
 	m, err := store.ActiveMember(ctx, a.DB.Read(ctx), id)
 	if errors.Is(err, domain.ErrOperatorNotFound) {
@@ -353,14 +353,14 @@ func (a *App) Permit(ctx context.Context, id domain.OperatorID, needs domain.Per
 	return m, err
 }
 
-// SaveView saves a view of a member of the tenant. An existing view of the same list and name gets the query.
+// SaveView saves a view of a member of the tenant. It replaces the query of an existing view with the same list and name.
 func (a *App) SaveView(ctx context.Context, tenant ids.Tenant, operator domain.OperatorID, in domain.SavedView) (v domain.SavedView, err error) {
 	if err := in.Check(); err != nil {
 		return domain.SavedView{}, err
 	}
 	in.ID, in.CreatedAt = domain.NewViewID(), a.now()
 	err = a.inTenant(ctx, tenant, func(ctx context.Context, tx pg.Tx) error {
-		if m, err := present(ctx, tx, operator); err != nil || m == nil { // it may have left since it was permitted
+		if m, err := present(ctx, tx, operator); err != nil || m == nil { // the operator may have left since the permission check
 			return orElse(err, domain.ErrPermission)
 		}
 		inList, inAll, err := store.CountViews(ctx, tx, operator, in)

@@ -14,7 +14,7 @@ type Metrics struct {
 	ended   *prometheus.CounterVec
 }
 
-// Outcomes of an attempt to sign in.
+// The outcomes of a sign-in attempt.
 const (
 	signInOK      = "ok"
 	signInWrong   = "wrong"

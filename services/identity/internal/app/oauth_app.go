@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// Registration holds the settings of an app to register, or the settings to change. Scopes is "all" or a comma-separated list.
+// Registration contains the settings of an app to register, or the settings to change. Scopes is "all" or a comma-separated list.
 type Registration struct {
 	Name, Scopes patch.Field[string]
 	RedirectURIs patch.Field[[]string]
-	Origins      patch.Field[[]string] // of browsers
+	Origins      patch.Field[[]string] // browser origins
 	Published    patch.Field[bool]
 	ReuseLeeway  patch.Field[int] // seconds
 }
@@ -53,7 +53,7 @@ func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenan
 	return created, a.audit(ctx, tx, by, change{domain.AppCreated, created.ID.String(), nil, view.AppForAdmin(created)})
 }
 
-// UpdateApp changes an app. Its tokens lose removed scopes and permissions on their next request.
+// UpdateApp changes an app. Its tokens lose removed scopes and permissions with their next request.
 func (a *App) UpdateApp(ctx context.Context, by domain.Origin, id domain.AppID, in Registration) (app domain.App, published bool, err error) {
 	return a.changeApp(ctx, by, id, domain.AppUpdated, func(app domain.App) (domain.App, error) { return a.patchApp(app, in) })
 }
@@ -66,7 +66,7 @@ func (a *App) DeleteApp(ctx context.Context, by domain.Origin, id domain.AppID) 
 	})
 }
 
-// OwnApp returns an app of that tenant that was not deleted; another one is ErrAppNotFound.
+// OwnApp returns an app of the given tenant that was not deleted. It returns ErrAppNotFound for any other app.
 func (a *App) OwnApp(ctx context.Context, tenant ids.Tenant, id domain.AppID) (domain.App, error) {
 	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
 	if err == nil && found.TenantID != tenant {
@@ -100,7 +100,7 @@ func (a *App) changeApp(ctx context.Context, by domain.Origin, id domain.AppID, 
 	if err != nil {
 		return domain.App{}, false, err
 	}
-	return app, a.publish(ctx, ids.Tenant{}), nil // its grants are of many tenants
+	return app, a.publish(ctx, ids.Tenant{}), nil // its grants belong to many tenants
 }
 
 func (a *App) patchApp(app domain.App, in Registration) (domain.App, error) {

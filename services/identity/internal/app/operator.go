@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// linkDigits is how many random digits a one-time link has: 190 bits.
+// linkDigits is the number of random digits in a one-time link: 190 bits.
 const linkDigits = 32
 
 const (
-	endingLease  = 60 * time.Second // longer than an ending takes
+	endingLease  = 60 * time.Second // longer than the duration of an ending
 	endingsBatch = 100
 )
 
@@ -30,14 +30,14 @@ func (a *App) DisableOperator(ctx context.Context, by domain.Origin, email strin
 	return a.disable(ctx, by, email, false)
 }
 
-// EraseOperator disables an operator, ends their memberships, and deletes their personal data. The id stays in grants and audit
-// logs. A tenant may lose its last owner this way and must then invite another one.
+// EraseOperator disables an operator, ends their memberships, and deletes their personal data. The id remains in grants and audit
+// logs. A tenant can lose its last owner this way and must then invite another one.
 func (a *App) EraseOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
 	return a.disable(ctx, by, email, true)
 }
 
-// disable writes that an operator is disabled, with what has to end, and ends it. After a crash in the middle, FinishEndings
-// completes it.
+// disable disables an operator. It records what must end for them and ends it. After a crash in between, FinishEndings completes
+// it.
 func (a *App) disable(ctx context.Context, by domain.Origin, email string, erase bool) (o domain.Operator, published bool, err error) {
 	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), email)
 	if err != nil {
@@ -60,13 +60,13 @@ func (a *App) disable(ctx context.Context, by domain.Origin, email string, erase
 	return o, published, err
 }
 
-// noteEnding records what has to end for an operator. A worker ends it if the process does not within the lease.
+// noteEnding records what must end for an operator. A worker ends it if the process does not do so within the lease.
 func (a *App) noteEnding(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.OperatorID, why domain.RevokeReason, erase bool) (domain.Ending, error) {
 	now := a.now()
 	return store.PutEnding(ctx, tx, domain.Ending{OperatorID: id, Reason: why, Erase: erase, Actor: by.Actor, Source: by.Source, NotedAt: now}, now.Add(endingLease))
 }
 
-// end carries out a recorded ending of an operator. Each step can be repeated; the audit log then has its record twice.
+// end performs a recorded ending of an operator. Each step can be repeated. The audit log then contains its record twice.
 func (a *App) end(ctx context.Context, e domain.Ending) (published bool, err error) {
 	published, err = a.revokeAll(ctx, e)
 	if err == nil && e.Reason == domain.Disabled {
@@ -107,8 +107,8 @@ func (a *App) erasePerson(ctx context.Context, e domain.Ending) (published bool,
 	return published, a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.EraseOperator(ctx, tx, o.ID, a.now()) })
 }
 
-// FinishEndings completes the endings that a crashed process has left, of one operator or, for nil, all that are due. One that
-// fails does not delay others and is retried later.
+// FinishEndings completes the endings of crashed processes: those of one operator or, if operator is nil, all due ones. A failed
+// ending does not delay others and is retried later.
 func (a *App) FinishEndings(ctx context.Context, operator *domain.OperatorID) error {
 	for {
 		var list []domain.Ending
@@ -134,7 +134,7 @@ func (a *App) EnableOperator(ctx context.Context, by domain.Origin, email string
 	if err != nil {
 		return domain.Operator{}, err
 	}
-	if err := a.FinishEndings(ctx, &o.ID); err != nil { // grants that are not revoked yet would work again
+	if err := a.FinishEndings(ctx, &o.ID); err != nil { // otherwise grants that are not revoked yet would work again
 		return domain.Operator{}, err
 	}
 	if o, err = a.writeOperator(ctx, o.ID, func(_ pg.Tx, o *domain.Operator) error {
@@ -147,7 +147,7 @@ func (a *App) EnableOperator(ctx context.Context, by domain.Origin, email string
 }
 
 // ResetOperator creates the token of a link with which an operator sets a new password. The old password works until then. With
-// factor, it also removes the second factor, for an operator who has lost it.
+// factor, it also removes the second factor, for an operator who lost it.
 func (a *App) ResetOperator(ctx context.Context, by domain.Origin, email string, factor bool) (o domain.Operator, token string, err error) {
 	if o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), email); err != nil {
 		return domain.Operator{}, "", err
@@ -176,7 +176,7 @@ func (a *App) LinkOperator(ctx context.Context, token string) (domain.Operator, 
 	return store.Operator(ctx, a.DB.Read(ctx), l.OperatorID)
 }
 
-// UseLink sets a password by a one-time link, and ends all sessions of the operator. The first link that verifies the address
+// UseLink sets a password with a one-time link, and ends all sessions of the operator. The first link that verifies the address
 // removes everything that another person could have set up before: the second factor, the browsers, the other links, and the
 // grants.
 func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password string) (o domain.Operator, err error) {
@@ -237,7 +237,7 @@ func (a *App) prove(ctx context.Context, tx pg.Tx, by domain.Origin, o *domain.O
 	return a.noteEnding(ctx, tx, by, o.ID, domain.Proven, false)
 }
 
-// forgetHolder removes the sign-in data of the present holder of an account, who may not be the owner of the address.
+// forgetHolder removes the sign-in data of the current holder of an account, who may not own the address.
 func (a *App) forgetHolder(ctx context.Context, tx pg.Tx, o *domain.Operator) error {
 	o.PasswordHash, o.TOTPSecret = nil, nil
 	if err := store.SetRecoveryCodes(ctx, tx, o.ID, nil); err != nil {

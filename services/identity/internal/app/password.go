@@ -14,10 +14,11 @@ import (
 // PasswordMemory is the memory for hashing one password, in bytes.
 const PasswordMemory = 64 << 20
 
-// argon is the cost of a password: RFC 9106 with 64 MiB and one pass, which exceeds the minimum of 46 MiB in OWASP's cheat sheet.
+// argon specifies the cost of a password hash: RFC 9106 with 64 MiB and one pass, which exceeds the minimum of 46 MiB in OWASP's
+// cheat sheet.
 var argon = &argon2id.Params{Memory: PasswordMemory >> 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// Passwords hashes and compares passwords. Each takes 64 MiB while it is hashed, so only a few run at the same time.
+// Passwords hashes and compares passwords. Each computation uses 64 MiB, so only a few run at the same time.
 type Passwords struct {
 	places  chan struct{}
 	waiting atomic.Int64
@@ -44,7 +45,7 @@ func (p *Passwords) Hash(ctx context.Context, password string) (hash string, err
 	return hash, err
 }
 
-// Matches reports whether a password has the hash. It takes the same time for an account without one, which never matches.
+// Matches reports whether a password matches the hash. It takes the same time for an account without a hash, which never matches.
 func (p *Passwords) Matches(ctx context.Context, password string, hash *string) (ok bool, err error) {
 	against := p.dummy()
 	if hash != nil {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// SessionData returns the session of that hash; nil if there is none or it has expired.
+// SessionData returns the session with the given hash, or nil if there is none or it has expired.
 func (a *App) SessionData(ctx context.Context, hash []byte) (*store.StoredSession, error) {
 	return store.SessionData(ctx, a.DB.Read(ctx), hash, a.now())
 }
@@ -40,7 +40,7 @@ func (a *App) PutSession(ctx context.Context, hash []byte, s domain.Session, dat
 	})
 }
 
-// EndSession ends the session of that hash.
+// EndSession ends the session with the given hash.
 func (a *App) EndSession(ctx context.Context, hash []byte) error {
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteSession(ctx, tx, hash) })
 }
@@ -50,7 +50,8 @@ func (a *App) Sessions(ctx context.Context, id domain.OperatorID) ([]domain.Sess
 	return store.Sessions(ctx, a.DB.Read(ctx), id, a.now())
 }
 
-// EndSessions ends one session of an operator or, for the zero id, all except the one of that hash. It returns how many it ended.
+// EndSessions ends one session of an operator or, for the zero id, all except the one with the given hash. It returns the number of
+// ended sessions.
 func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.SessionID, but []byte) (n int, err error) {
 	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		n, err = store.EndSessions(ctx, tx, id, one, but)
@@ -62,8 +63,8 @@ func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.
 // recordEvery is how often the use of a session is recorded.
 const recordEvery = time.Minute
 
-// SessionOf returns the session of that hash with a row for each tenant of its operator. It records the use unless watch is true.
-// The error is ErrSessionNotFound if the session is not signed in.
+// SessionOf returns the session with the given hash, with a row for each tenant of its operator. It records the use unless watch is
+// true. The error is ErrSessionNotFound if the session is not signed in.
 func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.SessionRow, error) {
 	now := a.now()
 	rows, err := store.SignedInBy(ctx, a.DB.Read(ctx), hash, now)
@@ -83,7 +84,7 @@ func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.
 	return rows, err
 }
 
-// FormProof returns the proof that a form was on one of the operator's pages. It is "" if it cannot be encrypted.
+// FormProof returns the proof that a form was on one of the operator's pages, or "" if it cannot be encrypted.
 func (a *App) FormProof(id domain.OperatorID) string {
 	sealed, err := a.Box.Seal(domain.FormProof(id, a.now()), domain.ProofBinding())
 	if err != nil {
@@ -92,8 +93,8 @@ func (a *App) FormProof(id domain.OperatorID) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// SaveDraft stores what the operator of a proof has entered into the form of a key. An invalid or expired proof is
-// domain.ErrDraftNotFound.
+// SaveDraft stores an operator's input in the form with the given key. The proof identifies the operator. It returns
+// domain.ErrDraftNotFound for an invalid or expired proof.
 func (a *App) SaveDraft(ctx context.Context, proof, key string, d domain.Draft) error {
 	sealed, err := base64.RawURLEncoding.DecodeString(proof)
 	if err != nil {
@@ -118,7 +119,7 @@ func (a *App) SaveDraft(ctx context.Context, proof, key string, d domain.Draft) 
 		return err
 	}
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		o, err := store.OperatorForUpdate(ctx, tx, id) // drafts of one operator are counted one after the other
+		o, err := store.OperatorForUpdate(ctx, tx, id) // so that drafts of one operator are counted one after the other
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (a *App) SaveDraft(ctx context.Context, proof, key string, d domain.Draft) 
 	})
 }
 
-// Draft returns what an operator has entered into the form of a key, or domain.ErrDraftNotFound.
+// Draft returns an operator's input in the form with the given key, or domain.ErrDraftNotFound.
 func (a *App) Draft(ctx context.Context, id domain.OperatorID, key string) (d domain.Draft, err error) {
 	sealed, err := store.Draft(ctx, a.DB.Read(ctx), id, key, a.now())
 	if err != nil {

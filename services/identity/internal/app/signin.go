@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// ErrSignIn is a wrong address or password. It does not say which of them is wrong.
+// ErrSignIn reports a wrong address or password. It does not reveal which of them is wrong.
 var ErrSignIn = errors.New("the e-mail address or the password is wrong")
 
-// WaitError says that too many attempts have failed, and when the next one is allowed.
+// WaitError reports that too many attempts failed, and when the next one is allowed.
 type WaitError struct{ After time.Duration }
 
 // Error implements error.
@@ -29,12 +29,12 @@ type SignIn struct {
 	By              domain.Origin
 }
 
-// The kinds of what is throttled.
+// The kinds of throttled counters.
 const (
 	byAccount = "account"
 	byBrowser = "browser"
 	byAddress = "address"
-	byTenant  = "tenant" // its invitations
+	byTenant  = "tenant" // the tenant's invitations
 )
 
 // throttled is one counter that an attempt must pass.
@@ -44,9 +44,8 @@ type throttled struct {
 	limit domain.Throttle
 }
 
-// SignIn checks a password. The error is ErrSignIn for a wrong password, an unknown account, and a disabled account, after the
-// same time, and *WaitError if too many attempts have failed. A browser that the operator has used before is not delayed by
-// failures elsewhere.
+// SignIn checks a password. The error is ErrSignIn for a wrong password, an unknown account and a disabled account, after the same
+// time. It is *WaitError if too many attempts failed. Failures elsewhere do not delay a browser that the operator has used before.
 func (a *App) SignIn(ctx context.Context, in SignIn) (o domain.Operator, err error) {
 	defer func() { a.Metrics.signedIn(err) }()
 	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), in.Email)
@@ -70,7 +69,7 @@ func (a *App) SignIn(ctx context.Context, in SignIn) (o domain.Operator, err err
 	return o, a.forget(ctx, counts)
 }
 
-// counts returns the counters of an attempt: only the browser's if it is known, else those of the account and the address.
+// counts returns the counters of an attempt: only the browser's if it is known, otherwise those of the account and the address.
 func (a *App) counts(ctx context.Context, o domain.Operator, in SignIn) ([]throttled, error) {
 	known, err := store.KnowsBrowser(ctx, a.DB.Read(ctx), o.ID, domain.SecretHash(in.Browser))
 	if err != nil {
@@ -80,7 +79,7 @@ func (a *App) counts(ctx context.Context, o domain.Operator, in SignIn) ([]throt
 	if known {
 		return []throttled{{byBrowser, domain.SecretHash(account + "\x00" + in.Browser), domain.BrowserThrottle}}, nil
 	}
-	// The address comes first: while it has to wait, its attempts create no rows for the accounts that it tries.
+	// The address comes first. While it must wait, its attempts create no rows for the accounts that it tries.
 	return []throttled{
 		{byAddress, domain.SecretHash(in.Address), domain.AddressThrottle}, {byAccount, domain.SecretHash(account), domain.AccountThrottle},
 	}, nil
@@ -118,8 +117,8 @@ func (a *App) attempt(ctx context.Context, by domain.Origin, o domain.Operator, 
 	return nil
 }
 
-// forget undoes that a successful attempt was counted as a failure. The counter of an account starts again. The counter of an
-// address, which others may share, loses only this failure.
+// forget undoes the counting of a successful attempt as a failure. The counter of an account is reset. The counter of an address,
+// which others can share, loses only this failure.
 func (a *App) forget(ctx context.Context, counts []throttled) error {
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		for _, c := range counts {
@@ -135,7 +134,7 @@ func (a *App) forget(ctx context.Context, counts []throttled) error {
 	})
 }
 
-// SignedIn records that an operator has signed in, with their second factor if they have one.
+// SignedIn records that an operator signed in, with their second factor if they have one.
 func (a *App) SignedIn(ctx context.Context, by domain.Origin, id domain.OperatorID, browser string) error {
 	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return store.AddBrowser(ctx, tx, id, domain.SecretHash(browser), a.now())
@@ -167,15 +166,15 @@ const byFactor = "factor"
 // Factor is an attempt to enter a code of a second factor.
 type Factor struct {
 	Operator domain.OperatorID
-	Version  int64 // of the operator when its password was given
+	Version  int64 // version of the operator when the password was entered
 	Code     string
 	Browser  string // random text in the browser's own cookie
 	Address  string // the network of the client
 	By       domain.Origin
 }
 
-// SecondFactor checks a code of an operator's authenticator app, or one of their recovery codes. The error is ErrSignIn for a
-// wrong code, for a used code, and if the account has changed since the password was entered.
+// SecondFactor checks a code of an operator's authenticator app, or one of their recovery codes. The error is ErrSignIn for a wrong
+// or used code, and if the account has changed since the password was entered.
 func (a *App) SecondFactor(ctx context.Context, in Factor) (o domain.Operator, err error) {
 	defer func() { a.Metrics.signedIn(err) }()
 	o, err = a.Operator(ctx, in.Operator)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// CreateTenant adds a tenant. Settings of the booking policy that in does not contain have their default.
+// CreateTenant adds a tenant. Booking policy settings that in does not contain get their defaults.
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
@@ -33,15 +33,15 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, i
 	return t, err
 }
 
-// UpdateTenant changes the given settings. The gateways receive the change through Redis, the services by an event. A change
-// without an effect creates no version, no event, and no audit record. published is false while Redis does not have the change.
+// UpdateTenant changes the given settings. The gateways receive the change through Redis, the services through an event. A change
+// without an effect creates no version, no event, and no audit record. published is false if Redis has not received the change.
 func (a *App) UpdateTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.TenantPatch,
 ) (t domain.Tenant, published bool, err error) {
 	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil })
 }
 
-// SetClock freezes a tenant's test clock at a time that is not before its effective one, or with nil returns it to real time.
+// SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.
 // Otherwise it works like UpdateTenant.
 func (a *App) SetClock(
 	ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time,

@@ -96,7 +96,7 @@ func TestUpdateTenantReachesGatewaysAndServices(t *testing.T) {
 	w.holds(t, tenant, 6)
 }
 
-// published fails the test unless the outbox holds one event of each version of the tenant from 2 to last.
+// published fails the test unless the outbox contains one event for each version of the tenant from 2 to last.
 func (w *world) published(t *testing.T, tenant ids.Tenant, last int64) {
 	t.Helper()
 	rows, err := w.owner.Query(t.Context(), `select message from outbox where topic = 'identity' and aggregate_id = $1 order by seq`, tenant.String())

@@ -25,7 +25,7 @@ import (
 // Audit handles the events of the other services.
 type Audit struct {
 	App *app.App
-	// Topics holds a function for each topic that converts an event into a record: action, object, and the displayed change. It
+	// Topics contains a function for each topic that converts an event into a record: action, object, and the displayed change. It
 	// returns nil for an event that is not audited.
 	Topics map[string]func(e *eventsv1.Event) (*domain.Record, error)
 }
@@ -56,7 +56,7 @@ func (h *Audit) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	return h.App.RecordAudit(ctx, list)
 }
 
-// Handle is a kafkax.Handler. A message that cannot be read, or belongs to an unknown tenant, is poison. Types that are not
+// Handle is a kafkax.Handler. A message that cannot be decoded, or belongs to an unknown tenant, is poison. Types that are not
 // audited are skipped.
 func (h *Audit) Handle(ctx context.Context, m kafkax.Message) error {
 	err := h.HandleBatch(ctx, []kafkax.Message{m})
@@ -69,7 +69,7 @@ func (h *Audit) Handle(ctx context.Context, m kafkax.Message) error {
 // unstorable reports that Postgres will never accept a value, such as text that contains a NUL.
 func unstorable(err error) bool { return strings.HasPrefix(pg.Code(err), "22") }
 
-// report reads a message; nil for an event that is not audited.
+// report decodes a message. It returns nil for an event that is not audited.
 func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	record := h.Topics[m.Topic]
 	if record == nil {
@@ -105,7 +105,7 @@ func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	return &app.Reported{Event: id.ID, Record: *r, Gateway: gateway}, nil
 }
 
-// gateway reads an account at a payment gateway from an event; nil for none.
+// gateway returns the payment gateway account in an event, or nil if there is none.
 func gateway(e *eventsv1.Event) (*domain.Gateway, error) {
 	if e.GetType() != domain.GatewayAccountUpdated {
 		return nil, nil
@@ -119,11 +119,11 @@ func gateway(e *eventsv1.Event) (*domain.Gateway, error) {
 	}
 	return &domain.Gateway{
 		ID: object.ID, Provider: object.Provider, Connected: object.Connected, Version: e.GetResourceVersion(),
-		Events: cmp.Or(object.Events, "ok"), // events of an earlier release have none
+		Events: cmp.Or(object.Events, "ok"), // events of an earlier release do not contain it
 	}, nil
 }
 
-// changed is what a record shows of a change: the fields, and never a value.
+// changed is the content of a change in a record: the names of fields, but never a value.
 type changed struct {
 	Fields    []string `json:"fields"` // sorted; none for a new object
 	RequestID string   `json:"request_id,omitempty"`

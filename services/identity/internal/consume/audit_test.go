@@ -99,7 +99,7 @@ func (w *world) count(t *testing.T, sql string, args ...any) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.Background()) }() // it is called again and again until something has happened
+	defer func() { _ = conn.Close(context.Background()) }() // it is called repeatedly until something has happened
 	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestPoisonInABatch(t *testing.T) {
 		if n := len(w.log(t, tenant)); n != before {
 			t.Errorf("%s: %d records of a batch that failed", name, n-before)
 		}
-		for i, m := range batch { // as the consumer does then
+		for i, m := range batch { // like the consumer in this case
 			if err := w.Handle(t.Context(), m); (err != nil) != (i == 1) || errors.Is(err, kafkax.ErrPoison) != (i == 1) {
 				t.Errorf("%s: message %d: %v", name, i, err)
 			}
@@ -172,8 +172,8 @@ func TestPoisonInABatch(t *testing.T) {
 	}
 }
 
-// TestABatchIsAllOrNone checks that a batch that is cancelled, or whose connection is closed, during its write leaves nothing
-// behind. The next attempt writes all.
+// TestABatchIsAllOrNone checks that a batch that is canceled, or whose connection is closed, during its write stores nothing. The
+// next attempt writes all records.
 func TestABatchIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(w *world, t *testing.T, cancel func()){
@@ -237,8 +237,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestABatchLocksHeadsInOrder checks that a batch locks heads by ascending tenant. While it waits for the first one it holds no
-// other, regardless of the order of its messages.
+// TestABatchLocksHeadsInOrder checks that a batch locks heads by ascending tenant. While it waits for the first one, it holds no
+// other lock, regardless of the order of its messages.
 func TestABatchLocksHeadsInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -330,7 +330,7 @@ func (w *world) verified(t *testing.T, tenant domain.Tenant) int {
 	return int(verdicts[0].Records)
 }
 
-// asInProduction gives an event ids of realistic length.
+// asInProduction sets ids of realistic length in an event.
 func asInProduction(e *eventsv1.Event) {
 	e.Type, e.ObjectId = "booking.updated", ids.New[ids.BookingPrefix]().String()
 	e.Actor, e.RequestId = "key"+e.GetObjectId()[2:], ids.New[ids.RequestPrefix]().String()
@@ -374,7 +374,7 @@ func BenchmarkHandleBatch(b *testing.B) {
 	}
 }
 
-// TestGatewayAccounts checks that the tenant shows the payment gateway that is connected in the mode, regardless of the order of
+// TestGatewayAccounts checks that the tenant contains the payment gateway that is connected in the mode, regardless of the order of
 // the events, and that each change is recorded.
 func TestGatewayAccounts(t *testing.T) {
 	t.Parallel()

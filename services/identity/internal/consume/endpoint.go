@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// endpoint creates the record of an endpoint that fails or that the platform has disabled. It encodes the object again, because a
-// number that jsonb would write in another way would break the chain.
+// endpoint creates the record of an endpoint that fails or that the platform disabled. It encodes the object again, because a
+// number that jsonb formats differently would break the chain.
 func endpoint(e *eventsv1.Event) (*domain.Record, error) {
 	if e.GetType() != domain.EndpointFailing && e.GetType() != domain.EndpointDisabled {
 		return nil, nil

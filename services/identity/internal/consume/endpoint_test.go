@@ -30,14 +30,14 @@ import (
 
 const endpoint = "we_01m7zd48z8f1svkv8g7bj63mam"
 
-// world holds identity's use cases on a database of the test's own, and the handler.
+// world contains identity's use cases on the test's own database, and the handler.
 type world struct {
 	*app.App
 	*consume.Audit
 	db *pgtest.DB
 }
 
-// noRedis replaces a Redis that has everything.
+// noRedis replaces a Redis that accepts everything.
 type noRedis struct{}
 
 // Publish implements app.Publisher.
@@ -65,7 +65,7 @@ func (w *world) tenant(t testing.TB) domain.Tenant {
 	return created
 }
 
-// log is the tenant's audit log behind its creation; the chain must hold.
+// log returns the tenant's audit log after its creation. The chain must be valid.
 func (w *world) log(t *testing.T, tenant domain.Tenant) (records []domain.Record) {
 	t.Helper()
 	verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
@@ -82,7 +82,7 @@ func (w *world) log(t *testing.T, tenant domain.Tenant) (records []domain.Record
 	return records
 }
 
-// received is how many events the inbox has.
+// received returns the number of events in the inbox.
 func (w *world) received(t *testing.T) (n int) {
 	t.Helper()
 	err := w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -101,7 +101,7 @@ func (w *world) received(t *testing.T) (n int) {
 
 var at = time.Date(2030, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 
-// event is what the webhooks service sends; change edits it first.
+// event returns an event of the webhooks service. change edits it first.
 func event(t testing.TB, tenant ids.Tenant, change ...func(*eventsv1.Event)) kafkax.Message {
 	t.Helper()
 	e := &eventsv1.Event{
@@ -162,7 +162,7 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 	if got := w.log(t, other); len(got) != 0 {
 		t.Errorf("another tenant's log: %+v", got)
 	}
-	// The chain continues after them.
+	// The chain continues after these records.
 	if _, _, err := w.CreateKey(t.Context(), domain.Origin{Actor: "cli"}, app.NewKey{Tenant: tenant.ID, Mode: "live", Name: "a key", Scopes: "all"}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type externalAction struct {
 	Version int64  `json:"version"` // of the object
 }
 
-// outcomes are how a dispute can end, in words.
+// outcomes describes the outcomes of a dispute in words.
 var outcomes = map[string]string{
 	"won": "is won: the money stays", "lost": "is lost: the money is gone", "withdrawn": "is withdrawn: the money stays",
 }

@@ -22,7 +22,7 @@ type AppID = ids.ID[appPrefix]
 // NewAppID creates a new id.
 func NewAppID() AppID { return ids.New[appPrefix]() }
 
-// ParseAppID reads a client_id; anything else is ErrAppNotFound.
+// ParseAppID parses a client_id. It returns ErrAppNotFound for anything else.
 func ParseAppID(s string) (AppID, error) {
 	id, err := ids.Parse[appPrefix](s)
 	if err != nil {
@@ -31,14 +31,14 @@ func ParseAppID(s string) (AppID, error) {
 	return id, nil
 }
 
-// ErrAppNotFound is an app that does not exist, or was deleted.
+// ErrAppNotFound reports that an app does not exist or was deleted.
 var ErrAppNotFound = apperr.New(apperr.NotFound, "app_not_found", "App not found.")
 
-// AppPlaces is how many apps a tenant may have.
+// AppPlaces is the maximum number of apps of a tenant.
 var AppPlaces = quota.Cap{Most: 100, Rows: "OAuth apps", Field: "name", Remedy: "Delete one first."}
 
 const (
-	// MaxReuseLeeway is the longest time for which an app may send its previous refresh token again, in seconds.
+	// MaxReuseLeeway is the maximum time in which an app can reuse its previous refresh token, in seconds.
 	MaxReuseLeeway = 10
 	maxRedirects   = 20
 	maxRedirect    = 2000
@@ -48,27 +48,27 @@ const (
 
 // App is a third-party app that acts for operators: a public client of OAuth 2.1, which has no secret.
 type App struct {
-	TenantID           ids.Tenant // whose operators created it
+	TenantID           ids.Tenant // tenant whose operators created it
 	ID                 AppID
 	Name               string
 	RedirectURIs       []string
-	Scopes             []string // that it may request
-	Published          bool     // operators of every tenant may use it
+	Scopes             []string // scopes that it may request
+	Published          bool     // operators of every tenant can use it
 	ReuseLeewaySeconds int
-	BrowserOrigins     []string // of pages whose scripts may use its tokens
+	BrowserOrigins     []string // origins of pages whose scripts may use its tokens
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 	DeletedAt          *time.Time
 }
 
-// Leeway is how long the previous refresh token may be sent again.
+// Leeway returns how long the previous refresh token can be reused.
 func (a App) Leeway() time.Duration { return time.Duration(a.ReuseLeewaySeconds) * time.Second }
 
 // Serves reports whether the app may act for the tenant.
 func (a App) Serves(tenant ids.Tenant) bool { return a.Published || a.TenantID == tenant }
 
-// CheckApp returns the 422 of an invalid app, with all its invalid fields.
+// CheckApp returns a 422 with all invalid fields of an app.
 func CheckApp(a App) error {
 	var verdicts []error
 	require := func(ok bool, field, message string) {
@@ -93,8 +93,8 @@ func CheckApp(a App) error {
 // responseParams are the parameters that the response adds to a redirect URI, each once.
 var responseParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
 
-// CheckRedirectURI returns the 422 of a redirect URI that an app may not register: OAuth 2.1, sections 2.3 and 8.4. Allowed are
-// https, http on a loopback address, and a private-use scheme whose name contains a dot (RFC 8252, section 7.1).
+// CheckRedirectURI returns a 422 if an app may not register the redirect URI: OAuth 2.1, sections 2.3 and 8.4. Allowed are https,
+// http on a loopback address, and a private-use scheme whose name contains a dot (RFC 8252, section 7.1).
 func CheckRedirectURI(s string) error {
 	bad := func(why string) error { return apperr.Field("redirect_uri", "%q %s", shown(s), why) }
 	u, err := url.Parse(s)
@@ -121,8 +121,8 @@ func CheckRedirectURI(s string) error {
 	return nil
 }
 
-// CheckBrowserOrigin returns the 422 of an origin that an app may not register. It must be written as browsers send it (RFC 6454,
-// section 6.2): https, or http on this machine, a host in lower case, and the port unless it is the default of the scheme.
+// CheckBrowserOrigin returns a 422 if an app may not register the origin. It must have the form that browsers send (RFC 6454,
+// section 6.2): https, or http on this machine, a host in lower case, and the port unless it is the scheme's default.
 func CheckBrowserOrigin(s string) error {
 	bad := func(why string) error { return apperr.Field("browser_origin", "%q %s", shown(s), why) }
 	u, err := url.Parse(s)
@@ -143,8 +143,8 @@ func shown(s string) string { return s[:min(len(s), 100)] }
 
 func outside(r rune) bool { return r <= ' ' || r > '~' }
 
-// loopback reports whether u is http on a loopback address. The name localhost is not, because it may resolve to another address
-// (RFC 8252, section 8.3).
+// loopback reports whether u is http on a loopback address. The name localhost does not count, because it can resolve to another
+// address (RFC 8252, section 8.3).
 func loopback(u *url.URL) bool {
 	return u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
 }
@@ -162,7 +162,7 @@ func (a App) Redirects(requested string) bool {
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	host := strings.TrimSuffix(u.Host, ":"+u.Port())
 	if err != nil || requested != "http://"+host+":"+strconv.FormatUint(port, 10)+after(requested) {
-		return false // another way to write the same address is not the same string
+		return false // another notation of the same address is not the same string
 	}
 	for _, own := range a.RedirectURIs {
 		if o, err := url.Parse(own); err == nil && loopback(o) && o.Hostname() == u.Hostname() && after(own) == after(requested) {
@@ -172,7 +172,7 @@ func (a App) Redirects(requested string) bool {
 	return false
 }
 
-// after returns what follows the authority of a URI.
+// after returns the part of a URI after the authority.
 func after(uri string) string {
 	_, rest, _ := strings.Cut(uri, "://")
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {

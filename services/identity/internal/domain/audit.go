@@ -12,13 +12,13 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// The audited actions. Those of other services are named as their events are.
+// The audited actions. Actions of other services have the names of their events.
 const (
 	TenantCreated    = "tenant.create"
 	TenantUpdated    = "tenant.update"
 	KeyCreated       = "key.create"
 	KeyRevoked       = "key.revoke"
-	KeyRotated       = "key.rotate" // a new key takes its place
+	KeyRotated       = "key.rotate" // a new key replaces it
 	OperatorInvited  = "operator.invite"
 	OperatorJoined   = "operator.join" // the invitation was accepted
 	OperatorRole     = "operator.role"
@@ -29,7 +29,7 @@ const (
 	PasswordChanged  = "operator.password"
 	FactorChanged    = "operator.second_factor"
 	SignedIn         = "operator.sign_in"
-	SignInDelayed    = "operator.sign_in_delayed" // attempts with wrong passwords have to wait from now on
+	SignInDelayed    = "operator.sign_in_delayed" // attempts with wrong passwords must wait from now on
 	AppCreated       = "app.create"
 	AppUpdated       = "app.update"
 	AppDeleted       = "app.delete"
@@ -42,12 +42,12 @@ const (
 // Origin is the actor of a change and its source: a name such as "cli", and an address or machine.
 type Origin struct{ Actor, Source string }
 
-// Record is one line of a tenant's audit log. Before and After hold the visible fields and never a secret; nil means that the
-// object did not exist before, or does not exist after.
+// Record is one line of a tenant's audit log. Before and After contain the visible fields, but never a secret. nil means that the
+// object did not exist before, or does not exist afterwards.
 type Record struct {
 	TenantID ids.Tenant
-	Livemode bool  // what concerns the whole tenant counts as live
-	Seq      int64 // 1, 2, 3 … per tenant, over both modes
+	Livemode bool  // true for changes of the whole tenant
+	Seq      int64 // 1, 2, 3 … per tenant, across both modes
 	At       time.Time
 	Actor    string
 	Action   string
@@ -55,7 +55,7 @@ type Record struct {
 	Before   json.RawMessage
 	After    json.RawMessage
 	Source   string
-	PrevHash []byte // hash of the record before; 32 zero bytes for the first
+	PrevHash []byte // hash of the previous record; 32 zero bytes for the first
 	Hash     []byte
 }
 
@@ -66,7 +66,7 @@ type Head struct {
 	Hash     []byte
 }
 
-// ErrHeadMissing says that a tenant has no head, although a head is created with each tenant.
+// ErrHeadMissing reports that a tenant has no head, although a head is created with each tenant.
 var ErrHeadMissing = errors.New("the head is missing")
 
 // PrintedHead is a head in its printed form, to save in a place that people with write access to the database cannot change.
@@ -78,10 +78,10 @@ type PrintedHead struct {
 // Printed returns h in its printed form.
 func (h Head) Printed() PrintedHead { return PrintedHead{Seq: h.Seq, Hash: hex.EncodeToString(h.Hash)} }
 
-// NewHead is the head of an empty chain.
+// NewHead returns the head of an empty chain.
 func NewHead(tenant ids.Tenant) Head { return Head{TenantID: tenant, Hash: make([]byte, sha256.Size)} }
 
-// Append numbers the record, chains it to the head and returns both ends.
+// Append numbers the record and chains it to the head. It returns the record and the new head.
 func (h Head) Append(r Record) (Record, Head, error) {
 	r.TenantID, r.Seq, r.PrevHash = h.TenantID, h.Seq+1, h.Hash
 	r.At = r.At.UTC().Truncate(time.Microsecond) // the column's precision
@@ -93,7 +93,7 @@ func (h Head) Append(r Record) (Record, Head, error) {
 	return r, Head{TenantID: h.TenantID, Seq: r.Seq, Hash: sum}, nil
 }
 
-// Follow checks that r is the next record of the chain, unchanged, and returns the head behind it.
+// Follow checks that r is the unchanged next record of the chain, and returns the head after it.
 func (h Head) Follow(r Record) (Head, error) {
 	if r.Seq != h.Seq+1 {
 		return h, fmt.Errorf("record %d is missing", h.Seq+1)
@@ -108,8 +108,8 @@ func (h Head) Follow(r Record) (Head, error) {
 	return Head{TenantID: h.TenantID, Seq: r.Seq, Hash: sum}, nil
 }
 
-// sum is SHA-256 of the canonical form: JSON in this order of fields, with the keys of Before and After
-// sorted, because jsonb does not preserve the order in which they were written.
+// sum returns the SHA-256 of the canonical form: JSON in this order of fields. The keys of Before and After are sorted, because
+// jsonb does not preserve their original order.
 func (r Record) sum() ([]byte, error) {
 	before, err := canonical(r.Before)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// Frozen returns the tenant with its test clock at the given time, which may be at or after the effective one:
-// the frozen time, else real. Anything earlier is the 422 on now.
+// Frozen returns the tenant with its test clock at the given time. It must not be before the effective time, which is the frozen
+// time or otherwise real. An earlier time is a 422 for now.
 func (t Tenant) Frozen(at, real time.Time) (Tenant, error) {
 	effective := real
 	if t.Clock != nil {
@@ -20,13 +20,13 @@ func (t Tenant) Frozen(at, real time.Time) (Tenant, error) {
 	return t, nil
 }
 
-// Unfrozen returns the tenant with real time in test mode too.
+// Unfrozen returns the tenant with real time in test mode.
 func (t Tenant) Unfrozen() Tenant {
 	t.Clock = nil
 	return t
 }
 
-// sameClock reports whether both tenants' clocks show the same, or are both real time.
+// sameClock reports whether both tenants' clocks have the same time, or both use real time.
 func (t Tenant) sameClock(other Tenant) bool {
 	if t.Clock == nil || other.Clock == nil {
 		return t.Clock == other.Clock

@@ -13,7 +13,7 @@ type Credential struct {
 	ID       uuid.UUID
 }
 
-// CredentialOf reads the id of a credential.
+// CredentialOf parses the id of a credential.
 func CredentialOf(tenant ids.Tenant, text string) Credential {
 	if id, err := ParseKeyID(text); err == nil {
 		return Credential{tenant, "key", id.UUID()}
@@ -27,9 +27,9 @@ func CredentialOf(tenant ids.Tenant, text string) Credential {
 	return Credential{TenantID: tenant}
 }
 
-// CredentialState says whether a credential has ended, and which key replaces it.
+// CredentialState describes whether a credential has ended, and which key replaces it.
 type CredentialState struct {
-	N         int64 // its place in the requested list, from 1
+	N         int64 // its position in the requested list, from 1
 	Ended     bool
 	Successor *KeyID
 }

@@ -26,7 +26,7 @@ func TestTenantCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*domain.Tenant)
-		field  string // "" is right
+		field  string // "" means valid
 	}{
 		"as it is":            {func(*domain.Tenant) {}, ""},
 		"one letter":          {func(t *domain.Tenant) { t.Slug = "a" }, ""},

@@ -8,36 +8,36 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Bounds of the input that operators have entered into forms of the console.
+// The limits of operators' input in forms of the console.
 const (
 	DraftLifetime = time.Hour
-	MaxDrafts     = 20        // of an operator; a further one replaces the oldest
-	MaxDraft      = 256 << 10 // bytes of one as JSON
-	// ProofLifetime is how long a form proves to which operator's page it belongs: longer than a session.
+	MaxDrafts     = 20        // of an operator; one more replaces the oldest
+	MaxDraft      = 256 << 10 // bytes of a draft as JSON
+	// ProofLifetime is how long a form's proof of its operator is valid: longer than a session.
 	ProofLifetime = SessionLifetime + 24*time.Hour
 )
 
-// Errors of drafts.
+// The errors of drafts.
 var (
 	ErrDraftNotFound = apperr.New(apperr.NotFound, "not_found", "No draft is stored for this form.")
 	ErrDraftTooLarge = apperr.New(apperr.TooLarge, "request_too_large", "Form input must be at most 256 KiB.")
 )
 
-// Draft is what an operator has entered into a form of the console, without secrets.
+// Draft is an operator's input in a form of the console, without secrets.
 type Draft struct {
-	Page   string              `json:"page"` // path of the page that has the form
+	Page   string              `json:"page"` // path of the page with the form
 	Values map[string][]string `json:"values"`
 }
 
-// DraftBinding binds an encrypted draft to its row.
+// DraftBinding returns the data that binds an encrypted draft to its row.
 func DraftBinding(id OperatorID, key string) []byte {
 	return []byte("form_drafts.sealed " + id.String() + " " + key)
 }
 
-// ProofBinding binds the encrypted text by which a form proves to which operator's page it belongs.
+// ProofBinding returns the data that binds the encrypted proof of a form's operator.
 func ProofBinding() []byte { return []byte("form proof") }
 
-// FormProof returns the content of such a text: the operator and the second in which it expires.
+// FormProof returns the content of such a proof: the operator and the second in which it expires.
 func FormProof(id OperatorID, now time.Time) []byte {
 	raw := id.UUID()
 	return binary.BigEndian.AppendUint64(raw[:], uint64(now.Add(ProofLifetime).Unix())) //nolint:gosec // after 1970

@@ -20,7 +20,7 @@ type GrantID = ids.ID[grantPrefix]
 // NewGrantID creates a new id.
 func NewGrantID() GrantID { return ids.New[grantPrefix]() }
 
-// ParseGrantID reads a grant's public id; anything else is ErrGrantNotFound.
+// ParseGrantID parses a grant's public id. It returns ErrGrantNotFound for anything else.
 func ParseGrantID(s string) (GrantID, error) {
 	id, err := ids.Parse[grantPrefix](s)
 	if err != nil {
@@ -29,7 +29,7 @@ func ParseGrantID(s string) (GrantID, error) {
 	return id, nil
 }
 
-// Lifetimes of the codes and tokens of a grant.
+// The lifetimes of the codes and tokens of a grant.
 const (
 	CodeLifetime        = 5 * time.Minute
 	AccessTokenLifetime = time.Hour
@@ -38,48 +38,49 @@ const (
 )
 
 const (
-	// TokenPlaces is how many access tokens of a grant are valid at the same time: a further one replaces the oldest.
+	// TokenPlaces is the maximum number of valid access tokens of a grant. One more replaces the oldest.
 	TokenPlaces = 8
-	// GrantPlaces is how many grants of an app an operator may have at a tenant in one mode: a further one revokes the oldest.
+	// GrantPlaces is the maximum number of grants that an operator can give to an app at a tenant in one mode. One more revokes the
+	// oldest.
 	GrantPlaces = 50
 )
 
 // Errors about grants.
 var (
 	ErrGrantNotFound = apperr.New(apperr.NotFound, "grant_not_found", "Grant not found.")
-	// ErrRotated says that another request has exchanged the code or the refresh token.
+	// ErrRotated reports that another request already exchanged the code or the refresh token.
 	ErrRotated = errors.New("the token was exchanged already")
 )
 
-// Grant is an operator's permission for an app at one tenant in one mode. All tokens that come from it are its family.
+// Grant is an operator's permission for an app at one tenant in one mode. All its tokens form a family.
 type Grant struct {
 	TenantID         ids.Tenant
 	Livemode         bool
 	ID               GrantID
 	AppID            AppID
 	OperatorID       OperatorID
-	Scopes           []string // within those that the app may request
+	Scopes           []string // a subset of those that the app may request
 	RedirectURI      string
 	CodeChallenge    string // S256
 	CodeExpiresAt    time.Time
 	ExchangedAt      *time.Time // nil until the code was exchanged
-	RefreshHash      []byte     // of the present refresh token
-	PreviousHash     []byte     // of the one before it
-	Successor        []byte     // sealed tokens that the previous one was exchanged for, for the leeway only
+	RefreshHash      []byte     // of the current refresh token
+	PreviousHash     []byte     // of the previous refresh token
+	Successor        []byte     // sealed tokens that the previous one was exchanged for; only for the leeway
 	RotatedAt        *time.Time
 	RefreshExpiresAt *time.Time
 	EndsAt           time.Time
 	Version          int64
 	CreatedAt        time.Time
 	RevokedAt        *time.Time
-	Role             Role // of the operator at the tenant, now
-	Ended            bool // it was revoked, or the app, the operator or the membership is gone
+	Role             Role // current role of the operator at the tenant
+	Ended            bool // it was revoked, or the app, the operator or the membership no longer exists
 }
 
-// Granted returns the present scopes of the grant, because the role may have fewer scopes than before.
+// Granted returns the current scopes of the grant, because the role may have fewer scopes than before.
 func (g Grant) Granted() []string { return g.Role.Scopes(g.Scopes) }
 
-// RevokeReason says why a grant has ended, for the audit log.
+// RevokeReason is the reason why a grant ended, for the audit log.
 type RevokeReason string
 
 // The reasons.
@@ -91,10 +92,10 @@ const (
 	Disabled    RevokeReason = "operator_disabled"
 	Left        RevokeReason = "membership_ended"
 	Replaced    RevokeReason = "too_many_grants"
-	Proven      RevokeReason = "address_proven" // the account may have had another holder before
+	Proven      RevokeReason = "address_proven" // the account may have had another holder
 )
 
-// RevokeReasons are all of them.
+// RevokeReasons lists all reasons.
 var RevokeReasons = []RevokeReason{ByOperator, ByApp, CodeReused, TokenReused, Disabled, Left, Replaced, Proven}
 
 // Tokens are the result of an exchange.
@@ -104,7 +105,7 @@ type Tokens struct {
 	Scopes  []string `json:"scopes"`
 }
 
-// Prefixes and lengths of OAuth's secrets, besides access tokens: libs/apikey.
+// The prefixes and lengths of OAuth secrets. Those of access tokens are in libs/apikey.
 const (
 	codePrefix    = "svc_ac_"
 	refreshPrefix = "svc_rt_"
@@ -124,8 +125,8 @@ func NewAccessToken() string { return apikey.Secret(apikey.AccessToken, apikey.K
 // IsAccessToken reports whether s has the form of an access token.
 func IsAccessToken(s string) bool { return apikey.Has(s, apikey.AccessToken, apikey.KeyDigits) }
 
-// NewRefreshToken creates the refresh token that follows previous, or the first one of a family for "". A refresh token consists
-// of a part that its family shares and a part of its own, so a token that was used before is recognized without a history.
+// NewRefreshToken creates the refresh token that follows previous, or the first one of a family for "". A refresh token consists of
+// a part that its family shares and its own part, so a used token is recognized without a history.
 func NewRefreshToken(previous string) string {
 	family := apikey.Random(familyDigits)
 	if previous != "" {
@@ -137,11 +138,11 @@ func NewRefreshToken(previous string) string {
 // IsRefreshToken reports whether s has the form of a refresh token.
 func IsRefreshToken(s string) bool { return apikey.Has(s, refreshPrefix, refreshDigits) }
 
-// FamilyHash is the SHA-256 of the part that the refresh tokens of a family share, by which a grant is found. token must be
+// FamilyHash returns the SHA-256 of the part that the refresh tokens of a family share. It identifies a grant. token must be
 // well-formed.
 func FamilyHash(token string) []byte { return hash(refreshPrefix + familyOf(token)) }
 
-// SecretHash is the SHA-256 of a whole secret: the only form in which it is stored.
+// SecretHash returns the SHA-256 of a whole secret, the only form in which it is stored.
 func SecretHash(secret string) []byte { return hash(secret) }
 
 func familyOf(token string) string { return token[len(refreshPrefix):][:familyDigits] }
@@ -151,27 +152,27 @@ func hash(s string) []byte {
 	return sum[:]
 }
 
-// ShownGrant is a grant as lists show it.
+// ShownGrant is a grant in a list.
 type ShownGrant struct {
 	Grant
 
 	AppName  string
-	Operator string // its address
+	Operator string // the operator's address
 }
 
-// OwnGrant is a grant as its operator sees it, at any tenant.
+// OwnGrant is a grant at any tenant in the view of its operator.
 type OwnGrant struct {
 	TenantID  ids.Tenant
 	Livemode  bool
 	ID        GrantID
-	Tenant    string // names
+	Tenant    string // name of the tenant
 	App       string
 	Scopes    []string
 	CreatedAt time.Time
-	Exchanged bool // its code was
+	Exchanged bool // its code was exchanged
 }
 
-// TokenPrincipal is what an access token stands for, before the role is applied.
+// TokenPrincipal is the principal of an access token, before the role is applied.
 type TokenPrincipal struct {
 	GrantID       GrantID
 	TenantID      ids.Tenant
@@ -179,7 +180,7 @@ type TokenPrincipal struct {
 	AppID         AppID
 	OperatorID    OperatorID
 	Name          string
-	Origins       []string // of the pages whose scripts may use the token
+	Origins       []string // origins of the pages whose scripts may use the token
 	Scopes        []string
 	Role          Role
 	Version       int64

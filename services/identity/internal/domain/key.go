@@ -1,5 +1,5 @@
-// Package domain holds identity's nouns and rules: tenants with their booking policy, API keys, and the
-// audit chain. Pure: no I/O and no clock.
+// Package domain contains identity's types and rules: tenants with their booking policy, API keys, and the audit chain. It is pure:
+// no I/O and no clock.
 package domain
 
 import (
@@ -23,7 +23,7 @@ type KeyID = ids.ID[keyPrefix]
 // NewKeyID creates a new id.
 func NewKeyID() KeyID { return ids.New[keyPrefix]() }
 
-// ParseKeyID reads a key's public id; anything else is ErrKeyNotFound.
+// ParseKeyID parses a key's public id. It returns ErrKeyNotFound for anything else.
 func ParseKeyID(s string) (KeyID, error) {
 	id, err := ids.Parse[keyPrefix](s)
 	if err != nil {
@@ -40,7 +40,7 @@ var (
 	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// KeyPlaces is how many keys that are not revoked a tenant may have in one mode.
+// KeyPlaces is the maximum number of keys that are not revoked of a tenant in one mode.
 var KeyPlaces = quota.Cap{Most: 1000, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
 
 // Key is an API key of one tenant and mode. The secret itself is not stored, only its SHA-256.
@@ -50,17 +50,17 @@ type Key struct {
 	Livemode   bool
 	Name       string
 	Scopes     []string
-	Version    int64 // raised by each change but the last use
+	Version    int64 // incremented by each change except the last use
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // exact to about a minute
-	ExpiresAt  *time.Time // when it ends because it was rotated
+	ExpiresAt  *time.Time // when it ends after a rotation
 	RevokedAt  *time.Time
 }
 
-// MaxOverlap is how long a rotated key may work in parallel with the new one.
+// MaxOverlap is how long a rotated key can work in parallel with the new one.
 const MaxOverlap = 7 * 24 * time.Hour
 
-// CheckOverlap returns the 422 of an overlap that is too long, or nil.
+// CheckOverlap returns a 422 if the overlap is too long, otherwise nil.
 func CheckOverlap(d time.Duration) error {
 	if d < 0 || d > MaxOverlap {
 		return apperr.Field("overlap_seconds", "Must be 0 to 604800 seconds (7 days).")
@@ -68,7 +68,7 @@ func CheckOverlap(d time.Duration) error {
 	return nil
 }
 
-// Rotated returns the key as it is when a new one replaces it after the overlap, or ErrKeyEnded.
+// Rotated returns the key that ends after the overlap, when a new one replaces it, or ErrKeyEnded.
 func (k Key) Rotated(now time.Time, overlap time.Duration) (Key, error) {
 	if k.RevokedAt != nil || k.ExpiresAt != nil {
 		return Key{}, ErrKeyEnded
@@ -81,10 +81,10 @@ func (k Key) Rotated(now time.Time, overlap time.Duration) (Key, error) {
 	return k, nil
 }
 
-// Mode is the mode that the key works in.
+// Mode returns the mode of the key.
 func (k Key) Mode() caller.Mode { return caller.ModeOf(k.Livemode) }
 
-// ParseMode reads "live" or "test".
+// ParseMode parses "live" or "test".
 func ParseMode(s string) (caller.Mode, error) {
 	if m := caller.Mode(s); m == caller.Live || m == caller.Test {
 		return m, nil
@@ -92,7 +92,7 @@ func ParseMode(s string) (caller.Mode, error) {
 	return "", apperr.Field("mode", "Must be one of: live, test.")
 }
 
-// ParseScopes reads "all" or a comma-separated list of ids from the catalogue, and returns them in the catalogue's order.
+// ParseScopes parses "all" or a comma-separated list of ids from the catalogue, and returns them in the catalogue's order.
 func ParseScopes(s string, catalogue []string) ([]string, error) {
 	if s == "all" {
 		return slices.Clone(catalogue), nil
@@ -114,7 +114,7 @@ func ParseScopes(s string, catalogue []string) ([]string, error) {
 	return scopes, nil
 }
 
-// CheckKeyName returns the 422 of a name that is too long or not one visible line, or nil. A key may have no name.
+// CheckKeyName returns a 422 if the name is too long or not one visible line, otherwise nil. The name can be empty.
 func CheckKeyName(name string) error {
 	if !isName(name, 0) {
 		return apperr.Field("name", "Must be one visible line of at most 200 characters.")
@@ -122,7 +122,7 @@ func CheckKeyName(name string) error {
 	return nil
 }
 
-// Principal is what an API key stands for, as the gateway caches it. Its Version is the sum of the key's and the tenant's
+// Principal is the principal of an API key, which the gateway caches. Its Version is the sum of the key's and the tenant's
 // versions. Both only increase, so a change of either increases it.
 type Principal struct {
 	KeyID         KeyID
@@ -135,16 +135,16 @@ type Principal struct {
 	Currency      string
 	PolicyVersion int64
 	Clock         *time.Time // the tenant's test clock
-	ExpiresAt     *time.Time // of a rotated key
+	ExpiresAt     *time.Time // end of a rotated key
 	Revoked       bool
 }
 
-// Ended reports whether the key was revoked, or has ended after its rotation.
+// Ended reports whether the key was revoked, or ended after its rotation.
 func (p Principal) Ended(now time.Time) bool {
 	return p.Revoked || p.ExpiresAt != nil && !now.Before(*p.ExpiresAt)
 }
 
-// Revoked is the value of a revoked credential's invalidation; any other value is a principal's version.
+// Revoked is the value of a revoked credential's invalidation. Any other value is a principal's version.
 const Revoked = "revoked"
 
 // Invalidation makes the gateways, through Redis, read a cached credential again: an API key or a grant.
@@ -156,10 +156,10 @@ type Invalidation struct {
 	Value    string  // Revoked, or the newest version of the principal
 }
 
-// Credential is the public id of the credential.
+// Credential returns the public id of the credential.
 func (s Invalidation) Credential() string { return s.KeyID.String() + s.GrantID.String() }
 
-// Lifetime is how long an invalidation must be stored: far longer than any gateway caches a principal.
+// Lifetime returns how long an invalidation must be stored: far longer than any gateway caches a principal.
 func (s Invalidation) Lifetime() time.Duration {
 	if s.Value == Revoked {
 		return 24 * time.Hour

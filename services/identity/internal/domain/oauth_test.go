@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// cells says for each scope and permission which roles have it: o is owner, a admin, s staff, v viewer.
+// cells maps each scope and permission to the roles that have it: o is owner, a admin, s staff, v viewer.
 var cells = map[string]string{
 	"read:bookings": "oasv", "write:bookings": "oas", "read:customers": "oasv", "write:customers": "oas", "read:leads": "oasv", "write:leads": "oas",
 	"read:quotes": "oasv", "write:quotes": "oas", "read:invoices": "oasv", "write:invoices": "oas", "read:services": "oasv", "write:services": "oa",
@@ -119,8 +119,8 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestTokens checks that the tokens of a family share a part by which the family is found, and that their forms are
-// distinguishable without a look-up.
+// TestTokens checks that the tokens of a family share a part that identifies the family, and that their forms are distinguishable
+// without a look-up.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	first := NewRefreshToken("")

@@ -30,7 +30,7 @@ type OperatorID = ids.ID[OperatorPrefix]
 // NewOperatorID creates a new id.
 func NewOperatorID() OperatorID { return ids.New[OperatorPrefix]() }
 
-// ParseOperatorID reads an operator's public id; anything else is ErrOperatorNotFound.
+// ParseOperatorID parses an operator's public id. It returns ErrOperatorNotFound for anything else.
 func ParseOperatorID(s string) (OperatorID, error) {
 	id, err := ids.Parse[OperatorPrefix](s)
 	if err != nil {
@@ -39,7 +39,7 @@ func ParseOperatorID(s string) (OperatorID, error) {
 	return id, nil
 }
 
-// MemberPlaces is how many operators a tenant may have.
+// MemberPlaces is the maximum number of operators of a tenant.
 var MemberPlaces = quota.Cap{Most: 1000, Rows: "operators", Field: "email", Remedy: "Remove one first."}
 
 // Errors about operators.
@@ -47,19 +47,19 @@ var (
 	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "Operator not found.")
 	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant must have at least one owner. Make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
-	// ErrUnproven is the 422 of an unverified address whose operator belongs to another tenant.
+	// ErrUnproven is the 422 for an unverified address whose operator belongs to another tenant.
 	ErrUnproven = apperr.Field("email", "This person has an account that is not verified. Ask the operator of the platform to send the invitation.")
 )
 
-// ErrPermission is a call on behalf of an operator whose role at the tenant does not allow it, or who has no role there.
+// ErrPermission reports a call on behalf of an operator whose role at the tenant does not allow it, or who has no role there.
 var ErrPermission = apperr.New(apperr.Forbidden, "insufficient_permission", "The operator's role at the tenant does not allow this.")
 
-// Operator is a person who signs in. It spans tenants and modes.
+// Operator is a person who signs in. An operator can belong to several tenants, in both modes.
 type Operator struct {
 	ID           OperatorID
 	Email        string
 	Name         string
-	PasswordHash *string // argon2id; nil until the invitation was accepted
+	PasswordHash *string // argon2id; nil until the invitation is accepted
 	TOTPSecret   []byte  // sealed; nil without a second factor
 	TOTPStep     int64   // the last time step whose code was used
 	Version      int64
@@ -69,7 +69,7 @@ type Operator struct {
 	ProvenAt     *time.Time // nil until a link that was mailed to the address, or created by the command line, was used
 }
 
-// FactorBinding binds the sealed secret of a second factor to its row.
+// FactorBinding returns the data that binds the sealed secret of a second factor to its row.
 func FactorBinding(id OperatorID) []byte { return []byte("operators.totp_secret " + id.String()) }
 
 // Membership is an operator's role at a tenant, in both modes.
@@ -102,11 +102,11 @@ func (p Place) Open() bool {
 
 // Elsewhere is an operator's relation to other tenants.
 type Elsewhere struct {
-	Member bool // of another one, now
-	Known  bool // to another one, now or before
+	Member bool // currently a member of another tenant
+	Known  bool // a member of another tenant, now or before
 }
 
-// ElsewhereThan returns the relation of an operator with these places to other tenants.
+// ElsewhereThan returns the relation of an operator with the given places to other tenants.
 func ElsewhereThan(tenant ids.Tenant, places []Place) (e Elsewhere) {
 	for _, p := range places {
 		if p.TenantID != tenant {
@@ -117,7 +117,7 @@ func ElsewhereThan(tenant ids.Tenant, places []Place) (e Elsewhere) {
 	return e
 }
 
-// MemberTenant is a tenant as an operator who is a member of it sees it.
+// MemberTenant is a tenant in the view of an operator who is a member.
 type MemberTenant struct {
 	Membership
 
@@ -125,19 +125,19 @@ type MemberTenant struct {
 	TenantName string
 }
 
-// Member is an operator in the tenant's view.
+// Member is an operator in the view of the tenant.
 type Member struct {
 	ID         OperatorID
 	Email      string
 	Name       string
 	Role       Role
-	Invited    bool // the invitation was not accepted yet
-	Factor     bool // it has a second factor
+	Invited    bool // the invitation has not been accepted yet
+	Factor     bool // has a second factor
 	CreatedAt  time.Time
 	DisabledAt *time.Time
 }
 
-// LinkPurpose is what a one-time link is for.
+// LinkPurpose is the purpose of a one-time link.
 type LinkPurpose string
 
 // The purposes.
@@ -146,25 +146,25 @@ const (
 	Reset  LinkPurpose = "reset"
 )
 
-// LinkLifetime is how long a one-time link works.
+// LinkLifetime is how long a one-time link is valid.
 const LinkLifetime = 24 * time.Hour
 
-// LinkURL is the address of the one-time link with that token, at identity's AUTH_URL.
+// LinkURL returns the URL of the one-time link with the given token, at identity's AUTH_URL.
 func LinkURL(authURL, token string) string {
 	return strings.TrimRight(authURL, "/") + "/oauth/link/" + token
 }
 
-// InviteSubject is the subject of the invitation to a tenant.
+// InviteSubject returns the subject of the invitation to a tenant.
 func InviteSubject(tenant string) string { return "You have been invited to " + MailName(tenant) }
 
-// Bounds of a name in a message.
+// The limits of a name in a message.
 const (
 	mailName   = 60 // characters
-	mailDigits = 6  // more could be a telephone number
+	mailDigits = 6  // more digits could be a telephone number
 )
 
-// MailName returns the name of a tenant for a message: at most 60 characters, none of which makes a mail client show a link. This
-// is necessary because a tenant chooses its name, and the platform sends the message.
+// MailName returns the name of a tenant for a message: at most 60 characters that no mail client displays as a link. This is
+// necessary because a tenant chooses its name, and the platform sends the message.
 func MailName(name string) string {
 	letters := []rune(norm.NFKC.String(name))
 	digits := 0
@@ -185,7 +185,7 @@ func MailName(name string) string {
 	return "a business"
 }
 
-// inMail reports whether a character cannot be part of a link. A full stop is allowed at the end of a word, but not inside it.
+// inMail reports whether a character cannot be part of a link. A period is allowed at the end of a word, but not inside it.
 func inMail(r rune, followed bool) bool {
 	switch {
 	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r), r == ' ', strings.ContainsRune("'’&-–,!()", r):
@@ -196,14 +196,14 @@ func inMail(r rune, followed bool) bool {
 	return false
 }
 
-// LinkMessage is the text of the message with a one-time link.
+// LinkMessage returns the text of the message with a one-time link.
 func LinkMessage(subject, link string) string {
 	return subject + ".\n\nTo set your password, open this link within 24 hours:\n\n" + link + "\n\nIf you did not expect this email, you can ignore it.\n"
 }
 
 const maxEmail = 255
 
-// CheckEmail returns an address in its stored form, composed (NFC), or the 422 of an invalid one.
+// CheckEmail returns an address in its stored form, composed (NFC), or a 422 if it is invalid.
 func CheckEmail(s string) (string, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
@@ -227,7 +227,7 @@ func FoldEmail(s string) string {
 	return local + "@" + host
 }
 
-// FoldedEmails returns the forms in which an address may be stored: FoldEmail's, and those of earlier versions.
+// FoldedEmails returns the forms in which an address can be stored: the one of FoldEmail, and those of earlier versions.
 func FoldedEmails(s string) []string {
 	fold := FoldEmail(s)
 	forms := []string{fold, strings.ToLower(strings.TrimSpace(s)), norm.NFD.String(fold)}
@@ -248,7 +248,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// CheckOperatorName returns the 422 of a name that is too long, empty or not one visible line.
+// CheckOperatorName returns a 422 if the name is too long, empty or not one visible line.
 func CheckOperatorName(name string) error {
 	if !isName(name, 1) {
 		return apperr.Field("name", "Must be one visible line of 1 to 200 characters.")
@@ -256,17 +256,17 @@ func CheckOperatorName(name string) error {
 	return nil
 }
 
-// ErasedEmail replaces the address of an erased operator. No message can be sent there (RFC 2606).
+// ErasedEmail returns the replacement for the address of an erased operator. No message can be sent there (RFC 2606).
 func ErasedEmail(id OperatorID) string { return "erased-" + id.String() + "@erased.invalid" }
 
-// Ending is what remains to end for an operator who was disabled or erased, or whose address was verified.
+// Ending describes what must end for an operator who was disabled or erased, or whose address was verified.
 type Ending struct {
 	OperatorID OperatorID
-	Reason     RevokeReason // why its grants end: Disabled or Proven
-	Erase      bool         // its memberships and personal data end too
+	Reason     RevokeReason // why the grants end: Disabled or Proven
+	Erase      bool         // also end memberships and delete personal data
 	Actor      string
 	Source     string
-	NotedAt    time.Time // grants given until then end
+	NotedAt    time.Time // grants that were given before then end
 }
 
 // By returns who requested it.

@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a password, in characters.
+// The limits of a password, in characters.
 const (
 	minPassword = 12
 	maxPassword = 256
 )
 
-// commonPasswords holds the passwords with at least 12 characters among the 100,000 most common ones, in lower case and sorted.
-// Shorter ones are refused anyway.
+// commonPasswords contains the passwords with at least 12 characters among the 100,000 most common ones, in lower case and sorted.
+// Shorter ones are rejected anyway.
 //
 //go:embed common_passwords.txt
 var commonPasswords string
 
 var common = sync.OnceValue(func() []string { return strings.Split(strings.TrimSpace(commonPasswords), "\n") })
 
-// PasswordError is the rule that a password violates: the id of its text on the pages.
+// PasswordError is the rule that a password violates, as the id of its text on the pages.
 type PasswordError string
 
-// Rules of passwords.
+// The rules for passwords.
 const (
 	PasswordLength  PasswordError = "password_length" // 12 to 256 characters, in UTF-8
 	PasswordCommon  PasswordError = "password_common"
@@ -34,8 +34,8 @@ const (
 
 func (e PasswordError) Error() string { return string(e) }
 
-// CheckPassword returns a PasswordError for a password that the policy refuses: NIST SP 800-63B, section 3.1.1.2. It checks the
-// length and no composition rules. It refuses common passwords and those that contain the operator's own address.
+// CheckPassword returns a PasswordError for a password that violates the policy: NIST SP 800-63B, section 3.1.1.2. It checks the
+// length, but no composition rules. It rejects common passwords and those that contain the operator's own address.
 func CheckPassword(password, email string) error {
 	n := utf8.RuneCountInString(password)
 	folded := strings.ToLower(password)

@@ -13,31 +13,31 @@ type SessionPrefix struct{}
 // Prefix implements ids.Prefix.
 func (SessionPrefix) Prefix() string { return "ses" }
 
-// SessionID is the public id of a session; the cookie's token is another.
+// SessionID is the public id of a session. It differs from the cookie's token.
 type SessionID = ids.ID[SessionPrefix]
 
 // NewSessionID creates a new id.
 func NewSessionID() SessionID { return ids.New[SessionPrefix]() }
 
-// ErrSessionNotFound says that a session is not signed in.
+// ErrSessionNotFound reports that a session is not signed in.
 var ErrSessionNotFound = apperr.New(apperr.NotFound, "session_not_found", "Session not found.")
 
-// Lifetimes of a session.
+// The lifetimes of a session.
 const (
 	SessionIdle     = 12 * time.Hour
 	SessionLifetime = 7 * 24 * time.Hour
-	// FactorTime is how long an operator who has entered their password may take to enter their second factor.
+	// FactorTime is how long an operator has after the password to enter their second factor.
 	FactorTime = 15 * time.Minute
 )
 
-// MaxSessions is how many sessions an operator may have: a further one ends the oldest.
+// MaxSessions is the maximum number of sessions of an operator. One more ends the oldest.
 const MaxSessions = 50
 
-// Session is an operator who has signed in with one browser.
+// Session is an operator's session in one browser.
 type Session struct {
 	ID         SessionID
 	OperatorID *OperatorID // nil before the second factor
-	Version    int64       // of the operator when its password was given
+	Version    int64       // version of the operator when the password was entered
 	Address    string
 	Agent      string // User-Agent, at most 200 characters
 	CreatedAt  time.Time
@@ -45,7 +45,8 @@ type Session struct {
 	ExpiresAt  time.Time
 }
 
-// SessionRow is a session with its operator and one of its tenants; without a tenant the tenant's columns are null.
+// SessionRow is a session with its operator and one of the operator's tenants. If there is no tenant, the tenant's columns are
+// null.
 type SessionRow struct {
 	SeenAt     time.Time
 	CreatedAt  time.Time // when the operator signed in

@@ -7,7 +7,7 @@ import (
 )
 
 // Throttle limits sign-in attempts of one account, address, or browser after failures. No account is locked: after Free failures,
-// each further one doubles the wait, up to Longest.
+// each additional one doubles the wait, up to Longest.
 type Throttle struct {
 	Free    int
 	First   time.Duration
@@ -33,13 +33,13 @@ func IsRecoveryCode(s string) bool {
 	})
 }
 
-// InviteThrottle bounds the messages that the members of one tenant can have sent to any address.
+// InviteThrottle limits the messages that the members of one tenant can send to any address.
 var InviteThrottle = Throttle{Free: 100, First: time.Minute, Longest: time.Hour}
 
 // ThrottleMemory is how long failures and invitations count after the last one.
 const ThrottleMemory = 24 * time.Hour
 
-// Wait is how long the next attempt has to wait after n failures.
+// Wait returns how long the next attempt must wait after n failures.
 func (t Throttle) Wait(n int) time.Duration {
 	if n < t.Free {
 		return 0

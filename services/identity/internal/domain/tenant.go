@@ -21,64 +21,64 @@ var (
 	ErrSlugTaken      = apperr.New(apperr.Conflict, "slug_taken", "Another tenant already uses this slug.")
 )
 
-// Tenant is an operator: one business, whose data no other tenant sees. It spans both modes.
+// Tenant is one business, whose data no other tenant can see. It exists in both modes.
 type Tenant struct {
 	ID       ids.Tenant `db:"tenant_id"`
-	Slug     string     // one DNS label, unique over all tenants
+	Slug     string     // one DNS label, unique across all tenants
 	Name     string
 	Timezone string  // IANA name
 	Currency string  // ISO 4217, upper case
 	Country  *string // ISO 3166-1 alpha-2, upper case
 	Policy
 	Invoicing
-	Clock     *time.Time // frozen time of test mode; nil: real time holds
-	Version   int64      // raised by each change; it is also the policy version that callers carry
+	Clock     *time.Time // frozen time of test mode; nil: real time
+	Version   int64      // incremented by each change; also the policy version of callers
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
 
-// Policy holds a tenant's rules for bookings. A nil number checks nothing.
+// Policy contains a tenant's rules for bookings. A nil number disables its check.
 type Policy struct {
 	AutoConfirm      bool
 	HoldTTLMinutes   *int
 	MinNoticeMinutes *int
 	MaxAdvanceDays   *int
 	ConfirmOnDeposit bool
-	// RefundRules say what is refunded after a cancellation, in descending order of hours; nil sets no rules, and an empty list
+	// RefundRules specify what is refunded after a cancellation, in descending order of hours. nil sets no rules, and an empty list
 	// refunds nothing.
 	RefundRules        []RefundRule
-	AutoRefund         bool // of what the rules say
+	AutoRefund         bool // refund automatically according to the rules
 	RefundLatePayments bool
 }
 
-// RefundRule is the share of the money that is refunded after a cancellation at least so many hours before the start.
+// RefundRule is the share that is refunded after a cancellation at least the given number of hours before the start.
 type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
 }
 
-// Invoicing holds the tenant's data on invoices and quotes; empty texts show nothing.
+// Invoicing contains the tenant's data on invoices and quotes. Empty texts are not shown.
 type Invoicing struct {
-	InvoicePrefix string // of the numbers
+	InvoicePrefix string // prefix of the numbers
 	InvoiceYear   bool   // whether the year follows the prefix
 	LegalName     string
-	Address       string // may have several lines
+	Address       string // can have several lines
 	TaxID         string
 }
 
-// DefaultInvoicing is what a new tenant has.
+// DefaultInvoicing returns the settings of a new tenant.
 func DefaultInvoicing() Invoicing { return Invoicing{InvoicePrefix: "INV-"} }
 
-// DefaultPolicy is what a new tenant has.
+// DefaultPolicy returns the policy of a new tenant.
 func DefaultPolicy() Policy { return Policy{ConfirmOnDeposit: true} }
 
-// TenantPatch is what an update gives; an absent field stays as it is.
+// TenantPatch contains the fields of an update. An absent field does not change.
 type TenantPatch struct {
 	Name, Timezone, Currency                         patch.Field[string] // never null
 	Country                                          patch.Field[string]
 	AutoConfirm, ConfirmOnDeposit                    patch.Field[bool] // never null
 	HoldTTLMinutes, MinNoticeMinutes, MaxAdvanceDays patch.Field[int]
-	RefundRules                                      patch.Field[[]RefundRule] // a nil list says nothing
+	RefundRules                                      patch.Field[[]RefundRule] // a nil list sets no rules
 	AutoRefund, RefundLatePayments                   patch.Field[bool]         // never null
 	InvoicePrefix, LegalName, Address, TaxID         patch.Field[string]       // never null; empty clears
 	InvoiceYear                                      patch.Field[bool]         // never null
@@ -115,11 +115,11 @@ func (t Tenant) Equal(other Tenant) bool {
 	if !t.sameClock(other) {
 		return false
 	}
-	other.Clock = t.Clock // the same time may be of another zone
+	other.Clock = t.Clock // the same time can be in another zone
 	return reflect.DeepEqual(t, other)
 }
 
-// The bounds of a policy's numbers.
+// The limits of a policy's numbers.
 const (
 	MaxHoldMinutes   = 43_200    // 30 days, as for the hold of one booking
 	MaxNoticeMinutes = 5_256_000 // 10 years
@@ -128,19 +128,19 @@ const (
 	MaxRefundHours   = 87_600 // 10 years
 )
 
-// The bounds of what invoices show, in characters.
+// The limits of texts on invoices, in characters.
 const (
 	MaxLegalName = 200
 	MaxAddress   = 500
 	MaxTaxID     = 50
 )
 
-// prefixForm bounds the prefix of an invoice's number.
+// prefixForm is the form of an invoice number's prefix.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9/-]{0,20}$`)
 
 var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// Check returns the 422 that names every wrong field, or nil.
+// Check returns a 422 with every invalid field, or nil.
 func (t Tenant) Check() error {
 	var wrong []apperr.FieldError
 	want := func(ok bool, field, message string) {
@@ -190,7 +190,7 @@ func isText(s string, low, high int) bool {
 	return n >= low && n <= high && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
-// isTimezone refuses names that LoadLocation accepts besides IANA names: "" means UTC there, and "Local" the zone of this
+// isTimezone reports whether a name is an IANA name. LoadLocation also accepts "", which means UTC, and "Local", the zone of this
 // machine.
 func isTimezone(s string) bool {
 	if s == "" || s == "Local" {

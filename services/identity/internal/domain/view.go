@@ -19,10 +19,10 @@ type ViewID = ids.ID[viewPrefix]
 // NewViewID creates a new id.
 func NewViewID() ViewID { return ids.New[viewPrefix]() }
 
-// ErrViewNotFound is a saved view that does not exist or belongs to another operator.
+// ErrViewNotFound reports that a saved view does not exist or belongs to another operator.
 var ErrViewNotFound = apperr.New(apperr.NotFound, "view_not_found", "Saved view not found.")
 
-// ParseViewID reads a view's public id; anything else is ErrViewNotFound.
+// ParseViewID parses a view's public id. It returns ErrViewNotFound for anything else.
 func ParseViewID(s string) (ViewID, error) {
 	id, err := ids.Parse[viewPrefix](s)
 	if err != nil {
@@ -31,13 +31,13 @@ func ParseViewID(s string) (ViewID, error) {
 	return id, nil
 }
 
-// How many views an operator may have at a tenant: of one list, and of all.
+// The maximum number of views of an operator at a tenant: for one list, and in total.
 const (
 	MaxViews    = 50
 	MaxAllViews = 500
 )
 
-// The bounds of a view's texts, in characters.
+// The limits of a view's texts, in characters.
 const (
 	maxViewName  = 100
 	maxViewQuery = 2000
@@ -54,7 +54,7 @@ type SavedView struct {
 
 var listForm = regexp.MustCompile(`^[a-z][a-z_-]{0,49}$`)
 
-// Check returns the 422 that names every wrong field, or nil.
+// Check returns a 422 with every invalid field, or nil.
 func (v SavedView) Check() error {
 	var wrong []apperr.FieldError
 	want := func(ok bool, field, message string) {
@@ -71,7 +71,7 @@ func (v SavedView) Check() error {
 	return nil
 }
 
-// ViewRoom returns nil if one more view fits into its list and into the total, else the 422.
+// ViewRoom returns nil if one more view fits into its list and the total, otherwise a 422.
 func ViewRoom(inList, inAll int) error {
 	if inList < MaxViews && inAll < MaxAllViews {
 		return nil

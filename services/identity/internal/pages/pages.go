@@ -1,5 +1,5 @@
-// Package pages holds the pages for sign-in and consent: templ components, their style, and their texts in four languages. Pure:
-// no I/O.
+// Package pages contains the pages for sign-in and consent: templ components, their style, and their texts in four languages. It is
+// pure: no I/O.
 package pages
 
 import (
@@ -16,11 +16,11 @@ var locales embed.FS
 //go:embed style.css
 var style []byte
 
-// Style is the style sheet of all pages.
+// Style returns the style sheet of all pages.
 func Style() []byte { return style }
 
-// NewMessages reads the embedded texts: each file is a language.
+// NewMessages reads the embedded texts. Each file is a language.
 func NewMessages() (*locale.Messages, error) { return locale.New(locales, language.English) }
 
-// Text writes texts in one language.
+// Text returns texts in one language.
 type Text = locale.Text

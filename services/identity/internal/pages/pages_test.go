@@ -90,7 +90,7 @@ func TestTextsOfAllLanguages(t *testing.T) {
 	}
 }
 
-// TestTheLanguageOfABrowser checks that the language is the best match for the browser's request, else English.
+// TestTheLanguageOfABrowser checks that the language is the best match for the browser's request, otherwise English.
 func TestTheLanguageOfABrowser(t *testing.T) {
 	t.Parallel()
 	w, err := NewMessages()

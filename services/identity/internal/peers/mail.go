@@ -16,10 +16,10 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// ErrMailURL is an invalid MAIL_URL.
+// ErrMailURL reports an invalid MAIL_URL.
 var ErrMailURL = errors.New("MAIL_URL must be smtp://user:password@host:587 (STARTTLS), smtps://user:password@host:465 or file:///folder")
 
-// sendTimeout bounds the sending of one message.
+// sendTimeout limits the time for sending one message.
 const sendTimeout = 20 * time.Second
 
 // Mailer sends messages through an SMTP server, or writes them to a folder if there is none.
@@ -29,13 +29,14 @@ type Mailer struct {
 	client *mail.Client
 }
 
-// MailAccess holds the destination and the sender of messages.
+// MailAccess contains the destination and the sender of messages.
 type MailAccess struct {
 	URL  string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://… or file:///folder; empty: links are returned to the inviter
 	From string `env:"MAIL_FROM" envDefault:"Holdfast <noreply@localhost>"` // sender of messages
 }
 
-// NewMailer reads the destination of messages: an SMTP server with TLS, or a folder. It returns nil without a URL.
+// NewMailer creates a mailer for the configured destination: an SMTP server with TLS, or a folder. It returns nil if there is no
+// URL.
 func NewMailer(access MailAccess) (*Mailer, error) {
 	if access.URL == "" {
 		return nil, nil //nolint:nilnil // no mail is sent

@@ -18,15 +18,15 @@ import (
 
 const auditColumns = `tenant_id, livemode, seq, at, actor, action, object, before, after, source, prev_hash, hash`
 
-// AppendAudit chains a record to the log of the caller's tenant, as one of the caller's mode. The head is locked until
-// the transaction ends, so no two records get the same number. A tenant without a head does not exist.
+// AppendAudit chains a record to the log of the caller's tenant, in the caller's mode. The head is locked until the transaction
+// ends, so no two records get the same number. A tenant without a head does not exist.
 func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 	head, err := pg.One(ctx, tx, pgx.RowToStructByName[domain.Head], domain.ErrTenantNotFound,
 		`select tenant_id, seq, hash from audit_heads where tenant_id = @tenant for update`, pg.Args{})
 	if err != nil {
 		return err
 	}
-	r.Livemode = caller.FromContext(ctx).Live() // the hash covers what the statement writes
+	r.Livemode = caller.FromContext(ctx).Live() // the hash must cover the value that the statement writes
 	r, head, err = head.Append(r)
 	if err != nil {
 		return err
@@ -44,8 +44,8 @@ func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 }
 
 // AuditHeadsForUpdate locks the heads of the tenants until the transaction ends, in the order of the tenants' ids, so that
-// transactions that lock several heads do not deadlock. It returns domain.ErrTenantNotFound when one of them has no head. tx has
-// the worker role.
+// transactions that lock several heads do not deadlock. It returns domain.ErrTenantNotFound if one of them has no head. tx has the
+// worker role.
 func AuditHeadsForUpdate(ctx context.Context, tx pg.Tx, tenants []ids.Tenant) (map[ids.Tenant]domain.Head, error) {
 	requested := map[ids.Tenant]bool{}
 	for _, t := range tenants {
@@ -67,8 +67,8 @@ func AuditHeadsForUpdate(ctx context.Context, tx pg.Tx, tenants []ids.Tenant) (m
 	return heads, nil
 }
 
-// AppendAudits writes records that are chained to heads that the transaction has locked, in their order. It runs in the round
-// trip of the commit. tx has the worker role.
+// AppendAudits writes records that are chained to heads that the transaction locked, in their order. It runs in the round trip of
+// the commit. tx has the worker role.
 func AppendAudits(tx pg.Tx, records []domain.Record) {
 	tenants := column(records, func(r domain.Record) [16]byte { return r.TenantID.UUID() })
 	seqs := column(records, func(r domain.Record) int64 { return r.Seq })
@@ -113,7 +113,7 @@ func column[R, V any](rows []R, value func(R) V) []V {
 	return out
 }
 
-// Audit returns up to limit records of the tenant behind number after, in order; q has the worker role.
+// Audit returns up to limit records of the tenant with numbers above after, in order. q has the worker role.
 func Audit(ctx context.Context, q pg.Q, tenant ids.Tenant, after int64, limit int) ([]domain.Record, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Record], `select `+auditColumns+` from audit_log
 		where tenant_id = $1 and seq > $2 order by seq limit $3`, tenant, after, limit)
@@ -126,11 +126,11 @@ type AuditFilter struct {
 	Action   string
 	Object   string
 	Livemode *bool     // nil: both modes
-	From, To time.Time // of what happened: from From on, before To
-	Before   int64     // a record's number; 0: from the newest on
+	From, To time.Time // time of the action: from From until before To
+	Before   int64     // a record's number; 0: from the newest
 }
 
-// AuditPage returns up to limit records, the newest first. q has the worker role.
+// AuditPage returns up to limit records, newest first. q has the worker role.
 func AuditPage(ctx context.Context, q pg.Q, f AuditFilter, limit int) ([]domain.Record, error) {
 	sql, args := auditQuery(f, limit)
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Record], sql, args)
@@ -153,14 +153,14 @@ func auditQuery(f AuditFilter, limit int) (string, pg.Args) {
 	return sql + ` order by seq desc limit @limit`, args
 }
 
-// AuditEnd is the stored end of a tenant's chain, and the number of a record that is outside of it.
+// AuditEnd is the stored end of a tenant's chain, and the number of a record outside of it.
 type AuditEnd struct {
 	domain.Head
 	Stray *int64 // nil: there is none
 }
 
-// AuditHead returns the stored end of the tenant's chain, or ErrHeadMissing; q has the worker role. Head and records are read at
-// the same instant.
+// AuditHead returns the stored end of the tenant's chain, or ErrHeadMissing. q has the worker role. The head and the records are
+// read in the same snapshot.
 func AuditHead(ctx context.Context, q pg.Q, tenant ids.Tenant) (AuditEnd, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[AuditEnd], domain.ErrHeadMissing, `select tenant_id, seq, hash,
 			(select min(l.seq) from audit_log l where l.tenant_id = h.tenant_id and (l.seq > h.seq or l.seq < 1)) as stray

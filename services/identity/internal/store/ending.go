@@ -14,7 +14,7 @@ import (
 
 const endingColumns = `operator_id, reason, erase, actor, source, noted_at`
 
-// PutEnding records what has to end for an operator. It becomes due for a worker at the given time. A recorded erasure stays an
+// PutEnding records what must end for an operator. It becomes due for a worker at the given time. A recorded erasure remains an
 // erasure.
 func PutEnding(ctx context.Context, tx pg.Tx, e domain.Ending, due time.Time) (domain.Ending, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Ending], pgx.ErrNoRows, `
@@ -24,8 +24,8 @@ func PutEnding(ctx context.Context, tx pg.Tx, e domain.Ending, due time.Time) (d
 		returning `+endingColumns, e.OperatorID, e.Reason, e.Erase, e.Actor, e.Source, e.NotedAt, due)
 }
 
-// TakeEndings claims up to limit due endings, of one operator or, for nil, of all, until the given time. The endings of one
-// operator are claimed even before they are due.
+// TakeEndings claims up to limit due endings until the given time, of one operator or, if operator is nil, of all. The endings of
+// one operator are claimed even before they are due.
 func TakeEndings(ctx context.Context, tx pg.Tx, operator *domain.OperatorID, now, until time.Time, limit int) ([]domain.Ending, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.Ending], `
 		update operator_endings e set due_at = $3 from (

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// PutGateway writes the state of a gateway account in the round trip of the commit, unless the stored state is as new or newer.
-// tx has the worker role.
+// PutGateway writes the state of a gateway account in the round trip of the commit, unless the stored state is at least as new. tx
+// has the worker role.
 func PutGateway(tx pg.Tx, tenant ids.Tenant, live bool, g domain.Gateway) {
 	tx.QueueAtCommit(`
 		insert into gateway_accounts as g (tenant_id, livemode, id, provider, connected, events, version) values ($1, $2, $3, $4, $5, $6, $7)
@@ -28,7 +28,7 @@ type Shown struct {
 	GatewayEvents   *string // ok, missing or late; nil: no gateway
 }
 
-// ShownTenant returns the caller's tenant as GET /tenant shows it, or domain.ErrTenantNotFound.
+// ShownTenant returns the caller's tenant for GET /tenant, or domain.ErrTenantNotFound.
 func ShownTenant(ctx context.Context, q pg.Q) (Shown, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[Shown], domain.ErrTenantNotFound, `select `+tenantColumns+`,
 		g.provider as gateway_provider, g.events as gateway_events

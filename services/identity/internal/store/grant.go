@@ -30,7 +30,7 @@ func grantByHash(ctx context.Context, q pg.Q, code, family []byte) (domain.Grant
 		`select `+grantColumns+`, role, ended from grant_by_hash($1, $2)`, code, family)
 }
 
-// GrantTenantMode finds a grant's tenant and mode by its id alone.
+// GrantTenantMode finds a grant's tenant and mode by its id.
 func GrantTenantMode(ctx context.Context, q pg.Q, id domain.GrantID) (TenantMode, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[TenantMode], domain.ErrGrantNotFound, `select tenant_id, livemode from grant_home($1)`, id)
 }
@@ -50,11 +50,11 @@ func InsertGrant(ctx context.Context, tx pg.Tx, g domain.Grant, code []byte) err
 	return nil
 }
 
-// Exchange says which tokens a code or a refresh token is exchanged for. Only hashes of the tokens are stored.
+// Exchange specifies the tokens that a code or a refresh token is exchanged for. Only hashes of the tokens are stored.
 type Exchange struct {
 	Grant     domain.GrantID
-	Old       []byte   // hash of the refresh token that is exchanged; nil for the code
-	Family    []byte   // of the new refresh token; used for the code
+	Old       []byte   // hash of the exchanged refresh token; nil for the code
+	Family    []byte   // family of the new refresh token; used for the code
 	Refresh   []byte   // hash of the new refresh token
 	Access    []byte   // hash of the new access token
 	Scopes    []string // of the access token; nil for those of the grant
@@ -63,7 +63,7 @@ type Exchange struct {
 }
 
 // exchanged returns one statement that advances the family, if it is in the state that the caller expects, and creates the access
-// token. set and where say what is written and what must hold.
+// token. set specifies the written columns, where the required conditions.
 func exchanged(set, where string) string {
 	return `with moved as (
 			update oauth_grants set refresh_hash = @refresh, successor = @successor, rotated_at = @now, rotations = rotations + 1,
@@ -82,7 +82,7 @@ var (
 )
 
 // Rotate exchanges the code or the refresh token of a grant of the caller's tenant and mode for new tokens. It returns ErrRotated
-// if another request was first, or the grant has ended in the meantime.
+// if another request was first, or the grant ended in the meantime.
 func Rotate(ctx context.Context, tx pg.Tx, e Exchange) error {
 	args := pg.Args{
 		"id": e.Grant, "refresh": e.Refresh, "access": e.Access, "scopes": e.Scopes, "successor": e.Successor, "now": e.Now,
@@ -98,7 +98,8 @@ func Rotate(ctx context.Context, tx pg.Tx, e Exchange) error {
 	return err
 }
 
-// RevokeGrant ends a grant of the caller's tenant and mode and adds its invalidation. It reports false when it had ended before.
+// RevokeGrant ends a grant of the caller's tenant and mode and adds its invalidation. It returns false if the grant had already
+// ended.
 func RevokeGrant(ctx context.Context, tx pg.Tx, id domain.GrantID, why domain.RevokeReason, at time.Time) (bool, error) {
 	tag, err := tx.Exec(ctx, `with ended as (
 			update oauth_grants set revoked_at = @at, revoked_reason = @why, successor = null, version = version + 1
@@ -112,7 +113,8 @@ func RevokeGrant(ctx context.Context, tx pg.Tx, id domain.GrantID, why domain.Re
 	return tag.RowsAffected() == 1, nil
 }
 
-// EndGrants revokes the grants of a member of the caller's tenant in both modes, with their invalidations, and returns which.
+// EndGrants revokes the grants of a member of the caller's tenant in both modes and adds their invalidations. It returns the
+// revoked grants.
 func EndGrants(ctx context.Context, tx pg.Tx, member domain.OperatorID, why domain.RevokeReason, at time.Time) ([]domain.GrantID, error) {
 	return pg.Many(ctx, tx, pgx.RowTo[domain.GrantID], `select end_grants($1, $2, $3)`, member, at, why)
 }
@@ -128,8 +130,8 @@ func Grant(ctx context.Context, q pg.Q, id domain.GrantID) (domain.ShownGrant, e
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.ShownGrant], domain.ErrGrantNotFound, shownGrants+`and g.id = @id`, pg.Args{"id": id})
 }
 
-// Grants returns up to limit grants of the caller's tenant and mode that were exchanged and not revoked, newest first: of one operator
-// or, for nil, of all.
+// Grants returns up to limit grants of the caller's tenant and mode that were exchanged and not revoked, newest first: of one
+// operator or, if operator is nil, of all.
 func Grants(ctx context.Context, q pg.Q, operator *domain.OperatorID, limit int) ([]domain.ShownGrant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ShownGrant], shownGrants+`and g.revoked_at is null and g.exchanged_at is not null
 		and (@operator::uuid is null or g.operator_id = @operator) order by g.id desc limit @limit`, pg.Args{"operator": operator, "limit": limit})
@@ -142,7 +144,7 @@ func GrantIDs(ctx context.Context, tx pg.Tx, operator domain.OperatorID, app dom
 		pg.Args{"operator": operator, "app": app})
 }
 
-// GrantsOf returns the grants of an operator that are not revoked, over all tenants, newest first.
+// GrantsOf returns the grants of an operator that are not revoked, across all tenants, newest first.
 func GrantsOf(ctx context.Context, q pg.Q, operator domain.OperatorID) ([]domain.OwnGrant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.OwnGrant],
 		`select tenant_id, livemode, id, tenant, app, scopes, created_at, exchanged from grants_of($1)`, operator)
@@ -157,20 +159,20 @@ func InvalidateGrants(ctx context.Context, tx pg.Tx, app *domain.AppID, member *
 	return nil
 }
 
-// AccessToken returns what the access token of this SHA-256 stands for, of any tenant, revoked and expired ones too.
+// AccessToken returns the principal of the access token with the given SHA-256, of any tenant, including revoked and expired ones.
 func AccessToken(ctx context.Context, q pg.Q, hash []byte) (domain.TokenPrincipal, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.TokenPrincipal], domain.ErrCredentialNotFound, `select grant_id, tenant_id, livemode, app_id, operator_id, name, origins, scopes, role,
 		version, expires_at, timezone, currency, policy_version, clock, revoked from access_token_by_hash($1)`, hash)
 }
 
-// Retention of ended grants. During this time their codes and tokens are still recognized, and revoked ones can be looked up.
+// The retention of ended grants. During this time their codes and tokens are still recognized, and revoked ones can be looked up.
 const (
 	unusedRetention = 24 * time.Hour
 	endedRetention  = 30 * 24 * time.Hour
 )
 
-// SweepGrants deletes a batch of ended grants, with their access tokens, and returns how many; tx has the worker role. A grant
-// that is no longer refreshed stays until its year has passed: GrantPlaces limits how many there are.
+// SweepGrants deletes a batch of ended grants with their access tokens, and returns their number. tx has the worker role. A grant
+// that is no longer refreshed is kept for a year. GrantPlaces limits the number of such grants.
 func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	tag, err := tx.Exec(ctx, `with over as (
 			(select tenant_id, livemode, id from oauth_grants where exchanged_at is null and code_expires_at < $1 limit $3)
@@ -185,7 +187,7 @@ func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, 
 	return int(tag.RowsAffected()), nil
 }
 
-// SweepSuccessors removes a batch of encrypted tokens whose leeway has passed, and returns how many; tx has the worker role.
+// SweepSuccessors removes a batch of encrypted tokens whose leeway has passed, and returns their number. tx has the worker role.
 func SweepSuccessors(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	tag, err := tx.Exec(ctx, `update oauth_grants g set successor = null from (
 			select tenant_id, livemode, id from oauth_grants where successor is not null and rotated_at < $1 limit $2 for no key update skip locked) old

@@ -24,8 +24,8 @@ func InvalidateKey(ctx context.Context, tx pg.Tx, id domain.KeyID, value string)
 	return nil
 }
 
-// InvalidateTenantKeys adds an invalidation with the new version of every active key of the caller's tenant, in both
-// modes. The function of the database takes the tenant from the settings of the transaction.
+// InvalidateTenantKeys adds an invalidation with the new version of every active key of the caller's tenant, in both modes. The
+// database function reads the tenant from the settings of the transaction.
 func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
 	if _, err := tx.Exec(ctx, `select signal_tenant_keys()`); err != nil {
 		return fmt.Errorf("invalidate keys: %w", err)
@@ -33,8 +33,8 @@ func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
-// Invalidations returns up to limit invalidations that Redis does not have yet, of one tenant or, for the zero id, of all; q has the
-// worker role. Those of keys come first; after is the last one of the page before.
+// Invalidations returns up to limit invalidations that are not in Redis yet, of one tenant or, for the zero id, of all. q has the
+// worker role. Those of keys come first. after is the last one of the previous page.
 func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.Invalidation, limit int) ([]domain.Invalidation, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Invalidation], `
 		(select tenant_id, livemode, key_id, null::uuid as grant_id, value from key_signals
@@ -45,8 +45,7 @@ func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.
 		limit $4`, tenant, after.KeyID, after.GrantID, limit)
 }
 
-// DeleteInvalidations deletes invalidations that are in Redis; one whose value has changed since stays. tx has the worker
-// role.
+// DeleteInvalidations deletes invalidations that are in Redis, except those whose value has changed since. tx has the worker role.
 func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Invalidation) error {
 	b := &pgx.Batch{}
 	for _, s := range published {
@@ -59,8 +58,8 @@ func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Inval
 	return send(ctx, tx, b, "delete invalidations")
 }
 
-// publish preserves an invalidation with more information: a version that arrives late overwrites neither a tombstone nor a newer
-// version. KEYS: the credential's state. ARGV: the value, its lifetime in seconds.
+// publish keeps the stronger invalidation: a version that arrives late overwrites neither a tombstone nor a newer version. KEYS:
+// the credential's state. ARGV: the value, its lifetime in seconds.
 var publish = redis.NewScript(`
 local old = redis.call('GET', KEYS[1])
 if old and ARGV[1] ~= 'revoked' and (old == 'revoked' or tonumber(old) >= tonumber(ARGV[1])) then
@@ -72,7 +71,7 @@ return 1`)
 // Redis is where the gateways look up invalidations on every request.
 type Redis struct{ Client redis.UniversalClient }
 
-// Publish writes the invalidations where the gateways read them, in one round trip. Writing twice changes nothing.
+// Publish writes the invalidations to the keys that the gateways read, in one round trip. Writing twice changes nothing.
 func (r Redis) Publish(ctx context.Context, list []domain.Invalidation) error {
 	pipe := r.Client.Pipeline()
 	for _, s := range list {

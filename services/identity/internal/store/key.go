@@ -15,7 +15,7 @@ import (
 
 const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, last_used_at, expires_at, revoked_at`
 
-// Principal returns what the credential of this SHA-256 stands for, of any tenant and revoked ones too.
+// Principal returns the principal of the key with the given SHA-256, of any tenant, including revoked ones.
 func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Principal], domain.ErrCredentialNotFound, `
 		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked
@@ -28,7 +28,7 @@ type TenantMode struct {
 	Livemode bool
 }
 
-// KeyTenantMode finds a key's tenant and mode by its id alone, for the command line, which manages all tenants.
+// KeyTenantMode finds a key's tenant and mode by its id, for the command line, which manages all tenants.
 func KeyTenantMode(ctx context.Context, q pg.Q, id domain.KeyID) (TenantMode, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[TenantMode], domain.ErrKeyNotFound,
 		`select tenant_id, livemode from key_home(@id)`, pg.Args{"id": id})
@@ -40,20 +40,20 @@ func Key(ctx context.Context, q pg.Q, id domain.KeyID) (domain.Key, error) {
 		where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 }
 
-// Keys returns the keys of the caller's tenant and mode, newest first, at most limit of them; 0 is no limit.
+// Keys returns at most limit keys of the caller's tenant and mode, newest first. 0 means no limit.
 func Keys(ctx context.Context, q pg.Q, limit int) ([]domain.Key, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Key], `select `+keyColumns+` from api_keys
 		where tenant_id = @tenant and livemode = @live order by id desc limit nullif(@limit::bigint, 0)`, pg.Args{"limit": limit})
 }
 
-// CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row is locked, so keys are counted
-// and created one after the other.
+// CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row must be locked, so that keys are
+// counted and created one after the other.
 func CountKeys(ctx context.Context, tx pg.Tx, now time.Time) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from api_keys
 		where tenant_id = @tenant and livemode = @live and revoked_at is null and (expires_at is null or expires_at > @now)`, pg.Args{"now": now})
 }
 
-// InsertKey adds a key of the caller's tenant and mode; hash is the SHA-256 of the secret, which is stored nowhere.
+// InsertKey adds a key of the caller's tenant and mode. hash is the SHA-256 of the secret, which is not stored.
 func InsertKey(ctx context.Context, tx pg.Tx, k domain.Key, hash []byte) error {
 	_, err := tx.Exec(ctx, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at)
 		values (@tenant, @live, @id, @name, @hash, @scopes, @version, @created_at)`,
@@ -78,7 +78,7 @@ func EndKey(ctx context.Context, tx pg.Tx, k domain.Key, successor domain.KeyID)
 		returning `+keyColumns, pg.Args{"id": k.ID, "expires": k.ExpiresAt, "revoked": k.RevokedAt, "successor": successor})
 }
 
-// TouchKeys records the last use of keys that have no use recorded in the last minute; tx has the worker role.
+// TouchKeys records the last use of keys, except for keys with a use recorded in the last minute. tx has the worker role.
 func TouchKeys(ctx context.Context, tx pg.Tx, used map[domain.KeyID]time.Time) error {
 	b := &pgx.Batch{}
 	for id, at := range used {

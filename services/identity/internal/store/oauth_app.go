@@ -12,7 +12,7 @@ import (
 
 const appColumns = `tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, version, created_at, updated_at, deleted_at`
 
-// AppByID returns an app of any tenant, or domain.ErrAppNotFound when there is none or it was deleted.
+// AppByID returns an app of any tenant, or domain.ErrAppNotFound if there is none or it was deleted.
 func AppByID(ctx context.Context, q pg.Q, id domain.AppID) (domain.PublishedApp, error) {
 	a, err := pg.One(ctx, q, pgx.RowToStructByName[domain.PublishedApp], domain.ErrAppNotFound, `select `+appColumns+`, publisher from app_by_id($1)`, id)
 	if err == nil && a.DeletedAt != nil {
@@ -32,7 +32,7 @@ func Apps(ctx context.Context, q pg.Q) ([]domain.App, error) {
 		where tenant_id = @tenant and deleted_at is null order by id desc`, pg.Args{})
 }
 
-// CountApps counts the apps of the caller's tenant that were not deleted. The tenant's row is locked.
+// CountApps counts the apps of the caller's tenant that were not deleted. The tenant's row must be locked.
 func CountApps(ctx context.Context, tx pg.Tx) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from oauth_apps where tenant_id = @tenant and deleted_at is null`, pg.Args{})
 }
@@ -43,7 +43,7 @@ func InsertApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) 
 		values (@tenant, @id, @name, @redirect_uris, @scopes, @published, @leeway, @origins, @updated_at, @updated_at) returning `+appColumns, appArgs(a))
 }
 
-// UpdateApp writes what may change of an app of the caller's tenant and raises its version.
+// UpdateApp writes the changeable columns of an app of the caller's tenant and increments its version.
 func UpdateApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) {
 	return oneApp(ctx, tx, `update oauth_apps set name = @name, redirect_uris = @redirect_uris, scopes = @scopes, published = @published,
 			reuse_leeway_seconds = @leeway, browser_origins = @origins, updated_at = @updated_at, deleted_at = @deleted_at, version = version + 1

@@ -45,7 +45,7 @@ func InsertOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Op
 	return OperatorForUpdate(ctx, tx, o.ID)
 }
 
-// UpdateOperator writes what may change of an operator and raises its version.
+// UpdateOperator writes the changeable columns of an operator and increments its version.
 func UpdateOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
 	return oneOperator(ctx, tx, `update operators set name = $2, password_hash = $3, totp_secret = $4, totp_step = $5, disabled_at = $6,
 			updated_at = $7, proven_at = $8, version = version + 1
@@ -63,7 +63,7 @@ func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.
 	return send(ctx, tx, b, "erase an operator")
 }
 
-// UseTOTPStep records that the code of a time step was used. It reports false if that step or a later one was used before.
+// UseTOTPStep records that the code of a time step was used. It returns false if that step or a later one was used before.
 func UseTOTPStep(ctx context.Context, tx pg.Tx, id domain.OperatorID, step int64) (bool, error) {
 	tag, err := tx.Exec(ctx, `update operators set totp_step = $2 where id = $1 and totp_step < $2`, id, step)
 	if err != nil {
@@ -80,7 +80,7 @@ func SetRecoveryCodes(ctx context.Context, tx pg.Tx, id domain.OperatorID, hashe
 	return send(ctx, tx, b, "set recovery codes")
 }
 
-// UseRecoveryCode deletes a recovery code and reports whether it was there.
+// UseRecoveryCode deletes a recovery code and reports whether it existed.
 func UseRecoveryCode(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) (bool, error) {
 	tag, err := tx.Exec(ctx, `delete from recovery_codes where operator_id = $1 and hash = $2`, id, hash)
 	if err != nil {
@@ -89,20 +89,21 @@ func UseRecoveryCode(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash [
 	return tag.RowsAffected() == 1, nil
 }
 
-// Member returns an operator's membership of the caller's tenant, also an ended one.
+// Member returns an operator's membership of the caller's tenant, including an ended one.
 func Member(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membership, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Membership], domain.ErrOperatorNotFound,
 		`select tenant_id, operator_id, role, version, created_at, ended_at, invited_at from memberships where tenant_id = @tenant and operator_id = @id`, pg.Args{"id": id})
 }
 
-// ActiveMember returns the membership of the caller's tenant of an operator that is not disabled, if it has not ended.
+// ActiveMember returns the membership of an operator at the caller's tenant, if the operator is not disabled and the membership has
+// not ended.
 func ActiveMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membership, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Membership], domain.ErrOperatorNotFound,
 		`select m.tenant_id, m.operator_id, m.role, m.version, m.created_at, m.ended_at, m.invited_at from memberships m join operators o on o.id = m.operator_id
 		where m.tenant_id = @tenant and m.operator_id = @id and m.ended_at is null and o.disabled_at is null`, pg.Args{"id": id})
 }
 
-// SetMember writes an operator's role at the caller's tenant, or the end of its membership, and raises the version.
+// SetMember writes an operator's role at the caller's tenant, or the end of the membership, and increments the version.
 func SetMember(ctx context.Context, tx pg.Tx, m domain.Membership) error {
 	_, err := tx.Exec(ctx, `insert into memberships (tenant_id, operator_id, role, created_at, ended_at, invited_at)
 		values (@tenant, @operator, @role, @at, @ended, @invited)
@@ -114,13 +115,14 @@ func SetMember(ctx context.Context, tx pg.Tx, m domain.Membership) error {
 	return nil
 }
 
-// CountOwners counts the owners of the caller's tenant who can sign in or were invited to. The tenant's row is locked.
+// CountOwners counts the owners of the caller's tenant who can sign in or are invited. The tenant's row must be locked.
 func CountOwners(ctx context.Context, tx pg.Tx) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from memberships m join operators o on o.id = m.operator_id
 		where m.tenant_id = @tenant and m.role = 'owner' and m.ended_at is null and o.disabled_at is null`, pg.Args{})
 }
 
-// CountMembers counts the operators of the caller's tenant whose membership has not ended, and those who are invited. The tenant's row is locked.
+// CountMembers counts the operators of the caller's tenant whose membership has not ended, and those who are invited. The tenant's
+// row must be locked.
 func CountMembers(ctx context.Context, tx pg.Tx) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from memberships where tenant_id = @tenant and (ended_at is null or ended_at = invited_at)`, pg.Args{})
 }
@@ -140,7 +142,7 @@ func PresentMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Me
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Member], domain.ErrOperatorNotFound, presentMembers+` and m.operator_id = @id`, pg.Args{"id": id})
 }
 
-// MembershipsOf returns the tenants that an operator is a member of now, by name.
+// MembershipsOf returns the tenants that an operator is currently a member of, by name.
 func MembershipsOf(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.MemberTenant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.MemberTenant], `select tenant_id, operator_id, role, version, created_at, ended_at,
 		null::timestamptz as invited_at, slug, tenant_name from memberships_of($1)`, id)
@@ -162,7 +164,7 @@ func BeginMemberships(ctx context.Context, tx pg.Tx, id domain.OperatorID) error
 // NewLink is a one-time link to create.
 type NewLink struct {
 	OperatorID      domain.OperatorID
-	TenantID        *ids.Tenant // that invites; nil for a link that resets the password
+	TenantID        *ids.Tenant // the inviting tenant; nil for a link that resets the password
 	Hash            []byte
 	Purpose         domain.LinkPurpose
 	VerifiesAddress bool // using it verifies the address
@@ -178,8 +180,8 @@ func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	return send(ctx, tx, b, "make a link")
 }
 
-// DeleteLinks deletes the links of an operator that the tenant has created or, for nil, those of every tenant. Links that verify
-// the address stay unless proving is set.
+// DeleteLinks deletes the links of an operator that the tenant created or, if tenant is nil, those of every tenant. It keeps links
+// that verify the address unless proving is set.
 func DeleteLinks(ctx context.Context, tx pg.Tx, id domain.OperatorID, tenant *ids.Tenant, proving bool) error {
 	_, err := tx.Exec(ctx, `delete from operator_links where operator_id = $1 and ($2::uuid is null or tenant_id = $2) and ($3 or not proves)`, id, tenant, proving)
 	if err != nil {
@@ -203,13 +205,13 @@ type Link struct {
 	VerifiesAddress bool `db:"proves"`
 }
 
-// LinkAt returns the link of that hash if it still works.
+// LinkAt returns the link with the given hash if it is still valid.
 func LinkAt(ctx context.Context, q pg.Q, hash []byte, now time.Time) (Link, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[Link], domain.ErrLink,
 		`select operator_id, purpose, proves from operator_links where hash = $1 and expires_at > $2`, hash, now)
 }
 
-// UseLink deletes the link of that hash and returns it if it still worked.
+// UseLink deletes the link with the given hash and returns it if it was still valid.
 func UseLink(ctx context.Context, tx pg.Tx, hash []byte, now time.Time) (Link, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Link], domain.ErrLink,
 		`delete from operator_links where hash = $1 and expires_at > $2 returning operator_id, purpose, proves`, hash, now)

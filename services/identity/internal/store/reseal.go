@@ -20,7 +20,7 @@ type factor struct {
 }
 
 // ResealFactors encrypts the secrets of all second factors with the first key of box. db has the worker role. Tokens that a
-// rotation stores for its leeway are not encrypted again, because they are deleted within seconds. Drafts of forms are not either,
+// rotation stores for its leeway are not encrypted again, because they are deleted within seconds. Neither are drafts of forms,
 // because they are deleted within an hour.
 func ResealFactors(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return reseal.Run(ctx, db, box, reseal.Column[factor]{

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/identity/migrations"
 )
 
-// fixture says how to add a row of a tenant ($1) and mode ($2), and what the app role may do with the table.
+// fixture specifies how to add a row of a tenant ($1) and mode ($2), and what the app role may do with the table.
 type fixture struct {
 	insert string
 	verbs  string // first letters of select, insert, update and delete
@@ -66,7 +66,7 @@ var order = []string{
 	"memberships", "saved_views", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals",
 }
 
-// granting adds the app and the operator that the rows of oauth_grants name, and the tenant ($1) whose app it is.
+// granting adds the app and the operator that the rows of oauth_grants reference, and the tenant ($1) that owns the app.
 const granting = `with t as (insert into tenants (tenant_id, slug, name, timezone, currency, created_at, updated_at)
 		values ($1::uuid, $1::uuid::text, 'n', 'UTC', 'EUR', now(), now()) returning tenant_id),
 	o as (insert into operators (id, email, email_lower, name, created_at, updated_at)
@@ -231,7 +231,7 @@ func (m *matrix) reads() {
 	}
 }
 
-// writes tries to update and delete all rows: exactly the own row changes, or the role lacks the privilege.
+// writes tries to update and delete all rows. Exactly the own row must change, unless the role lacks the privilege.
 func (m *matrix) writes() {
 	m.t.Helper()
 	for verb, sql := range map[string]string{
@@ -273,8 +273,8 @@ func (m *matrix) inserts(into scope) {
 	}
 }
 
-// TestFunctionsThatBypassRowLevelSecurity checks that these are the only functions that run as the owner, for the app role only
-// (oldest_write reads no table), and that the worker sees no hash, name, or scopes of a key.
+// TestFunctionsThatBypassRowLevelSecurity checks that these are the only functions that run as the owner, and only for the app role
+// (oldest_write reads no table). The worker must not see the hash, name or scopes of a key.
 func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

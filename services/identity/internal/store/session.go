@@ -19,7 +19,7 @@ type StoredSession struct {
 	Address string
 }
 
-// SessionData returns the session of that hash, nil without one.
+// SessionData returns the session with the given hash, or nil if there is none.
 func SessionData(ctx context.Context, q pg.Q, hash []byte, now time.Time) (*StoredSession, error) {
 	found, err := pg.Many(ctx, q, pgx.RowToStructByName[StoredSession],
 		`select data, seen_at, address from operator_sessions where hash = $1 and expires_at > $2`, hash, now)
@@ -53,7 +53,7 @@ func TouchSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, 
 	return nil
 }
 
-// DeleteSession ends the session of that hash.
+// DeleteSession ends the session with the given hash.
 func DeleteSession(ctx context.Context, tx pg.Tx, hash []byte) error {
 	if _, err := tx.Exec(ctx, `delete from operator_sessions where hash = $1`, hash); err != nil {
 		return fmt.Errorf("end session: %w", err)
@@ -61,8 +61,8 @@ func DeleteSession(ctx context.Context, tx pg.Tx, hash []byte) error {
 	return nil
 }
 
-// LimitSessions ends the oldest sessions of an operator, except the one of that hash, if there are too many. The operator's row
-// is locked.
+// LimitSessions ends the oldest sessions of an operator, except the one with the given hash, if there are too many. The operator's
+// row must be locked.
 func LimitSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) error {
 	_, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and hash <> $2 and hash not in (
 		select hash from operator_sessions where operator_id = $1 and hash <> $2 order by created_at desc, id desc limit $3)`, id, hash, domain.MaxSessions-1)
@@ -78,7 +78,8 @@ func Sessions(ctx context.Context, q pg.Q, id domain.OperatorID, now time.Time) 
 		from operator_sessions where operator_id = $1 and expires_at > $2 order by seen_at desc`, id, now)
 }
 
-// EndSessions ends one session of an operator or, for the zero id, all of them except the one of that hash, which may be nil.
+// EndSessions ends one session of an operator or, for the zero id, all of them except the one with the given hash, which can be
+// nil.
 func EndSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, one domain.SessionID, but []byte) (int, error) {
 	tag, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and ($2::uuid is null or id = $2) and hash is distinct from $3`,
 		id, nullID(one), but)
@@ -88,7 +89,7 @@ func EndSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, one domain
 	return int(tag.RowsAffected()), nil
 }
 
-// nullID is nil for the zero id.
+// nullID returns nil for the zero id.
 func nullID(id domain.SessionID) *domain.SessionID {
 	if id == (domain.SessionID{}) {
 		return nil
@@ -96,8 +97,8 @@ func nullID(id domain.SessionID) *domain.SessionID {
 	return &id
 }
 
-// SignedInBy returns the session of that hash with a row for each tenant of its operator. It returns no rows if the session is
-// not signed in.
+// SignedInBy returns the session with the given hash, with a row for each tenant of its operator. It returns no rows if the session
+// is not signed in.
 func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]domain.SessionRow, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.SessionRow], `select seen_at, created_at, id, operator, email, name, factor,
 		tenant, slug, tenant_name, role, timezone, currency, country, version, clock from signed_in_by($1, $2)`, hash, now)

@@ -12,13 +12,12 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// maxBrowsers is how many browsers of an operator are known. A further one replaces the least recently used one.
+// maxBrowsers is the maximum number of known browsers of an operator. One more replaces the least recently used one.
 const maxBrowsers = 20
 
-// Attempt counts an attempt to sign in as a failure before its password is checked, so that parallel attempts cannot pass
-// together. An invitation is counted in the same way. Attempt returns the number of failures including this one. While the next
-// attempt is not allowed yet, it counts nothing and returns how long to wait. ForgetAttempts and Forgive undo the count of a
-// successful attempt.
+// Attempt counts an attempt to sign in as a failure before its password is checked, so that parallel attempts cannot pass together.
+// An invitation is counted in the same way. Attempt returns the number of failures including this one. If the next attempt is not
+// allowed yet, it counts nothing and returns how long to wait. ForgetAttempts and Forgive undo the count of a successful attempt.
 func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit domain.Throttle, now time.Time) (failures int, wait time.Duration, err error) {
 	type row struct {
 		Failures  int
@@ -43,7 +42,7 @@ func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit doma
 	return failures, 0, nil
 }
 
-// Forgive undoes the last failure of a successful attempt, because many may share an address.
+// Forgive undoes the last failure of a successful attempt, because many people can share an address.
 func Forgive(ctx context.Context, tx pg.Tx, kind string, hash []byte, now time.Time) error {
 	_, err := tx.Exec(ctx, `update sign_in_attempts set failures = greatest(failures - 1, 0), allowed_at = $3 where kind = $1 and hash = $2`, kind, hash, now)
 	if err != nil {
@@ -52,7 +51,7 @@ func Forgive(ctx context.Context, tx pg.Tx, kind string, hash []byte, now time.T
 	return nil
 }
 
-// ForgetAttempts deletes the failures of an account or a browser, after it has signed in.
+// ForgetAttempts deletes the failures of an account or a browser after a sign-in.
 func ForgetAttempts(ctx context.Context, tx pg.Tx, kind string, hash []byte) error {
 	if _, err := tx.Exec(ctx, `delete from sign_in_attempts where kind = $1 and hash = $2`, kind, hash); err != nil {
 		return fmt.Errorf("forget attempts: %w", err)
@@ -65,7 +64,7 @@ func KnowsBrowser(ctx context.Context, q pg.Q, id domain.OperatorID, hash []byte
 	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows, `select exists (select from known_browsers where operator_id = $1 and hash = $2)`, id, hash)
 }
 
-// AddBrowser records that an operator has signed in with a browser.
+// AddBrowser records that an operator signed in with a browser.
 func AddBrowser(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte, now time.Time) error {
 	b := &pgx.Batch{}
 	b.Queue(`insert into known_browsers (operator_id, hash, used_at) values ($1, $2, $3)
@@ -75,7 +74,7 @@ func AddBrowser(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte
 	return send(ctx, tx, b, "note a browser")
 }
 
-// SweepSignIns deletes a batch of expired sessions, counts, and drafts, and returns how many; tx has the worker role.
+// SweepSignIns deletes a batch of expired sessions, counts, and drafts, and returns their number. tx has the worker role.
 func SweepSignIns(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	deleted := 0
 	for _, s := range []struct {

@@ -1,5 +1,5 @@
-// Package store is the only layer with SQL, and writes invalidations to Redis. Each statement of the app role names the
-// caller's tenant, and the mode where a table has one; row-level security checks both once more.
+// Package store is the only layer with SQL, and writes invalidations to Redis. Each statement of the app role contains the caller's
+// tenant, and the mode if the table has one. Row-level security checks both again.
 package store
 
 import (
@@ -26,12 +26,12 @@ func Tenant(ctx context.Context, q pg.Q) (domain.Tenant, error) {
 }
 
 // TenantForUpdate locks the caller's tenant until the transaction ends, so all audited writes of one tenant are serialized. The
-// lock does not affect foreign keys, which a writer that holds only the audit head has to check.
+// lock does not affect foreign keys, which a writer with only the audit head's lock must check.
 func TenantForUpdate(ctx context.Context, tx pg.Tx) (domain.Tenant, error) {
 	return oneTenant(ctx, tx, callersTenant+` for no key update`, pg.Args{})
 }
 
-// FindTenant finds a tenant by its id or slug; q has the worker role.
+// FindTenant finds a tenant by its id or slug. q has the worker role.
 func FindTenant(ctx context.Context, q pg.Q, ref string) (domain.Tenant, error) {
 	if id, err := ids.Parse[ids.TenantPrefix](ref); err == nil {
 		return oneTenant(ctx, q, `select `+tenantColumns+` from tenants where tenant_id = $1`, id)
@@ -39,12 +39,12 @@ func FindTenant(ctx context.Context, q pg.Q, ref string) (domain.Tenant, error) 
 	return oneTenant(ctx, q, `select `+tenantColumns+` from tenants where slug = $1`, ref)
 }
 
-// Tenants returns every tenant by slug; q has the worker role.
+// Tenants returns every tenant by slug. q has the worker role.
 func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants order by slug`)
 }
 
-// InsertTenant adds the caller's tenant and the empty audit chain that it begins with.
+// InsertTenant adds the caller's tenant with an empty audit chain.
 func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	args := tenantArgs(t)
 	args["slug"], args["version"], args["created_at"] = t.Slug, t.Version, t.CreatedAt
@@ -67,7 +67,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	return nil
 }
 
-// UpdateTenant writes the settings of the caller's tenant, raises its version and returns the row.
+// UpdateTenant writes the settings of the caller's tenant, increments its version and returns the row.
 func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
 	return oneTenant(ctx, tx, `update tenants set name = @name, timezone = @timezone, currency = @currency, country = @country,
 			auto_confirm = @auto_confirm, hold_ttl_minutes = @hold_ttl_minutes, min_notice_minutes = @min_notice_minutes,
@@ -79,7 +79,7 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
 }
 
-// tenantArgs are the columns that an update writes.
+// tenantArgs returns the columns that an update writes.
 func tenantArgs(t domain.Tenant) pg.Args {
 	return pg.Args{
 		"name": t.Name, "timezone": t.Timezone, "currency": t.Currency, "country": t.Country,

@@ -20,8 +20,8 @@ func Views(ctx context.Context, q pg.Q, operator domain.OperatorID, list string)
 		pg.Args{"operator": operator, "list": list})
 }
 
-// CountViews counts the saved views of an operator at the caller's tenant, except the one of that list and name: of the list, and
-// in total. The tenant's row is locked.
+// CountViews counts the saved views of an operator at the caller's tenant, except the one with the list and name of v: in the list,
+// and in total. The tenant's row must be locked.
 func CountViews(ctx context.Context, tx pg.Tx, operator domain.OperatorID, v domain.SavedView) (inList, inAll int, err error) {
 	type row struct{ InList, InAll int }
 	r, err := pg.One(ctx, tx, pgx.RowToStructByName[row], pgx.ErrNoRows, `select count(*) filter (where list = @list) as in_list, count(*) as in_all

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// AdminTenant is a tenant as the command line prints it and the audit log stores it.
+// AdminTenant is a tenant in the form of the command line and the audit log.
 type AdminTenant struct {
 	ID            string                    `json:"id"`
 	Slug          string                    `json:"slug"`
@@ -38,7 +38,7 @@ func TenantForAdmin(t domain.Tenant) AdminTenant {
 	}
 }
 
-// AdminKey is an API key as the command line prints it and the audit log stores it: never with its secret.
+// AdminKey is an API key in the form of the command line and the audit log, without its secret.
 type AdminKey struct {
 	ID         string     `json:"id"`
 	TenantID   string     `json:"tenant_id"`
@@ -52,7 +52,7 @@ type AdminKey struct {
 	RevokedAt  *time.Time `json:"revoked_at"`
 }
 
-// RotatedKey is a key that was rotated, as the audit log stores it.
+// RotatedKey is a rotated key in the form of the audit log.
 type RotatedKey struct {
 	AdminKey
 

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// Audited is an audit record as the command line prints it.
+// Audited is an audit record in the form of the command line.
 type Audited struct {
 	Sequence int64           `json:"sequence"`
 	At       time.Time       `json:"at"`
@@ -17,7 +17,7 @@ type Audited struct {
 	Actor    string          `json:"actor"`
 	Action   string          `json:"action"`
 	Object   string          `json:"object"`
-	Before   json.RawMessage `json:"before"` // null: nothing was there, or it is not stored
+	Before   json.RawMessage `json:"before"` // null: the object did not exist, or its content is not stored
 	After    json.RawMessage `json:"after"`
 	Source   string          `json:"source"`
 }

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// Key is an API key as the console shows it; secret is "" except for a key that was just created.
+// Key returns an API key in the form of the console. secret is "" except for a key that was just created.
 func Key(k domain.Key, secret string, now time.Time) internalapi.Key {
 	out := internalapi.Key{
 		ID: k.ID.String(), Name: k.Name, Mode: string(k.Mode()), Status: "active", Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt),
@@ -28,7 +28,7 @@ func Key(k domain.Key, secret string, now time.Time) internalapi.Key {
 	return out
 }
 
-// Keys are API keys as the console lists them.
+// Keys returns API keys in the form of the console.
 func Keys(list []domain.Key, now time.Time) internalapi.KeyList {
 	out := internalapi.KeyList{Data: make([]internalapi.Key, len(list))}
 	for i, k := range list {
@@ -37,7 +37,7 @@ func Keys(list []domain.Key, now time.Time) internalapi.KeyList {
 	return out
 }
 
-// AuditPage is a page of the audit log. whole means that it also shows the source of each change.
+// AuditPage returns a page of the audit log. whole specifies that it also contains the source of each change.
 func AuditPage(list []domain.Record, more, whole bool) internalapi.AuditPage {
 	out := internalapi.AuditPage{Data: make([]internalapi.AuditRecord, len(list))}
 	for i, r := range list {
@@ -55,7 +55,7 @@ func AuditPage(list []domain.Record, more, whole bool) internalapi.AuditPage {
 	return out
 }
 
-// orNull is nil where nothing is stored.
+// orNull returns nil if raw is empty.
 func orNull(raw json.RawMessage) *json.RawMessage {
 	if len(raw) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func orNull(raw json.RawMessage) *json.RawMessage {
 	return &raw
 }
 
-// AuditVerdict is the result of verifying a tenant's audit log; broken is "" if the chain is valid.
+// AuditVerdict returns the result of verifying a tenant's audit log. broken is "" if the chain is valid.
 func AuditVerdict(records int64, head domain.PrintedHead, broken string) internalapi.AuditVerdict {
 	out := internalapi.AuditVerdict{Records: records, Head: internalapi.AuditHead{Sequence: head.Seq, Hash: head.Hash}}
 	if broken != "" {
@@ -72,12 +72,12 @@ func AuditVerdict(records int64, head domain.PrintedHead, broken string) interna
 	return out
 }
 
-// View is a saved view as the console shows it.
+// View returns a saved view in the form of the console.
 func View(v domain.SavedView) internalapi.View {
 	return internalapi.View{ID: v.ID.String(), List: v.List, Name: v.Name, Query: v.Query, CreatedAt: v.CreatedAt.UTC()}
 }
 
-// Views are saved views as the console lists them.
+// Views returns saved views in the form of the console.
 func Views(list []domain.SavedView) internalapi.ViewList {
 	out := internalapi.ViewList{Data: make([]internalapi.View, len(list))}
 	for i, v := range list {
@@ -86,13 +86,13 @@ func Views(list []domain.SavedView) internalapi.ViewList {
 	return out
 }
 
-// Member is an operator as the console shows it.
+// Member returns an operator in the form of the console.
 func Member(m domain.Member) internalapi.Member {
 	o := OperatorForAdmin(m)
 	return internalapi.Member{ID: o.ID, Email: o.Email, Name: o.Name, Role: o.Role, State: o.State, SecondFactor: o.SecondFactor, CreatedAt: o.CreatedAt}
 }
 
-// Members are operators as the console lists them.
+// Members returns operators in the form of the console.
 func Members(list []domain.Member) internalapi.MemberList {
 	out := internalapi.MemberList{Data: make([]internalapi.Member, len(list))}
 	for i, m := range list {
@@ -101,7 +101,7 @@ func Members(list []domain.Member) internalapi.MemberList {
 	return out
 }
 
-// App is an OAuth app as the console shows it.
+// App returns an OAuth app in the form of the console.
 func App(a domain.App) internalapi.App {
 	return internalapi.App{
 		ID: a.ID.String(), Name: a.Name, RedirectURIs: a.RedirectURIs, Scopes: a.Scopes, Published: a.Published, ReuseLeewaySeconds: a.ReuseLeewaySeconds,
@@ -109,7 +109,7 @@ func App(a domain.App) internalapi.App {
 	}
 }
 
-// Apps are OAuth apps as the console lists them.
+// Apps returns OAuth apps in the form of the console.
 func Apps(list []domain.App) internalapi.AppList {
 	out := internalapi.AppList{Data: make([]internalapi.App, len(list))}
 	for i, a := range list {
@@ -118,7 +118,7 @@ func Apps(list []domain.App) internalapi.AppList {
 	return out
 }
 
-// EndedCredentials returns those of a list that have ended or were rotated, from the states of the whole list.
+// EndedCredentials returns the credentials of a list that have ended or were rotated, from the states of the whole list.
 func EndedCredentials(list []internalapi.CredentialRef, states []domain.CredentialState) internalapi.EndedCredentials {
 	out := internalapi.EndedCredentials{Data: []internalapi.EndedCredential{}}
 	for _, s := range states {

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// AdminApp is an app as the command line prints it and the audit log stores it.
+// AdminApp is an app in the form of the command line and the audit log.
 type AdminApp struct {
 	ID                 string    `json:"id"`
 	Name               string    `json:"name"`
@@ -31,7 +31,7 @@ func AppForAdmin(a domain.App) AdminApp {
 	}
 }
 
-// AdminGrant is a grant as the command line prints it and the audit log stores it.
+// AdminGrant is a grant in the form of the command line and the audit log.
 type AdminGrant struct {
 	ID         string     `json:"id"`
 	AppID      string     `json:"app_id"`
@@ -51,7 +51,7 @@ func GrantForAdmin(g domain.Grant) AdminGrant {
 	}
 }
 
-// InternalGrant is a grant as the console shows it.
+// InternalGrant returns a grant in the form of the console.
 func InternalGrant(g domain.ShownGrant) internalapi.Grant {
 	a := GrantForAdmin(g.Grant)
 	return internalapi.Grant{
@@ -60,7 +60,7 @@ func InternalGrant(g domain.ShownGrant) internalapi.Grant {
 	}
 }
 
-// AdminOperator is a member of a tenant as the command line prints it.
+// AdminOperator is a member of a tenant in the form of the command line.
 type AdminOperator struct {
 	ID           string    `json:"id"`
 	Email        string    `json:"email"`
@@ -85,8 +85,8 @@ func OperatorForAdmin(m domain.Member) AdminOperator {
 	}
 }
 
-// RoleForAudit is a membership as the audit log stores it; nil if there was none or it no longer exists. A pending membership is
-// included.
+// RoleForAudit returns a membership in the form of the audit log, or nil if there was none or it no longer exists. A pending
+// membership is included.
 func RoleForAudit(m *domain.Membership) any {
 	if m == nil || m.EndedAt != nil && !m.Waits() {
 		return nil
@@ -94,8 +94,8 @@ func RoleForAudit(m *domain.Membership) any {
 	return map[string]any{"role": m.Role}
 }
 
-// Session returns the signed-in operator as the console receives it, from a row for each tenant, with the proof that the forms of
-// their pages carry.
+// Session returns the signed-in operator in the form of the console, from a row for each tenant. It contains the proof for the
+// forms of their pages.
 func Session(rows []domain.SessionRow, scopes []string, proof string) internalapi.Session {
 	first := rows[0]
 	out := internalapi.Session{

@@ -14,10 +14,11 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// RateWindowSeconds is the length of the window over which a credential's limit is counted.
+// RateWindowSeconds is the length of the window for a credential's rate limit.
 const RateWindowSeconds = 60
 
-// Tenant is the body of GET /tenant, with the payment gateway that is connected in the mode and whether its events arrive; nil for none.
+// Tenant returns the body of GET /tenant, with the payment gateway that is connected in the mode and whether its events arrive.
+// Both are nil if there is none.
 func Tenant(t domain.Tenant, mode caller.Mode, gateway, events *string) api.Tenant {
 	out := api.Tenant{
 		Id: t.ID.String(), Object: "tenant", Name: t.Name, Slug: t.Slug, Timezone: t.Timezone,
@@ -38,7 +39,7 @@ func Tenant(t domain.Tenant, mode caller.Mode, gateway, events *string) api.Tena
 	return out
 }
 
-// refundRules is null if there are no rules set. An empty list stays an empty list.
+// refundRules returns null if no rules are set. An empty list remains an empty list.
 func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 	if list == nil {
 		return api.Null[[]api.RefundRule]()
@@ -50,7 +51,7 @@ func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 	return nullable.NewNullableWithValue(out)
 }
 
-// internalPolicy is a policy as other services, the command line and the audit log have it.
+// internalPolicy returns a policy in the form of other services, the command line and the audit log.
 func internalPolicy(p domain.Policy) internalapi.BookingPolicy {
 	out := internalapi.BookingPolicy{
 		AutoConfirm: p.AutoConfirm, HoldTTLMinutes: p.HoldTTLMinutes, MinNoticeMinutes: p.MinNoticeMinutes, MaxAdvanceDays: p.MaxAdvanceDays,
@@ -65,12 +66,12 @@ func internalPolicy(p domain.Policy) internalapi.BookingPolicy {
 	return out
 }
 
-// Me is the body of GET /me for an API key that may make limit requests a minute.
+// Me returns the body of GET /me for an API key that may make limit requests per minute.
 func Me(k domain.Key, limit int) api.Me {
 	return me(k.ID.String(), api.ApiKey, k.Mode(), k.TenantID, k.Scopes, k.Name, limit)
 }
 
-// MeOfGrant is the body of GET /me for an access token with those scopes.
+// MeOfGrant returns the body of GET /me for an access token with the given scopes.
 func MeOfGrant(g domain.ShownGrant, scopes []string, limit int) api.Me {
 	return me(g.ID.String(), api.Oauth, caller.ModeOf(g.Livemode), g.TenantID, scopes, g.AppName, limit)
 }
@@ -87,7 +88,7 @@ func me(id string, kind api.MeType, mode caller.Mode, tenant ids.Tenant, scopes 
 	return out
 }
 
-// InternalTenant is a tenant as other services need it: the response of the internal call and the object of
+// InternalTenant returns a tenant in the form of other services: the response of the internal call and the object of
 // tenant.updated.
 func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	return internalapi.Tenant{
@@ -98,7 +99,7 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	}
 }
 
-// Principal is the response to a look-up.
+// Principal returns the response to a look-up.
 func Principal(p domain.Principal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Scopes,
@@ -107,7 +108,7 @@ func Principal(p domain.Principal) internalapi.Principal {
 	}
 }
 
-// TokenPrincipal is the response to a look-up of an access token.
+// TokenPrincipal returns the response to a look-up of an access token.
 func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Granted(),

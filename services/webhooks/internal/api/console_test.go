@@ -20,7 +20,7 @@ func (w *world) console(ctx context.Context, path string) response {
 	return response{w.Send(ctx, w.engine, "console", "GET", "/internal/v1/"+path, "")}
 }
 
-// attempted gives the deliveries of an event's type a status and failed attempts, as the dispatcher does.
+// attempted sets the status and failed attempts of the deliveries of an event type, like the dispatcher.
 func (w *world) attempted(eventType, status string, attempts int) {
 	w.T.Helper()
 	log := "[]"
@@ -34,7 +34,7 @@ func (w *world) attempted(eventType, status string, attempts int) {
 	w.Exec(`update deliveries set status = $1, attempts = $2::jsonb where event_type = $3`, status, log, eventType)
 }
 
-// A delivery is shown with the bytes and the headers of each attempt, to those who may read its event.
+// A delivery is shown with the bytes and the headers of each attempt to operators who may read its event.
 func TestSentDelivery(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,13 +101,13 @@ func TestSentDelivery(t *testing.T) {
 	}
 }
 
-// code is the code of an error.
+// code returns the code of an error.
 func (a response) code() string {
 	a.T.Helper()
 	return apitest.Decode[struct{ Error struct{ Code string } }](a.Response).Error.Code
 }
 
-// The failing deliveries are the newest of all endpoints that have failed or fail until now, of types that the caller may read.
+// The failing deliveries are the newest of all endpoints that failed or have failed so far, of types that the caller may read.
 func TestFailingDeliveries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// showDelivery is how the handlers show a delivery, which has no entity tag.
+// showDelivery returns the response for a delivery, which has no entity tag.
 func showDelivery(d domain.Delivery, mode api.Mode) rest.Response {
 	return rest.Response{ID: d.ID.String(), Body: view.Delivery(d, mode)}
 }
@@ -37,7 +37,7 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	if filter.Type != "" {
 		types = []string{filter.Type}
 	} else if app.CheckRead(ctx, []string{domain.Every}) != nil {
-		filter.Among = app.Readable(ctx) // replays and earlier subscriptions may have created deliveries of other types
+		filter.Among = app.Readable(ctx) // replays and earlier subscriptions can have created deliveries of other types
 	}
 	if err := app.CheckRead(ctx, types); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, httpx.Mode(ctx)) })
 }
 
-// sentDelivery responds with a delivery with what is sent.
+// sentDelivery responds with a delivery and the sent headers and body.
 func (a *API) sentDelivery(c *gin.Context) error {
 	ctx := c.Request.Context()
 	endpoint, err := domain.ParseEndpointID(c.Param("id"))
@@ -81,7 +81,7 @@ func (a *API) sentDelivery(c *gin.Context) error {
 	return rest.Object(c, view.SentDelivery(d, sent, httpx.Mode(ctx)))
 }
 
-// failingDeliveries responds with the deliveries of all endpoints that have failed, of the types that the caller may read.
+// failingDeliveries responds with the failing deliveries of all endpoints, of the types that the caller may read.
 func (a *API) failingDeliveries(c *gin.Context) error {
 	ctx := c.Request.Context()
 	list, err := store.FailingDeliveries(ctx, a.DB.Read(ctx), app.Readable(ctx), a.Now().Add(-domain.RecentlyFailed))
@@ -111,8 +111,8 @@ func (a *API) testEndpoint(c *gin.Context) error {
 		})
 }
 
-// retryDelivery makes a delivery due now. A malformed id becomes the zero id, which no delivery has, so that errors of the
-// endpoint come first.
+// retryDelivery makes a delivery due now. A malformed id becomes the zero id, which no delivery has, so that errors of the endpoint
+// take precedence.
 func (a *API) retryDelivery(c *gin.Context) error {
 	delivery, _ := domain.ParseDeliveryID(c.Param("delivery_id"))
 	return rest.RunOn(c, a.endpoints(), rest.Outcome[domain.Delivery]{Status: http.StatusOK, Show: showDelivery},
@@ -121,7 +121,7 @@ func (a *API) retryDelivery(c *gin.Context) error {
 		})
 }
 
-// replayEvents delivers the events of a period to an endpoint again and responds with their number.
+// replayEvents redelivers the events of a period to an endpoint and responds with their number.
 func (a *API) replayEvents(c *gin.Context) error {
 	b, err := httpx.Body[api.EventReplay](c)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// endpoints is how the handlers read and show an endpoint.
+// endpoints returns the collection with which the handlers read and show an endpoint.
 func (a *API) endpoints() rest.Collection[ids.ID[domain.EndpointPrefix], domain.Endpoint] {
 	return rest.Collection[ids.ID[domain.EndpointPrefix], domain.Endpoint]{
 		Parse: ids.Parse[domain.EndpointPrefix],
@@ -34,7 +34,7 @@ func (a *API) endpoints() rest.Collection[ids.ID[domain.EndpointPrefix], domain.
 	}
 }
 
-// endpointsWithSecret is how the handlers show an endpoint with its new secret.
+// endpointsWithSecret returns the collection with which the handlers show an endpoint and its new secret.
 func (a *API) endpointsWithSecret() rest.Collection[ids.ID[domain.EndpointPrefix], domain.EndpointWithSecret] {
 	return rest.Collection[ids.ID[domain.EndpointPrefix], domain.EndpointWithSecret]{
 		Parse: ids.Parse[domain.EndpointPrefix],
@@ -110,7 +110,7 @@ func fromEndpointUpdate(b api.WebhookEndpointUpdate) domain.EndpointPatch {
 // defaultOverlap is the contract's default of previous_secret_expires_in, in seconds.
 const defaultOverlap = 86_400
 
-// fromSecretRotate returns for how long the earlier secrets sign.
+// fromSecretRotate returns how long the earlier secrets remain valid.
 func fromSecretRotate(b api.WebhookSecretRotate) time.Duration {
 	seconds := defaultOverlap
 	if b.PreviousSecretExpiresIn != nil {

@@ -64,7 +64,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(404, "webhook_endpoint_not_found")
 }
 
-// A field that can be written comes back as it was written, in the response and in the next reading.
+// A writable field is returned as it was written, in the response and in the next read.
 func TestEachFieldIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +79,8 @@ func TestEachFieldIsWritten(t *testing.T) {
 	apitest.Written[publicapi.WebhookEndpointCreate](t, "{"+fields+"}", w.do(ctx, "GET", at, "").is(200).Body)
 }
 
-// Of concurrent requests at the limit only one makes an endpoint. A deletion allows another one, and each mode has its own limit.
+// Of concurrent requests at the limit, only one creates an endpoint. A deletion allows another one, and each mode has its own
+// limit.
 func TestCapOfEndpoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,7 +159,7 @@ func TestBoundsOfAnEndpoint(t *testing.T) {
 	w.do(live, "POST", "/webhook-endpoints", `{"url":"http://a.test","event_types":["*"]}`).is(422, "invalid_request", "url")
 }
 
-// Concurrent requests make at most fifty endpoints per tenant and mode.
+// Concurrent requests create at most fifty endpoints per tenant and mode.
 func TestFiftyEndpoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -362,7 +363,7 @@ func TestBusyAndBroken(t *testing.T) {
 	}
 }
 
-// Each operation refuses a request without a caller's signature.
+// Each operation rejects a request without a caller's signature.
 func TestUnsignedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// events is how the handlers read an event.
+// events returns the collection with which the handlers read an event.
 func (a *API) events() rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEvent] {
 	return rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEvent]{
 		Parse: ids.Parse[ids.EventPrefix],
@@ -31,7 +31,7 @@ func (a *API) events() rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEve
 	}
 }
 
-// getEvent responds with one event, whose body is stored as it is shown.
+// getEvent responds with one event, whose body is stored in its public form.
 func (a *API) getEvent(c *gin.Context) error {
 	ctx := c.Request.Context()
 	e, err := a.events().Read(ctx, c.Param("id"))
@@ -63,7 +63,7 @@ var resources = map[string]string{
 	"bk": "booking", "cu": "customer", "ld": "lead", "qt": "quote", "inv": "invoice", "pi": "payment",
 }
 
-// shownTypes returns the types that a list may show: the types of the filter, else those of the one object, else all.
+// shownTypes returns the types that a list can contain: the types of the filter, otherwise those of the one object, otherwise all.
 func shownTypes(types []string, objectID string) []string {
 	if len(types) > 0 {
 		return types

@@ -38,8 +38,8 @@ func names(events []domain.Event) []string {
 	return out
 }
 
-// Lists of events with the largest bodies, and of deliveries with the largest responses, have pages of limited size, with each
-// item once.
+// Lists of events with the largest bodies, and of deliveries with the largest responses, have pages of limited size and contain
+// each item once.
 func TestPagesOfTheLargestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +69,7 @@ func TestEvents(t *testing.T) {
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx := w.as(tenant, caller.Test)
 	customers := w.ingest(ctx, "customer.created", 5)
-	time.Sleep(2 * time.Millisecond) // another millisecond, of which ids know
+	time.Sleep(2 * time.Millisecond) // the next millisecond, which ids distinguish
 	bookings := w.ingest(ctx, "booking.created", 3)
 	newest := append(names(customers), names(bookings)...)
 	slices.Reverse(newest)
@@ -112,7 +112,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A test sends a sample of any type, which the contract's schema allows, to one endpoint. The deliveries show it, and /events does not.
+// A test sends a sample of any type to one endpoint. The contract's schema allows it. The deliveries contain it, but /events does
+// not.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -233,7 +234,7 @@ func (w *world) stream(ctx context.Context, url string, n int, headers ...string
 	return streamed(w.open(ctx, url, headers...), n)
 }
 
-// open returns when the stream has started. It has all events after that.
+// open returns when the stream has started. The stream contains all later events.
 func (w *world) open(ctx context.Context, url string, headers ...string) *http.Response {
 	w.T.Helper()
 	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
@@ -254,9 +255,9 @@ func (w *world) open(ctx context.Context, url string, headers ...string) *http.R
 	return res
 }
 
-// streamed returns the ids of the next n events, or of fewer when the stream ends before.
+// streamed returns the ids of the next n events, or of fewer if the stream ends first.
 func streamed(res *http.Response, n int) (got []string) {
-	if res == nil { // open has said why
+	if res == nil { // open already reported why
 		return nil
 	}
 	defer res.Body.Close()
@@ -297,7 +298,7 @@ func TestStream(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("streamed %v, want %v", got, want)
 	}
-	// A stream that resumes after an event has the later events, in the same order, each once.
+	// A stream that resumes after an event contains the later events, in the same order, each once.
 	all := w.stream(t.Context(), url, 6, "Last-Event-ID", w.firstIn(before))
 	if len(all) != 6 {
 		t.Fatalf("resumed: %v", all)
@@ -356,7 +357,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	url := w.server(ctx)
 	go func() { came <- w.stream(t.Context(), url, 2, "Last-Event-ID", start[0].ID.String()) }()
 	quick := w.ingest(ctx, "customer.created", 1)
-	time.Sleep(300 * time.Millisecond) // the stream looks, and sees the second only
+	time.Sleep(300 * time.Millisecond) // the stream reads and finds only the second event
 	close(end)
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -367,7 +368,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	}
 }
 
-// firstIn returns which of the events was written first.
+// firstIn returns the id of the event that was written first.
 func (w *world) firstIn(list []domain.Event) string {
 	w.T.Helper()
 	var id [16]byte

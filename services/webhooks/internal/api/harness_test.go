@@ -40,7 +40,7 @@ var elsewhere = map[string][]int{
 
 func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "webhooks", elsewhere)) }
 
-// guard refuses URLs that contain "private".
+// guard rejects URLs that contain "private".
 type guard struct{}
 
 var errPrivate = errors.New("Must be at a public address.") //nolint:staticcheck // a sentence for people
@@ -99,7 +99,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	return engine
 }
 
-// as returns a context with a caller of the tenant, who has the given scopes, or all when none is given.
+// as returns a context with a caller of the tenant, with the given scopes, or with all scopes if none is given.
 func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) context.Context {
 	c := caller.FromContext(pgtest.CtxOf(w.T, tenant, mode))
 	if c.Scopes = scopes; len(scopes) == 0 {
@@ -127,7 +127,7 @@ func (a response) is(status int, codeAndField ...string) response {
 	return a
 }
 
-// str reads a field of the body, "" when it is null or absent.
+// str returns a field of the body, or "" if it is null or absent.
 func (a response) str(name string) string {
 	a.T.Helper()
 	v, _ := apitest.Decode[map[string]any](a.Response)[name].(string)
@@ -150,7 +150,7 @@ func (w *world) endpoint(ctx context.Context, types ...string) string {
 	return w.do(ctx, "POST", "/webhook-endpoints", fmt.Sprintf(`{"url":"https://example.com/hook","event_types":%s}`, list)).is(201).str("id")
 }
 
-// ingest writes n events of a type, each about another object.
+// ingest writes n events of a type, each about a different object.
 func (w *world) ingest(ctx context.Context, eventType string, n int) []domain.Event {
 	w.T.Helper()
 	c := caller.FromContext(ctx)

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// objectEvents is the bound in proto/internal/webhooks.yaml.
+// objectEvents is the limit in proto/internal/webhooks.yaml.
 const objectEvents = 250
 
 // eventsOfObjects responds with one page of the events about some objects.

@@ -46,7 +46,7 @@ func (w *world) about(ctx context.Context, objects ...string) (all []string, pag
 	}
 }
 
-// record writes n events about each object, each with so many bytes of content; the objects alternate.
+// record writes n events about each object, each with size bytes of content. The objects alternate.
 func (w *world) record(ctx context.Context, n, size int, objects ...string) {
 	w.T.Helper()
 	c := caller.FromContext(ctx)
@@ -64,8 +64,7 @@ func (w *world) record(ctx context.Context, n, size int, objects ...string) {
 	}
 }
 
-// The events about several objects are those that the list shows for each object, one object after the other, and no events of
-// others.
+// The events about several objects are those in the list for each object, one object after the other, and no events of others.
 func TestEventsOfObjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -100,7 +99,7 @@ func TestEventsOfObjects(t *testing.T) {
 				next = "&cursor=" + *got.Next
 			}
 		}
-		slices.Reverse(list) // the list shows the newest first
+		slices.Reverse(list) // the list returns the newest first
 		want = append(want, list...)
 	}
 	if len(want) != 15+400+30+1 {

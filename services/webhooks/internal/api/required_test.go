@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// A call of another service without what its contract requires changes nothing.
+// A call of another service that lacks a required parameter or field changes nothing.
 func TestRequiredByPeers(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -108,7 +108,7 @@ func TestScopesOfOperations(t *testing.T) {
 		}
 		for _, missing := range own {
 			if slices.Contains(spec.Operation(c.op).Scopes, missing) {
-				continue // the gateway's to refuse
+				continue // the gateway rejects it
 			}
 			scopes := slices.DeleteFunc(slices.Clone(proto.Scopes), func(s string) bool { return s == missing })
 			a := w.do(w.as(tenant, caller.Test, scopes...), c.method, c.path, c.body, `If-Match: "99"`)
@@ -122,7 +122,7 @@ func TestScopesOfOperations(t *testing.T) {
 	}
 }
 
-// The error of a missing scope comes after 404 and wrong mode, and before errors of the URL and of the row's status.
+// The error of a missing scope comes after 404 and wrong mode, and before errors of the URL and the row's status.
 func TestScopesInTheOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +143,7 @@ func TestScopesInTheOrderOfChecks(t *testing.T) {
 		w.do(other, c.method, c.path, c.body).is(404, "webhook_endpoint_not_found")
 	}
 	w.do(mine, "PATCH", path, `{"status":"paused"}`).is(422, "invalid_request", "status")
-	// A list leaves out deliveries of types that the reader may not read, which an earlier subscription has left.
+	// A list omits deliveries of types that the reader may not read, which an earlier subscription created.
 	reader := w.as(tenant, caller.Test, append(bare, "read:bookings")...)
 	w.do(w.as(tenant, caller.Test), "PATCH", path, `{"event_types":["booking.created"]}`).is(200)
 	list := w.do(reader, "GET", path+"/deliveries", "").is(200).data()

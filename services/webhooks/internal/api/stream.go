@@ -17,20 +17,19 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Streams contains the settings of event streams. A stream ends after MaxDuration, so that a revoked credential stops reading;
-// the client reconnects with Last-Event-ID. Notifier bounds the open streams of a tenant, and the gateway those of a
-// credential.
+// Streams contains the settings of event streams. A stream ends after MaxDuration, so that a revoked credential cannot read on. The
+// client reconnects with Last-Event-ID. Notifier limits the open streams of a tenant, and the gateway those of a credential.
 type Streams struct {
 	Notifier     *app.Notifier
 	MaxDuration  time.Duration   // 5 min
-	PollInterval time.Duration   // 1 s: finds the events that other processes have written
+	PollInterval time.Duration   // 1 s: finds the events that other processes wrote
 	Stop         <-chan struct{} // ends all streams when it is closed
 }
 
 // The sizes and times of a stream.
 const (
-	streamPage   = 100       // the most events of one read
-	streamBytes  = 256 << 10 // the most bytes of their bodies; a larger event is read alone
+	streamPage   = 100       // maximum number of events of one read
+	streamBytes  = 256 << 10 // maximum bytes of their bodies; a larger event is read alone
 	heartbeat    = 15 * time.Second
 	writeTimeout = 10 * time.Second
 )
@@ -64,7 +63,7 @@ func (a *API) streamEvents(c *gin.Context) error {
 	return nil
 }
 
-// begin returns the position where a stream starts: after the event that the client received last, else now.
+// begin returns the position at which a stream starts: after the last event that the client received, otherwise now.
 func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 	if last == "" {
 		return store.Now(ctx, a.DB.ReadToWatermark(ctx))
@@ -79,8 +78,8 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 	return store.Cursor{At: e.UpdatedAt, ID: e.ID}, nil
 }
 
-// follow writes events as they are stored, until MaxDuration is over, the client disconnects, or the process stops. An error
-// ends the stream, too; the client reconnects and continues after the last event that it received.
+// follow writes events as they are stored, until MaxDuration is over, the client disconnects, or the process stops. An error also
+// ends the stream. The client reconnects and continues after the last event that it received.
 func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, types []string, at store.Cursor) {
 	ctx, cancel := context.WithTimeout(ctx, a.Streams.MaxDuration)
 	defer cancel()
@@ -110,7 +109,7 @@ func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, typ
 	}
 }
 
-// wait waits for a wakeup or for PollInterval. It returns false when the stream must end.
+// wait waits for a wakeup or for PollInterval. It returns false if the stream must end.
 func (s *Streams) wait(ctx context.Context, wakeups <-chan struct{}) bool {
 	t := time.NewTimer(s.PollInterval)
 	defer t.Stop()

@@ -53,7 +53,7 @@ func audience(ctx context.Context) app.Audience {
 	return app.Audience{Tenant: c.Tenant, Livemode: c.Live()}
 }
 
-// counted makes streams read only when they are woken, on a pool that counts reads.
+// counted makes streams read only when they are woken, from a pool that counts reads.
 func (w *world) counted() *reads {
 	w.T.Helper()
 	r := &reads{of: map[app.Audience]int{}}
@@ -105,7 +105,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// firstReads is the number of reads at the start of a stream: the present position, and the events after it.
+// firstReads is the number of reads at the start of a stream: the current position, and the events after it.
 const firstReads = 2
 
 // Events of one tenant and mode cause no reads of the streams of another tenant or mode.
@@ -128,7 +128,7 @@ func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
 	}
 }
 
-// A stream reads once per MinInterval, however often it is woken, and once more after the last broadcast.
+// A stream reads once per MinInterval, regardless of how often it is woken, and once more after the last broadcast.
 func TestStreamsReadOncePerInterval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -146,7 +146,7 @@ func TestStreamsReadOncePerInterval(t *testing.T) {
 	}
 }
 
-// A tenant may have a hundred streams open. One more is 429 until one of them ends. Other tenants are not affected.
+// A tenant can have a hundred open streams. One more is 429 until one of them ends. Other tenants are not affected.
 func TestAHundredStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -167,7 +167,7 @@ func TestAHundredStreams(t *testing.T) {
 	w.openStream(live)
 }
 
-// The largest events are sent whole and in order, one per read, without a pause between the reads: nothing wakes this stream.
+// The largest events are sent completely and in order, one per read, without a pause between the reads. Nothing wakes this stream.
 func TestStreamOfTheLargestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -204,7 +204,7 @@ func TestStreamOfTheLargestEvents(t *testing.T) {
 			t.Errorf("message %d is %s of %s, want %s", i, message["id"], body.ID, want)
 		}
 	}
-	if reads := counter.count(ctx) - 1; reads != n { // one looks up where to begin
+	if reads := counter.count(ctx) - 1; reads != n { // one reads the start position
 		t.Errorf("%d reads of %d events", reads, n)
 	}
 }

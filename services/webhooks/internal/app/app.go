@@ -1,5 +1,5 @@
-// Package app contains the use cases of webhooks and owns their transactions: what an operator does with endpoints and
-// deliveries, the intake of events from Kafka, and the dispatcher that delivers them.
+// Package app contains the use cases of webhooks and owns their transactions: operators' actions on endpoints and deliveries, the
+// intake of events from Kafka, and the dispatcher that delivers them.
 package app
 
 import (

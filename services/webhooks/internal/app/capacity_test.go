@@ -29,7 +29,7 @@ func (w *world) large(ctx context.Context) domain.Event {
 	return e
 }
 
-// blockingSender responds when it is released, and counts what is in flight.
+// blockingSender responds when it is released, and counts attempts and bytes in flight.
 type blockingSender struct {
 	mu       sync.Mutex
 	bytes    map[string]int // by URL
@@ -86,8 +86,8 @@ func (w *world) run(d *app.Dispatcher) {
 	})
 }
 
-// The bodies in flight have a limit of their own. No tenant uses more than its share of it, so a tenant that comes later can
-// deliver. All deliveries are made in the end.
+// The bodies in flight have their own limit. No tenant uses more than its share of it, so a later tenant can deliver. All
+// deliveries are made in the end.
 func TestBytesInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,8 +137,8 @@ func TestBytesInFlight(t *testing.T) {
 	})
 }
 
-// A process with little memory delivers the largest events to receivers of many tenants, which respond late. The test runs it as
-// a process of its own and measures its heap.
+// A process with little memory delivers the largest events to receivers of many tenants, which respond late. The test runs it as a
+// separate process and measures its heap.
 func TestMemoryOfLargeBodies(t *testing.T) {
 	t.Parallel()
 	const child, tenants, each, bytes, most = "TEST_MEMORY_OF_LARGE_BODIES", 16, 20, 32 << 20, 128 << 20
@@ -182,7 +182,7 @@ func TestMemoryOfLargeBodies(t *testing.T) {
 	})
 }
 
-// One transaction claims no more than a batch of bytes, and at least one body.
+// One transaction claims at most a batch of bytes, but at least one body.
 func TestBytesOfAClaim(t *testing.T) {
 	t.Parallel()
 	for batch, want := range map[int]int{3 * largest: 3, 1: 1} {
@@ -242,7 +242,7 @@ func TestSlowReceivers(t *testing.T) {
 			start := time.Now()
 			w.ingest(w.ctx, good)
 			await(t, "the good endpoint's deliveries", func() bool { return len(w.receivers.got(hook)) == good })
-			if took := time.Since(start); took > 9*time.Second { // an attempt may take 10 s
+			if took := time.Since(start); took > 9*time.Second { // an attempt can take 10 s
 				t.Errorf("they took %v", took)
 			}
 		})
@@ -281,7 +281,7 @@ func (w *world) idle(h *blockingSender) bool {
 	return before > 0
 }
 
-// An endpoint whose attempt took long is slow for all processes, until its attempts have been fast for a minute.
+// An endpoint with a slow attempt is slow for all processes, until its attempts have been fast for a minute.
 func TestSpeedIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -326,7 +326,7 @@ func TestSpeedIsStored(t *testing.T) {
 	}
 }
 
-// An attempt that has been in flight for a second counts as slow before it completes, also when the endpoint was always fast.
+// An attempt that has been in flight for a second counts as slow before it completes, even if the endpoint was always fast.
 func TestLateAttemptsCountAsSlow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// capacity is what the process has free for attempts.
+// capacity is the free capacity of the process for attempts.
 type capacity struct {
 	concurrency, bytes *domain.Budget
 	late               map[domain.EndpointKey]bool // endpoints with an attempt in flight for domain.SlowAfter or longer
@@ -33,10 +33,9 @@ func (d *Dispatcher) freeCapacity(now time.Time) capacity {
 	return c
 }
 
-// claim divides the free capacity among the ready queues, claims their due deliveries, and says when each queue is ready
-// next.
+// claim divides the free capacity among the ready queues, claims their due deliveries, and schedules the next pass of each queue.
 func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQueue, now time.Time) ([]store.Claim, error) {
-	free := d.freeCapacity(now) // computed again, because a transaction may be retried
+	free := d.freeCapacity(now) // computed again, because a transaction can be retried
 	queues, err := d.enabled(ctx, tx, ready, free.late, now)
 	if err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQue
 	var schedules []store.Schedule
 	for i, q := range queues {
 		if started[i] == 0 && allowances[i].Max > 0 && !refused[q.Key] && (shares[i] == 0 || dueCount[i] > 0) {
-			continue // the concurrency is used up, or the batch is full: the queue stays ready and retains its position
+			continue // no concurrency is left, or the batch is full: the queue stays ready and retains its position
 		}
 		schedules = append(schedules, schedule(q, allowances[i], now, started[i], refused[q.Key]))
 	}
@@ -77,8 +76,8 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQue
 	return store.ClaimDue(ctx, tx, claimed, now.Add(claimTime))
 }
 
-// enabled returns the queues of enabled endpoints, with the breaker and the speed that this process applies, and fails
-// what is queued for the other endpoints.
+// enabled returns the queues of enabled endpoints, with the breaker and the speed that this process applies. It fails the queued
+// deliveries of the other endpoints.
 func (d *Dispatcher) enabled(ctx context.Context, tx pg.Tx, ready []store.ReadyQueue, late map[domain.EndpointKey]bool, now time.Time) ([]domain.EndpointQueue, error) {
 	var queues []domain.EndpointQueue
 	for i := range ready {
@@ -97,7 +96,7 @@ func (d *Dispatcher) enabled(ctx context.Context, tx pg.Tx, ready []store.ReadyQ
 	return queues, nil
 }
 
-// failQueued fails what is queued for a disabled endpoint, one batch in each pass.
+// failQueued fails the queued deliveries of a disabled endpoint, one batch per pass.
 func (d *Dispatcher) failQueued(ctx context.Context, tx pg.Tx, key domain.EndpointKey, now time.Time) error {
 	if _, err := store.FailQueued(ctx, tx, key, now, failBatch); err != nil {
 		return err
@@ -106,8 +105,8 @@ func (d *Dispatcher) failQueued(ctx context.Context, tx pg.Tx, key domain.Endpoi
 	return nil
 }
 
-// schedule returns the state of a queue after a pass in which some attempts have started. A queue that was refused more
-// by a limit of its tenant or speed waits, so that the next pass sees other queues.
+// schedule returns the state of a queue after a pass that started some attempts. If a limit of its tenant or speed allowed no more
+// attempts, the queue waits, so that the next pass processes other queues.
 func schedule(q domain.EndpointQueue, a domain.Allowance, now time.Time, started int, refused bool) store.Schedule {
 	s := store.Schedule{Key: q.Key, DeferredUntil: q.Breaker.DeferredUntil}
 	s.RateWindow, s.NotBefore, s.AtLimit = q.AfterStart(a, now, started)

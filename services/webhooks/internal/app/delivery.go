@@ -22,11 +22,11 @@ type Deliveries struct {
 	Now   func() time.Time
 }
 
-// MaxReplay is the most deliveries that one replay makes.
+// MaxReplay is the maximum number of deliveries that one replay creates.
 const MaxReplay = 10_000
 
-// Test sends a sample of a type to an endpoint, whether it subscribes to the type or not. Without a type, it takes one that
-// the endpoint subscribes to.
+// Test sends a sample of a type to an endpoint, regardless of whether it subscribes to the type. Without a type, it selects one
+// that the endpoint subscribes to.
 func (a *Deliveries) Test(
 	ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, eventType string, match patch.Precondition,
 ) (domain.Delivery, error) {
@@ -97,8 +97,8 @@ func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.Endpoi
 	return store.Delivery(ctx, tx, endpoint, id)
 }
 
-// Replay specifies which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
-// is the types that the endpoint subscribes to.
+// Replay specifies which events are redelivered to an endpoint: those of Types from From until before To. Without Types, the types
+// that the endpoint subscribes to are used.
 type Replay struct {
 	Endpoint string
 	From, To time.Time
@@ -143,7 +143,7 @@ func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error
 	return n, nil
 }
 
-// enabledEndpoint reads and locks the enabled endpoint that a body names. An endpoint of the other mode is not found.
+// enabledEndpoint reads and locks the enabled endpoint that a body specifies. It does not find an endpoint of the other mode.
 func enabledEndpoint(ctx context.Context, tx pg.Tx, given string) (domain.Endpoint, error) {
 	id, err := domain.ParseEndpointID(given)
 	if err == nil {

@@ -19,14 +19,14 @@ import (
 //  1. freeCapacity subtracts the attempts in flight from the process's limits: concurrency, and bytes of bodies.
 //  2. store.ReadyQueues deletes the wakeups (table wakeups), locks the endpoint queues that have been ready longest
 //     (endpoint_queues, SKIP LOCKED), and reads them with their endpoints and secrets (endpoints, endpoint_secrets, queue).
-//  3. failQueued fails what is queued for disabled endpoints (queue, deliveries).
-//  4. EndpointQueue.Allowance says how many attempts the endpoint's own limits allow: max_in_flight, max_per_second
+//  3. failQueued fails the queued deliveries of disabled endpoints (queue, deliveries).
+//  4. EndpointQueue.Allowance returns how many attempts the endpoint's own limits allow: max_in_flight, max_per_second
 //     and the breaker. domain.FairShare divides the free concurrency among tenants and their queues.
 //  5. store.DueDeliveries reads the due rows of each queue, and the sizes of their bodies (queue, events).
 //  6. domain.SelectByBytes selects the deliveries whose bodies fit into the free bytes.
-//  7. store.ClaimDue marks their rows as claimed and reads the bodies (queue, events), and store.Reschedule says when
-//     each queue is ready next (endpoint_queues). The transaction commits.
-//  8. send starts a goroutine for each claim: attempt signs and posts the body, and passes on the result.
+//  7. store.ClaimDue marks their rows as claimed and reads the bodies (queue, events), and store.Reschedule sets
+//     when each queue is ready next (endpoint_queues). The transaction commits.
+//  8. send starts a goroutine for each claim: attempt signs and posts the body, and returns the result.
 //
 // At the same time writeResults takes results, up to 500 at a time, and writes them in one transaction: store.LockClaims locks
 // what they change (queue, endpoints, endpoint_queues), updateHealth writes failures, breakers and speeds (endpoints,
@@ -35,12 +35,12 @@ import (
 
 // Sender posts to receivers.
 type Sender interface {
-	// Send makes one attempt within the time of ctx. A failure is a result, too.
+	// Send makes one attempt within the time of ctx. A failure is also a result.
 	Send(ctx context.Context, d domain.Outgoing) domain.Response
 }
 
-// Dispatcher delivers events. Each of several processes may run one. A claim expires after claimTime, so the attempts of
-// a process that was killed are made again by another one; an attempt that had succeeded by then is made twice.
+// Dispatcher delivers events. Several processes can each run one. A claim expires after claimTime, so that another process repeats
+// the attempts of a killed process. An attempt that had already succeeded is then made twice.
 type Dispatcher struct {
 	Worker         *pg.DB // worker role
 	Box            *crypt.Box
@@ -48,9 +48,9 @@ type Dispatcher struct {
 	Log            *slog.Logger
 	Metrics        *Metrics
 	Breaker        bool // WEBHOOK_BREAKER
-	MaxConcurrency int  // the most attempts in flight
-	MaxBytes       int  // the most bytes of their bodies
-	BatchBytes     int  // the most bytes of the bodies that one transaction claims
+	MaxConcurrency int  // maximum number of attempts in flight
+	MaxBytes       int  // maximum bytes of their bodies
+	BatchBytes     int  // maximum bytes of the bodies that one transaction claims
 	Now            func() time.Time
 	Jitter         func() float64 // in [0, 1)
 	WakeRelay      func()         // wakes the outbox's relay after a commit
@@ -58,7 +58,7 @@ type Dispatcher struct {
 	once         sync.Once
 	wake         chan struct{}
 	results      chan result
-	writeFailing atomic.Bool // results cannot be written: the database is not available
+	writeFailing atomic.Bool // results cannot be written because the database is not available
 	mu           sync.Mutex  // guards active
 	active       map[*activeAttempt]bool
 }
@@ -79,7 +79,7 @@ const (
 	slowInterval   = time.Second // between passes of a slow queue for which there was no capacity
 	errorPause     = time.Second // after a pass that failed
 	queuesPerPass  = 256
-	minTenantShare = 32 // the least concurrency that a tenant's share has
+	minTenantShare = 32 // minimum concurrency of a tenant's share
 )
 
 // prepare creates the channels and maps on first use.
@@ -98,7 +98,7 @@ func (d *Dispatcher) Wake() {
 	}
 }
 
-// Run delivers until ctx ends, and returns when all attempts in flight have completed and their results are written.
+// Run delivers until ctx ends. It returns when all attempts in flight have completed and their results are written.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	d.prepare()
 	written := make(chan struct{})
@@ -125,7 +125,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForWake waits until Wake is called, ctx ends, or the time is over.
+// waitForWake waits until Wake is called, ctx ends, or the time has passed.
 func (d *Dispatcher) waitForWake(ctx context.Context, wait time.Duration) {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -136,8 +136,8 @@ func (d *Dispatcher) waitForWake(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// pass claims due deliveries of the ready queues and starts their attempts. It reports whether an immediate next pass may find
-// more to do. While results cannot be written, it does nothing.
+// pass claims due deliveries of the ready queues and starts their attempts. It reports whether an immediate next pass may find more
+// deliveries. While results cannot be written, it does nothing.
 func (d *Dispatcher) pass(ctx context.Context, attempts *sync.WaitGroup) (more bool, err error) {
 	if d.writeFailing.Load() {
 		return false, nil
@@ -166,7 +166,7 @@ func (d *Dispatcher) pass(ctx context.Context, attempts *sync.WaitGroup) (more b
 	return len(queues) == queuesPerPass || len(claims) > 0, nil
 }
 
-// send makes the attempt of each claim in a goroutine of its own, which sends the result to d.results.
+// send makes the attempt of each claim in a separate goroutine, which sends the result to d.results.
 func (d *Dispatcher) send(ctx context.Context, queues []store.ReadyQueue, claims []store.Claim, now time.Time, attempts *sync.WaitGroup) {
 	byKey := map[domain.EndpointKey]store.ReadyQueue{}
 	for _, q := range queues {
@@ -179,9 +179,9 @@ func (d *Dispatcher) send(ctx context.Context, queues []store.ReadyQueue, claims
 		d.active[a] = true
 		d.mu.Unlock()
 		attempts.Go(func() {
-			r := d.attempt(context.WithoutCancel(ctx), queue, c) // an attempt completes when the process stops
+			r := d.attempt(context.WithoutCancel(ctx), queue, c) // an attempt completes even if the process stops
 			r.claim.Body = nil
-			d.results <- r // before the attempt leaves active, so that unwritten results are bounded, too
+			d.results <- r // before the attempt is removed from active, so that unwritten results are limited too
 			d.mu.Lock()
 			delete(d.active, a)
 			d.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 
 const hook = "http://receiver.test/hook"
 
-// A receiver gets exactly the event's bytes, signed with the endpoint's secret, once, and the log shows the attempt.
+// A receiver gets exactly the event's bytes once, signed with the endpoint's secret, and the log contains the attempt.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,8 +86,8 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// Each attempt to an endpoint that always fails is made at the time that docs/webhooks.md specifies. The twentieth attempt is the
-// last one, and the operator is notified twice.
+// Each attempt to an endpoint that always fails is made at the time in docs/webhooks.md. The twentieth attempt is the last one, and
+// the operator is notified twice.
 func TestScheduleOfAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -165,7 +165,7 @@ func (w *world) operatorEvents() string {
 	return strings.Join(out, ", ")
 }
 
-// A delivery fails after seven days, however few attempts were made.
+// A delivery fails after seven days, regardless of the number of attempts.
 func TestSevenDays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -216,7 +216,7 @@ func TestGone(t *testing.T) {
 	if len(failed) != 30 || len(w.texts(`select delivery_id::text from queue`)) != 0 {
 		t.Errorf("%d of 30 failed", len(failed))
 	}
-	for _, d := range failed { // also the delivery that got a response
+	for _, d := range failed { // including the delivery that got a response
 		if *d.FailureReason != domain.EndpointDisabled {
 			t.Errorf("after %d attempts: %s", len(d.Attempts), *d.FailureReason)
 		}
@@ -244,7 +244,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// The deliveries to an endpoint that the operator disables fail. Those that are left when it is enabled again are not sent.
+// The deliveries to an endpoint that the operator disables fail. Deliveries that remain when it is enabled again are not sent.
 func TestDisabling(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -319,7 +319,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// All secrets of a rotation sign until the earlier ones expire.
+// Deliveries are signed with all secrets of a rotation until the earlier ones expire.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -358,7 +358,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A sealed secret that was copied into another row cannot be opened, and nothing is sent unsigned.
+// A sealed secret that was copied into another row cannot be opened, and no delivery is sent unsigned.
 func TestASecretBelongsToItsRow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

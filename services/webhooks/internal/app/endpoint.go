@@ -32,10 +32,11 @@ type Endpoints struct {
 	Now   func() time.Time
 }
 
-// failBatch is how many queued deliveries one transaction fails when an endpoint is disabled. The dispatcher fails the rest.
+// failBatch is the number of queued deliveries that one transaction fails when an endpoint is disabled. The dispatcher fails the
+// rest.
 const failBatch = 1000
 
-// check returns what is wrong with a patch, as far as this can be said without the endpoint.
+// check returns the error of a patch, as far as it can be checked without the endpoint.
 func (a *Endpoints) check(ctx context.Context, in domain.EndpointPatch) error {
 	var types []string
 	in.EventTypes.Set(&types)
@@ -51,14 +52,14 @@ func (a *Endpoints) check(ctx context.Context, in domain.EndpointPatch) error {
 	return apperr.Join(refused, in.Check())
 }
 
-// EndpointWrite is a patch of an endpoint with what is wrong with it, as far as this can be said without the endpoint.
+// EndpointWrite is a patch of an endpoint, with its error as far as it can be checked without the endpoint.
 type EndpointWrite struct {
 	domain.EndpointPatch
 
 	refused error
 }
 
-// Prepare checks a patch; that may look up the address of its URL.
+// Prepare checks a patch. It may look up the address of its URL.
 func (a *Endpoints) Prepare(ctx context.Context, in domain.EndpointPatch) (EndpointWrite, error) {
 	return EndpointWrite{EndpointPatch: in, refused: a.check(ctx, in)}, nil
 }
@@ -85,14 +86,14 @@ func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (doma
 	return a.addSecret(ctx, tx, e)
 }
 
-// addSecret gives an endpoint a new secret.
+// addSecret adds a new secret to an endpoint.
 func (a *Endpoints) addSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.EndpointWithSecret, error) {
 	secret := domain.NewSecret()
 	err := store.InsertSecret(ctx, tx, a.Box, e.ID, domain.Secret{ID: ids.New[domain.SecretPrefixID](), Plain: secret})
 	return domain.EndpointWithSecret{Endpoint: e, Secret: secret}, err
 }
 
-// Update changes the given fields. A change that shows nowhere makes no new version.
+// Update changes the given fields. A change that is not visible creates no new version.
 func (a *Endpoints) Update(
 	ctx context.Context, tx pg.Tx, id domain.EndpointID, w EndpointWrite, match patch.Precondition,
 ) (domain.Endpoint, error) {
@@ -120,8 +121,8 @@ func (a *Endpoints) Update(
 	return store.UpdateEndpoint(ctx, tx, after)
 }
 
-// updateQueue changes the endpoint's queue as the change of the endpoint needs. Disabling fails queued deliveries, up to
-// failBatch. Enabling fails all that are left from before, so that the endpoint starts with an empty queue.
+// updateQueue adapts the endpoint's queue to the change of the endpoint. Disabling fails up to failBatch queued deliveries.
+// Enabling fails all remaining deliveries, so that the endpoint starts with an empty queue.
 func (a *Endpoints) updateQueue(ctx context.Context, tx pg.Tx, before, after domain.Endpoint) error {
 	if err := store.LockQueue(ctx, tx, after.ID); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (a *Endpoints) Delete(ctx context.Context, tx pg.Tx, id domain.EndpointID, 
 	return store.DeleteEndpoint(ctx, tx, id)
 }
 
-// Rotate gives an endpoint a new secret. The earlier secrets sign until overlap is over.
+// Rotate adds a new secret to an endpoint. The earlier secrets remain valid until overlap is over.
 func (a *Endpoints) Rotate(
 	ctx context.Context, tx pg.Tx, id domain.EndpointID, overlap time.Duration, match patch.Precondition,
 ) (domain.EndpointWithSecret, error) {
@@ -178,7 +179,7 @@ func lock(ctx context.Context, tx pg.Tx, id domain.EndpointID, discloses func(do
 	return e, CheckRead(ctx, discloses(e))
 }
 
-// lockMatching locks an endpoint as lock does, if it has the version that the request names.
+// lockMatching locks an endpoint like lock, if it has the version in the request.
 func lockMatching(
 	ctx context.Context, tx pg.Tx, id domain.EndpointID, match patch.Precondition, discloses func(domain.Endpoint) []string,
 ) (domain.Endpoint, error) {

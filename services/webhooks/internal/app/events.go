@@ -17,7 +17,7 @@ import (
 //	webhook_endpoint.failing   domain.WarnAfter attempts in succession have failed
 //	webhook_endpoint.disabled  the platform has disabled the endpoint
 //
-// Identity writes both into the audit log; the operator area shows them.
+// Identity writes both into the audit log. The console shows them.
 const topic = "webhooks"
 
 // publishHealth adds the event webhook_endpoint.<name> with the state of e to the outbox. The transaction has locked e, and

@@ -15,7 +15,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return n, complete()
 }
 
-// Begin is Step without writing the results, as when the process is killed then; complete writes them.
+// Begin is Step without writing the results, as if the process were killed. complete writes them.
 func (d *Dispatcher) Begin(ctx context.Context) (complete func() error, n int, err error) {
 	d.prepare()
 	var attempts sync.WaitGroup

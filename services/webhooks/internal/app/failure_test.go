@@ -25,8 +25,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// A process is killed between the receiver's response and its commit. The delivery is attempted again when the claim expires, and
-// not before, with the same attempt number. A result that is written after that changes nothing.
+// A process is killed between the receiver's response and its commit. The delivery is attempted again when the claim expires, not
+// before, with the same attempt number. A result that is written after that changes nothing.
 func TestKilledBetweenResponseAndCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,7 +65,7 @@ func TestKilledBetweenResponseAndCommit(t *testing.T) {
 	}
 }
 
-// The same message comes several times, in concurrent batches. It is one event with one delivery.
+// The same message arrives several times, in concurrent batches. It creates one event with one delivery.
 func TestTheSameEventTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,8 +92,7 @@ func TestTheSameEventTwice(t *testing.T) {
 	}
 }
 
-// Several processes deliver at the same time. Each delivery is made once, and no endpoint gets more at a time, or within a
-// second, than its limits.
+// Several processes deliver at the same time. Each delivery is made once, and the limits of no endpoint are exceeded.
 func TestConcurrentProcesses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,7 +112,7 @@ func TestConcurrentProcesses(t *testing.T) {
 			most[url] = max(most[url], now[url])
 			started[url] = append(started[url], time.Now())
 			mu.Unlock()
-			time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond) // the time that a receiver takes
+			time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond) // the response time of a receiver
 			mu.Lock()
 			now[url]--
 			mu.Unlock()
@@ -161,7 +160,7 @@ func TestConcurrentProcesses(t *testing.T) {
 	}
 }
 
-// densest returns the greatest number of times within any window.
+// densest returns the maximum number of times within any window.
 func densest(times []time.Time, window time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	first := 0
@@ -184,8 +183,8 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A tenant with one event does not wait for a tenant with many endpoints and long queues. Nor does an endpoint wait for the long
-// queues of others of its tenant.
+// A tenant with one event does not wait for a tenant with many endpoints and long queues. Neither does an endpoint wait for the
+// long queues of other endpoints of its tenant.
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -218,7 +217,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// While results cannot be written, nothing is claimed, so nothing is sent twice afterwards.
+// While results cannot be written, no delivery is claimed, so none is sent twice afterwards.
 func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -262,8 +261,8 @@ func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Erasing a customer removes the person from the events, from deliveries that are pending, and from what receivers have
-// returned. Other customers do not change.
+// Erasing a customer removes the personal data from the events, from pending deliveries, and from the responses of receivers. Other
+// customers do not change.
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -356,7 +355,7 @@ func TestErasureByBytes(t *testing.T) {
 	if err := w.intake.Ingest(w.ctx, list); err != nil {
 		t.Fatal(err)
 	}
-	for bytes, want := range map[int]int{1: 1, 2 * largest: 3, 1 << 30: 5} { // the last one may exceed it
+	for bytes, want := range map[int]int{1: 1, 2 * largest: 3, 1 << 30: 5} { // the last one can exceed it
 		err := w.db.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
 			got, err := store.EventsOf(ctx, tx, list[0].ObjectID, ids.Event{}, 100, bytes)
 			if len(got) != want {
@@ -408,8 +407,8 @@ func TestErasureWhileInFlight(t *testing.T) {
 	}
 }
 
-// Partitions are created and dropped as time passes. Events that are older than 30 days are not shown, also while their partition
-// exists.
+// Partitions are created and dropped as time passes. Events that are older than 30 days are not returned, even while their
+// partition exists.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -457,7 +456,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// Attempts that are in flight to an endpoint that is deleted complete, and the rest of its queue is swept.
+// Attempts in flight to a deleted endpoint complete, and the rest of its queue is swept.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -486,8 +485,8 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// A pass finds nothing more in a queue and makes it idle, while an event is committed that its snapshot does not show. The next
-// pass finds the event, and the event's transaction did not wait.
+// A pass finds no more deliveries in a queue and makes it idle, while a transaction commits an event that is not in its snapshot.
+// The next pass finds the event, and the event's transaction did not wait.
 func TestNoDeliveryIsMissed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

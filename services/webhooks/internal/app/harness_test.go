@@ -90,7 +90,7 @@ type anyURL struct{}
 
 func (anyURL) CheckURL(context.Context, string, bool) error { return nil }
 
-// world is the service's use cases on a database of its own, with a clock that the test moves.
+// world contains the service's use cases on their own database, with a clock that the test moves.
 type world struct {
 	*clock
 	t           *testing.T
@@ -133,7 +133,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// newDispatcher returns another dispatcher on the same database, as of another process.
+// newDispatcher returns another dispatcher on the same database, like that of another process.
 func (w *world) newDispatcher(box *crypt.Box) *app.Dispatcher {
 	return &app.Dispatcher{
 		Worker: w.db.Worker, Box: box, Sender: w.receivers, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
@@ -176,14 +176,14 @@ func use[T any](ctx context.Context, db *pg.DB, use func(ctx context.Context, tx
 	return out, err
 }
 
-// limits is a change of an endpoint's limits.
+// limits returns a change of an endpoint's limits.
 func limits(inFlight, perSecond int) func(*domain.EndpointPatch) {
 	return func(p *domain.EndpointPatch) {
 		p.MaxInFlight, p.MaxPerSecond = patch.Value(inFlight), patch.Value(perSecond)
 	}
 }
 
-// rotate gives an endpoint a new secret and returns it.
+// rotate adds a new secret to an endpoint and returns it.
 func (w *world) rotate(id domain.EndpointID, overlap time.Duration) string {
 	w.t.Helper()
 	e, err := use(w.ctx, w.db.App, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
@@ -210,7 +210,7 @@ func (w *world) retry(endpoint domain.EndpointID, id domain.DeliveryID) error {
 	})
 }
 
-// replay delivers the events of two hours around now to an endpoint again and returns their number.
+// replay redelivers the events of two hours around now to an endpoint and returns their number.
 func (w *world) replay(id domain.EndpointID, types ...string) (n int, err error) {
 	return use(w.ctx, w.db.App, func(ctx context.Context, tx pg.Tx) (int, error) {
 		return w.deliveries.Replay(ctx, tx, app.Replay{Endpoint: id.String(), Types: types, From: w.Now().Add(-time.Hour), To: w.Now().Add(time.Hour)})

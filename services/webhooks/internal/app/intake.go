@@ -17,30 +17,29 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// StoredResponses are the responses that repeated requests get; *idemstore.Store has them.
+// StoredResponses are the responses to repeated requests. *idemstore.Store implements it.
 type StoredResponses interface {
-	// Erase replaces the responses about resources by what erase leaves of them.
+	// Erase replaces the responses about resources with the result of erase.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
-// Intake writes the events that come from Kafka, and erases persons.
+// Intake stores the events from Kafka, and erases personal data.
 type Intake struct {
 	DB          *pg.DB // app role
-	Worker      *pg.DB // worker role, because a batch has events of many tenants
+	Worker      *pg.DB // worker role, because a batch contains events of many tenants
 	Queue       *store.Queue
 	Notifier    *Notifier
-	BatchBytes  int // the most bytes of bodies in one transaction of an erasure
+	BatchBytes  int // maximum bytes of bodies in one transaction of an erasure
 	Now         func() time.Time
-	Contract    *contract.Contract // says which fields are personal data
+	Contract    *contract.Contract // specifies which fields are personal data
 	Idempotency StoredResponses    // about deliveries
 }
 
 // ErrFuture reports that an event's time is so far in the future that no partition exists for it.
 var ErrFuture = errors.New("the event's time is in the future")
 
-// Ingest writes public events into the log with their deliveries. An event that is in the log already changes nothing,
-// and events that are older than the log reaches are left out. When the time of an event is too far in the future, Ingest
-// writes nothing and returns ErrFuture.
+// Ingest writes public events into the log with their deliveries. It skips events that are already in the log, and events that are
+// older than the log. If the time of an event is too far in the future, Ingest writes nothing and returns ErrFuture.
 func (a *Intake) Ingest(ctx context.Context, events []domain.Event) error {
 	now := a.Now()
 	list := make([]store.Intake, 0, len(events))
@@ -59,7 +58,7 @@ func (a *Intake) Ingest(ctx context.Context, events []domain.Event) error {
 	if len(list) == 0 {
 		return nil
 	}
-	// Two processes that write the same events lock them in the same order, so no deadlock occurs.
+	// Processes that write the same events lock them in the same order, so that no deadlock occurs.
 	slices.SortFunc(list, func(x, y store.Intake) int { return strings.Compare(x.Event.ID.String(), y.Event.ID.String()) })
 	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if err := a.eraseBodies(ctx, tx, list); err != nil {
@@ -73,7 +72,7 @@ func (a *Intake) Ingest(ctx context.Context, events []domain.Event) error {
 	})
 }
 
-// broadcast wakes the streams that show the events, once for each audience.
+// broadcast wakes the streams for the events, once for each audience.
 func (a *Intake) broadcast(list []store.Intake) {
 	done := map[Audience]bool{}
 	for _, e := range list {
@@ -84,7 +83,7 @@ func (a *Intake) broadcast(list []store.Intake) {
 	}
 }
 
-// eraseBodies removes personal data from the bodies of events about persons who were erased before.
+// eraseBodies removes personal data from the bodies of events about persons whose data was already erased.
 func (a *Intake) eraseBodies(ctx context.Context, tx pg.Tx, list []store.Intake) error {
 	var events []domain.Event
 	var indexes []int
@@ -109,11 +108,11 @@ func (a *Intake) eraseBodies(ctx context.Context, tx pg.Tx, list []store.Intake)
 	return nil
 }
 
-// eraseBatch is how many events one transaction of an erasure changes.
+// eraseBatch is the number of events that one transaction of an erasure changes.
 const eraseBatch = 100
 
-// EraseObject erases a person from the events about an object, from events about it that come later, and from what
-// receivers have returned to them. ctx has a caller of the object's tenant and mode.
+// EraseObject erases personal data from the events about an object, from later events about it, and from the responses of receivers
+// to them. ctx must contain a caller of the object's tenant and mode.
 func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 	until := a.Now().Add(domain.Retention + domain.MaxAhead) // after this time the log accepts no event that exists now
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -151,7 +150,7 @@ func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 	}
 }
 
-// eraseResponses removes what receivers have returned from the stored responses about deliveries of the events.
+// eraseResponses removes the responses of receivers from the stored responses about deliveries of the events.
 func (a *Intake) eraseResponses(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
 	deliveries, err := store.AttemptedDeliveries(ctx, tx, list)
 	if err != nil {
@@ -164,10 +163,10 @@ func (a *Intake) eraseResponses(ctx context.Context, tx pg.Tx, list []domain.Sto
 	return a.Idempotency.Erase(ctx, tx, resources, a.Contract.Erase)
 }
 
-// partitionsAhead is how far in the future partitions are created.
+// partitionsAhead is how far in advance partitions are created.
 const partitionsAhead = 14 * 24 * time.Hour
 
-// sweepBatch is how many queue rows one transaction sweeps.
+// sweepBatch is the number of queue rows that one transaction sweeps.
 const sweepBatch = 10_000
 
 // Maintain creates the log's next partitions, and deletes expired erasures and the queue rows of deleted endpoints.

@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// Notifier wakes the open streams of a tenant and mode when events were written for them, and bounds the number of open
-// streams of a tenant in this process. It stores nothing of a tenant without streams.
+// Notifier wakes the open streams of a tenant and mode after events were written for them. It limits the number of open streams of
+// a tenant in this process. It stores nothing for a tenant without streams.
 type Notifier struct {
 	MinInterval time.Duration // between two wakeups of a stream
-	MaxStreams  int           // the most open streams of a tenant, in both modes
+	MaxStreams  int           // maximum number of open streams of a tenant, in both modes
 	mu          sync.Mutex
 	open        map[ids.Tenant]int
 	audiences   map[Audience]*audienceStreams
@@ -29,17 +29,17 @@ type Audience struct {
 type audienceStreams struct {
 	listeners map[*Listener]struct{}
 	waiting   bool // MinInterval since the last wakeup is not over
-	pending   bool // a broadcast came within that time
+	pending   bool // a broadcast arrived within that time
 }
 
 // Listener is one open stream.
 type Listener struct {
-	C        chan struct{} // receives after events were written; it buffers one wakeup
+	C        chan struct{} // receives a value after events were written; it buffers one wakeup
 	notifier *Notifier
 	audience Audience
 }
 
-// Listen opens a stream, or returns domain.ErrStreams when the tenant has MaxStreams open.
+// Listen opens a stream, or returns domain.ErrStreams if the tenant has MaxStreams open.
 func (n *Notifier) Listen(audience Audience) (*Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Listener) Close() {
 	}
 }
 
-// Broadcast wakes the streams of one audience: now, or when MinInterval since their last wakeup is over.
+// Broadcast wakes the streams of one audience: now, or when MinInterval has passed since their last wakeup.
 func (n *Notifier) Broadcast(audience Audience) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -33,8 +33,8 @@ func listen(t *testing.T, n *app.Notifier, of app.Audience) *app.Listener {
 	return l
 }
 
-// The first broadcast wakes the listeners immediately. Those within MinInterval wake them once when it is over. No other tenant
-// or mode is woken.
+// The first broadcast wakes the listeners immediately. Further broadcasts within MinInterval wake them once when it is over. No
+// other tenant or mode is woken.
 func TestNotifierWakesOncePerInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestNotifierWakesOncePerInterval(t *testing.T) {
 			t.Fatal("the first broadcast wakes no stream")
 		}
 		wakes := 0
-		for range 1000 { // of 1 s
+		for range 1000 { // within 1 s
 			n.Broadcast(of)
 			time.Sleep(time.Millisecond)
 			if woken(mine) {
@@ -77,7 +77,7 @@ func TestNotifierWakesOncePerInterval(t *testing.T) {
 	})
 }
 
-// A tenant may have MaxStreams open, in both modes.
+// A tenant can have MaxStreams open streams, in both modes.
 func TestNotifierBoundsTheStreamsOfATenant(t *testing.T) {
 	t.Parallel()
 	n := &app.Notifier{MinInterval: time.Second, MaxStreams: 3}

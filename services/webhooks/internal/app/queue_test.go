@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Each use case that queues a delivery wakes the dispatcher after its commit, and the next pass attempts the delivery, although
-// no time has passed and the queue was idle.
+// Each use case that queues a delivery wakes the dispatcher after its commit, and the next pass attempts the delivery, although no
+// time passed and the queue was idle.
 func TestQueuedDeliveriesAreAttemptedAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, queue := range map[string]func(w *world, e domain.EndpointID, delivered domain.DeliveryID) error{
@@ -81,7 +81,7 @@ func TestANewEndpointIsTestedAtOnce(t *testing.T) {
 	}
 }
 
-// abandon claims what is due, as a process that is killed then, and moves the clock until the claims have expired.
+// abandon claims the due deliveries like a process that is then killed, and moves the clock until the claims have expired.
 func (w *world) abandon(want int) {
 	w.t.Helper()
 	if _, n, err := w.dispatcher.Begin(w.t.Context()); err != nil || n != want {
@@ -90,7 +90,7 @@ func (w *world) abandon(want int) {
 	w.Move(30 * time.Second)
 }
 
-// The deliveries that a killed process had claimed fail with their endpoint when it is disabled, and the queue becomes idle.
+// The deliveries that a killed process had claimed fail when their endpoint is disabled, and the queue becomes idle.
 func TestADisabledEndpointWithAnExpiredClaim(t *testing.T) {
 	t.Parallel()
 	for name, disable := range map[string]func(w *world, e domain.EndpointID){
@@ -150,7 +150,7 @@ func TestARetryReplacesAnExpiredClaim(t *testing.T) {
 	}
 }
 
-// An endpoint with many waiting deliveries refuses a replay that exceeds the limit, and accepts new events.
+// An endpoint with many waiting deliveries rejects a replay that exceeds the limit, but accepts new events.
 func TestReplayIntoAFullQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

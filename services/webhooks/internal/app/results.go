@@ -16,8 +16,8 @@ import (
 // result is a claim with the result of its attempt.
 type result struct {
 	claim    store.Claim
-	response *domain.Response // nil when nothing was sent: the event is gone, or the body could not be signed
-	unsigned bool             // the body could not be signed, which is not the receiver's fault: it is tried again
+	response *domain.Response // nil if nothing was sent: the event no longer exists, or the body could not be signed
+	unsigned bool             // the body could not be signed, which is not the receiver's fault: the attempt is repeated
 }
 
 // failed reports whether no attempt was made, or the attempt was not a success.
@@ -26,7 +26,7 @@ func (r result) failed() bool { return r.response == nil || !r.response.OK() }
 // unsignedPause is the time until the next attempt of a delivery that could not be signed.
 const unsignedPause = time.Minute
 
-// attempt sends one delivery, signed with every secret that is in force.
+// attempt sends one delivery, signed with every valid secret.
 func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c store.Claim) result {
 	if c.Body == nil {
 		return result{claim: c}
@@ -54,11 +54,10 @@ func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c stor
 const (
 	maxResults    = 500 // of one transaction
 	rewriteEvery  = 200 * time.Millisecond
-	stopWriteTime = 4 * time.Second // for which a process that stops tries to write a batch
+	stopWriteTime = 4 * time.Second // how long a stopping process tries to write a batch
 )
 
-// writeResults writes results until stop is closed and none is left. It writes the results that have arrived together in
-// one transaction.
+// writeResults writes results until stop is closed and none is left. It writes all waiting results in one transaction.
 func (d *Dispatcher) writeResults(stop <-chan struct{}) {
 	for {
 		select {
@@ -73,7 +72,7 @@ func (d *Dispatcher) writeResults(stop <-chan struct{}) {
 	}
 }
 
-// gather returns a result with those that wait behind it, up to maxResults.
+// gather returns a result together with the waiting ones, up to maxResults.
 func (d *Dispatcher) gather(first result) []result {
 	batch := []result{first}
 	for len(batch) < maxResults {
@@ -87,8 +86,8 @@ func (d *Dispatcher) gather(first result) []result {
 	return batch
 }
 
-// writeBatch retries until the batch is written. Meanwhile no pass claims anything, because what was delivered must be
-// written first. A process that stops gives up after stopWriteTime; its claims then expire.
+// writeBatch retries until the batch is written. Meanwhile no pass claims deliveries, because the results of previous ones must be
+// written first. A stopping process gives up after stopWriteTime. Its claims then expire.
 func (d *Dispatcher) writeBatch(batch []result, stop <-chan struct{}) {
 	var deadline time.Time
 	for {
@@ -96,7 +95,7 @@ func (d *Dispatcher) writeBatch(batch []result, stop <-chan struct{}) {
 		err := d.complete(ctx, batch)
 		cancel()
 		if err == nil {
-			if len(d.results) == 0 { // else the next batch has waited too, and its claims may have expired
+			if len(d.results) == 0 { // otherwise the next batch also waited, and its claims may have expired
 				d.writeFailing.Store(false)
 			}
 			d.Wake()
@@ -145,7 +144,7 @@ func (d *Dispatcher) complete(ctx context.Context, batch []result) error {
 	})
 }
 
-// updateHealth writes what the results change of their endpoints and queues, and returns the endpoints as they are then.
+// updateHealth writes the changes that the results make to their endpoints and queues, and returns the changed endpoints.
 func (d *Dispatcher) updateHealth(ctx context.Context, tx pg.Tx, locked store.LockedClaims, results []result) (map[domain.EndpointKey]domain.Endpoint, error) {
 	outcomes, queues := d.outcomes(locked, results)
 	for key, before := range locked.Endpoints {

@@ -1,4 +1,5 @@
-// Package consume handles the messages from Kafka: it decodes what the platform's services publish and passes it to the intake.
+// Package consume handles the messages from Kafka: it decodes the events that the platform's services publish and passes them to
+// the intake.
 package consume
 
 import (
@@ -23,8 +24,8 @@ type Events struct {
 	Types  []string // the public types
 }
 
-// HandleBatch writes the public events of a batch in one transaction. It returns kafkax.ErrSeparate when the batch has an erasure;
-// the consumer then calls Handle for each message.
+// HandleBatch writes the public events of a batch in one transaction. It returns kafkax.ErrSeparate if the batch contains an
+// erasure. The consumer then calls Handle for each message.
 func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	events := make([]domain.Event, 0, len(batch))
 	for _, m := range batch {
@@ -63,7 +64,7 @@ func parses[P ids.Prefix](id string) error {
 	return err
 }
 
-// Handle is a kafkax.Handler. A message of a public type that this release does not have goes to the dead letters, from which
+// Handle is a kafkax.Handler. A message of a public type that this release does not know goes to the dead-letter topic, from which
 // a later release can redrive it.
 func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	e, internal, err := h.decode(m)
@@ -83,7 +84,7 @@ func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.Intake.EraseObject(app.WithCaller(ctx, e), e.ObjectID)
 }
 
-// poisonFuture makes app.ErrFuture poison: such an event goes to the dead letters.
+// poisonFuture makes app.ErrFuture poison, so that such an event goes to the dead-letter topic.
 func poisonFuture(err error) error {
 	if errors.Is(err, app.ErrFuture) {
 		return kafkax.Poison(err)
@@ -91,7 +92,7 @@ func poisonFuture(err error) error {
 	return err
 }
 
-// decode reads a message and reports whether its event is internal.
+// decode decodes a message and reports whether its event is internal.
 func (h *Events) decode(m kafkax.Message) (e domain.Event, internal bool, err error) {
 	in, err := outbox.Decode(m.Value)
 	if err != nil {

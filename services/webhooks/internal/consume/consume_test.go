@@ -105,7 +105,7 @@ func TestEventsAreIngestedOnce(t *testing.T) {
 	}
 }
 
-// A batch with an erasure is handled message by message, because the erasure has transactions of its own.
+// A batch with an erasure is handled message by message, because the erasure has its own transactions.
 func TestErasureLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,7 +129,7 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 	}
 }
 
-// Leads, quotes and invoices hold data of a person, too: each has an erasure of its own, which clears what the contract marks.
+// Leads, quotes and invoices also contain personal data. Each has its own erasure, which clears the fields that the contract marks.
 func TestEachResourceOfAPersonIsErased(t *testing.T) {
 	t.Parallel()
 	for kind, id := range map[string]string{
@@ -160,8 +160,8 @@ func TestEachResourceOfAPersonIsErased(t *testing.T) {
 	}
 }
 
-// An event that is redriven from the dead letters after its person was erased is stored erased, whether it is handled in a batch
-// or as a single message. The same id of another tenant or mode is another customer.
+// An event that is redriven from the dead letters after an erasure is stored without personal data, whether it is handled in a
+// batch or as a single message. The same id of another tenant or mode is another customer.
 func TestRedriveAfterErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -194,7 +194,7 @@ func TestRedriveAfterErasure(t *testing.T) {
 	}
 }
 
-// An erasure waits for running intakes that cannot see it, and then finds the events that they have written.
+// An erasure waits for running intakes that cannot see it, and then finds the events that they wrote.
 func TestErasureWaitsForIntake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -254,7 +254,7 @@ func TestPoison(t *testing.T) {
 	if got := w.stored(t); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
-	// A database that is away is no poison: the partition waits.
+	// An unavailable database is not poison: the partition waits.
 	w.db.Worker.Close()
 	expired, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

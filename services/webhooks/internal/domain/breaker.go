@@ -10,19 +10,19 @@ const (
 	maxDeferral     = 5 * time.Minute
 )
 
-// Breaker is the circuit breaker of an endpoint. It opens at five failures of different deliveries within ten seconds,
-// as happens while a receiver is deployed, and then defers first attempts by 30 s. After that, one attempt at a time
-// probes the endpoint: its failure defers first attempts for twice as long, up to 5 min, and its success closes the
-// breaker. A deferral does not count as a failed attempt.
+// Breaker is the circuit breaker of an endpoint. It opens after five failures of different deliveries within ten seconds, for
+// example while a receiver is deployed, and then defers first attempts by 30 s. After that, one attempt at a time probes the
+// endpoint. If it fails, first attempts are deferred for twice as long, up to 5 min. If it succeeds, the breaker closes. A deferral
+// does not count as a failed attempt.
 type Breaker struct {
-	FailedAt      []time.Time // the times of the latest failures, the oldest first
+	FailedAt      []time.Time // the times of the latest failures, oldest first
 	Failed        []DeliveryID
 	DeferredUntil *time.Time
 	Deferrals     int // the number of deferrals since the last success
 }
 
-// Fail returns the breaker after an attempt of a delivery has failed. An open breaker does not change: such an attempt
-// was in flight when it opened, or is not a first attempt.
+// Fail returns the breaker after a failed attempt of a delivery. An open breaker does not change: such an attempt was in flight
+// when it opened, or is not a first attempt.
 func (b Breaker) Fail(at time.Time, id DeliveryID) Breaker {
 	if b.Open(at) {
 		return b

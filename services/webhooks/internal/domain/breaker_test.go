@@ -85,7 +85,7 @@ func TestBreakerDoubles(t *testing.T) {
 		if got := b.DeferredUntil.Sub(now); got != want || b.Deferrals != i+1 {
 			t.Fatalf("deferral %d is of %v, %d; want %v", i+1, got, b.Deferrals, want)
 		}
-		now = b.DeferredUntil.Add(time.Duration(i) * time.Minute) // the probe may be late
+		now = b.DeferredUntil.Add(time.Duration(i) * time.Minute) // the probe can be late
 		if b.Open(now) || !b.Probing() {
 			t.Fatalf("after deferral %d: open %v, probing %v", i+1, b.Open(now), b.Probing())
 		}
@@ -102,7 +102,7 @@ func TestBreakerDoubles(t *testing.T) {
 	}
 }
 
-// Failures while first attempts are deferred, of attempts in flight and of later attempts, change nothing.
+// Failures of attempts in flight and of later attempts change nothing while first attempts are deferred.
 func TestBreakerIsNotProlongedWhileOpen(t *testing.T) {
 	t.Parallel()
 	b := failing(0, 0, 0, 0, 0)
@@ -123,7 +123,7 @@ type fault struct {
 	id domain.DeliveryID
 }
 
-// differing returns how many deliveries have failed within the window that ends with the last fault.
+// differing returns how many deliveries failed within the window that ends with the last fault.
 func differing(past []fault) int {
 	seen := map[domain.DeliveryID]bool{}
 	for _, f := range past {

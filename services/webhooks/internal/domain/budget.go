@@ -6,13 +6,13 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Speed classifies an endpoint by how long its attempts take.
+// Speed classifies an endpoint by the duration of its attempts.
 type Speed int
 
 // The speeds. An endpoint also counts as slow while one of its attempts has been in flight for SlowAfter.
 const (
 	Fast    Speed = iota
-	Unknown       // no attempt has had a response yet
+	Unknown       // no attempt received a response yet
 	Slow          // an attempt took SlowAfter or more within the last SlowFor
 )
 
@@ -20,7 +20,7 @@ const (
 const (
 	SlowAfter          = time.Second
 	SlowFor            = time.Minute
-	UnknownMaxInFlight = 5 // the most attempts in flight to an endpoint that has not responded yet
+	UnknownMaxInFlight = 5 // maximum attempts in flight to an endpoint that has not responded yet
 )
 
 // SpeedAt returns the speed of an endpoint that is slow until slowUntil, which is nil until it has responded.
@@ -35,7 +35,7 @@ func SpeedAt(slowUntil *time.Time, now time.Time) Speed {
 	}
 }
 
-// SlowUntil returns the time until which an endpoint is slow after an attempt that has just completed.
+// SlowUntil returns the time until which an endpoint is slow after an attempt that just completed.
 func SlowUntil(before *time.Time, now time.Time, took time.Duration) *time.Time {
 	switch {
 	case took >= SlowAfter:
@@ -47,16 +47,16 @@ func SlowUntil(before *time.Time, now time.Time, took time.Duration) *time.Time 
 	}
 }
 
-// The shares of a budget: each is one part in so many.
+// The shares of a budget, as denominators of a fraction.
 const (
-	tenantShare  = 8 // one tenant may use an eighth
-	slowShare    = 2 // all slow endpoints together may use a half
-	unknownShare = 4 // all endpoints of unknown speed together may use a quarter, so fast endpoints always have a quarter
+	tenantShare  = 8 // one tenant can use an eighth
+	slowShare    = 2 // all slow endpoints together can use a half
+	unknownShare = 4 // all endpoints of unknown speed together can use a quarter, so that fast endpoints always have a quarter
 )
 
-// Budget counts how much one process uses of a resource for attempts: concurrency, or bytes of bodies. A tenant may use
-// at most its share, and at most as much as is free afterwards, so there is always something left for one more tenant.
-// A tenant that uses nothing may exceed its share once, so that no body is too large to be sent.
+// Budget counts how much of a resource one process uses for attempts: concurrency, or bytes of bodies. A tenant can use at most its
+// share, and at most as much as remains free afterwards, so that another tenant always finds some capacity. A tenant that uses
+// nothing can exceed its share once, so that no body is too large to be sent.
 type Budget struct {
 	limit, tenantLimit  int
 	used, slow, unknown int
@@ -68,10 +68,10 @@ func NewBudget(limit, leastShare int) *Budget {
 	return &Budget{limit: limit, tenantLimit: max(limit/tenantShare, leastShare), tenants: map[ids.Tenant]int{}}
 }
 
-// Free returns what is not used.
+// Free returns the unused amount.
 func (b *Budget) Free() int { return b.limit - b.used }
 
-// Acquire adds n to what is used, without any check.
+// Acquire adds n to the used amount without any check.
 func (b *Budget) Acquire(tenant ids.Tenant, speed Speed, n int) {
 	b.used += n
 	b.tenants[tenant] += n
@@ -84,7 +84,7 @@ func (b *Budget) Acquire(tenant ids.Tenant, speed Speed, n int) {
 	}
 }
 
-// TryAcquire acquires n and returns true, or returns false when a limit does not allow it.
+// TryAcquire acquires n and returns true, or returns false if a limit does not allow it.
 func (b *Budget) TryAcquire(tenant ids.Tenant, speed Speed, n int) bool {
 	fits := within(b.used, n, b.limit) && within(b.tenants[tenant], n, min(b.tenantLimit, b.Free()))
 	switch speed {
@@ -100,5 +100,5 @@ func (b *Budget) TryAcquire(tenant ids.Tenant, speed Speed, n int) bool {
 	return fits
 }
 
-// within reports whether n more fit under limit; anything fits when nothing is used.
+// within reports whether n more fit into limit. Any n fits if nothing is used.
 func within(used, n, limit int) bool { return used == 0 || used+n <= limit }

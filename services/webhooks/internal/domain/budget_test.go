@@ -32,7 +32,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// Slow endpoints use up to a half, endpoints of unknown speed up to a quarter, and the rest is left for fast ones.
+// Slow endpoints use up to a half and endpoints of unknown speed up to a quarter. The rest is left for fast ones.
 func TestBudgetOfSpeeds(t *testing.T) {
 	t.Parallel()
 	b := domain.NewBudget(1024, 1024)
@@ -52,7 +52,7 @@ func TestBudgetOfSpeeds(t *testing.T) {
 	}
 }
 
-// Some is left for one more tenant, however many tenants use all that they may.
+// Some capacity is left for one more tenant, regardless of how many tenants use their whole share.
 func TestBudgetLeavesSomeForOneMoreTenant(t *testing.T) {
 	t.Parallel()
 	for _, tenants := range []byte{1, 7, 8, 16, 60} {

@@ -19,12 +19,12 @@ const (
 	Failed     DeliveryStatus = "failed"
 )
 
-// FailureReason is why a failed delivery is not attempted again.
+// FailureReason is the reason why a failed delivery is not attempted again.
 type FailureReason string
 
-// The reasons why a delivery has failed.
+// The reasons why a delivery failed.
 const (
-	AttemptsExhausted FailureReason = "attempts_exhausted" // MaxAttempts have failed
+	AttemptsExhausted FailureReason = "attempts_exhausted" // MaxAttempts attempts failed
 	Expired           FailureReason = "expired"            // MaxAge is over, or the log no longer contains the event
 	EndpointDisabled  FailureReason = "endpoint_disabled"  // the endpoint is disabled or deleted
 )
@@ -42,13 +42,13 @@ type Delivery struct {
 	UpdatedAt     time.Time
 }
 
-// Attempt is one POST to the endpoint, in the form in which the log shows and stores it.
+// Attempt is one POST to the endpoint, in the form in which the log stores and shows it.
 type Attempt struct {
 	Number       int       `json:"number"`
 	At           time.Time `json:"at"`
-	StatusCode   *int      `json:"status_code"` // nil when there was no response
+	StatusCode   *int      `json:"status_code"` // nil if there was no response
 	DurationMS   int64     `json:"duration_ms"`
-	Error        *string   `json:"error"`         // why it failed
+	Error        *string   `json:"error"`         // the reason for the failure
 	ResponseBody *string   `json:"response_body"` // the first MaxResponseLogged bytes
 }
 
@@ -60,23 +60,23 @@ type Outgoing struct {
 	Body    []byte
 }
 
-// The numbers of bytes of a receiver's response that are used.
+// The number of bytes of a receiver's response that are used.
 const (
-	MaxResponseRead     = 64 << 10                        // are read, so that the connection can be used again
+	MaxResponseRead     = 64 << 10                        // are read, so that the connection can be reused
 	MaxResponseLogged   = 4 << 10                         // are written into the log
-	MaxResponseBuffered = MaxResponseLogged + utf8.UTFMax // are in memory until then: Text may cut off the last character
+	MaxResponseBuffered = MaxResponseLogged + utf8.UTFMax // are in memory until then, because Text can cut off the last character
 )
 
-// Bounds of the failing deliveries that the operators' console shows, as in proto/internal/webhooks.yaml.
+// The limits of the failing deliveries that the operators' console shows, as in proto/internal/webhooks.yaml.
 const (
 	ShownFailing    = 10
-	SearchedFailing = 200                // of an endpoint, among those that wait
-	RecentlyFailed  = 7 * 24 * time.Hour // for which they are shown
+	SearchedFailing = 200                // per endpoint, among the waiting ones
+	RecentlyFailed  = 7 * 24 * time.Hour // how long they are shown
 )
 
 // Text returns a response as valid UTF-8 of at most MaxResponseLogged bytes without NUL, which the log can store.
 func Text(raw []byte) string {
-	s := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD") // may be longer than raw
+	s := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD") // can be longer than raw
 	if len(s) <= MaxResponseLogged {
 		return s
 	}
@@ -89,15 +89,15 @@ func Text(raw []byte) string {
 
 // Response is the result of an attempt.
 type Response struct {
-	Status     int // 0 when there was no response
+	Status     int // 0 if there was no response
 	Body       []byte
 	RetryAfter time.Duration
-	Err        string // why there was no response
+	Err        string // the reason why there was no response
 	At         time.Time
 	Took       time.Duration
 }
 
-// OK reports a success, which is any 2xx.
+// OK reports whether the attempt was a success, which is any 2xx.
 func (a Response) OK() bool { return a.Status/100 == 2 }
 
 // Outcome returns the outcome of the attempt for its endpoint.

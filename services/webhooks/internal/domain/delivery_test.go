@@ -44,7 +44,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A stored response is short, valid UTF-8 and without NUL. A valid response does not change up to where it is cut off.
+// A stored response is short, valid UTF-8 and without NUL. A valid response is not changed up to the point where it is truncated.
 func TestTextIsStorable(t *testing.T) {
 	t.Parallel()
 	chunk := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) }),

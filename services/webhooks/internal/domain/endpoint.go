@@ -11,13 +11,13 @@ import (
 	"holdfast.dev/libs/quota"
 )
 
-// EndpointCap is the most endpoints that a tenant may have in one mode.
+// EndpointCap is the maximum number of endpoints that a tenant can have in one mode.
 var EndpointCap = quota.Cap{Most: 50, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
 
-// MaxPending is the most deliveries that may wait for an endpoint after a replay. New events may exceed it.
+// MaxPending is the maximum number of deliveries that can wait for an endpoint after a replay. New events can exceed it.
 const MaxPending = 100_000
 
-// MaxSecrets is the most secrets of an endpoint that may sign at a time; a rotation deletes the oldest ones above it.
+// MaxSecrets is the maximum number of valid secrets of an endpoint. A rotation deletes the oldest ones above it.
 const MaxSecrets = 5
 
 // Every is the subscription to every type. It is the only item of its list.
@@ -32,23 +32,23 @@ const (
 	Disabled Status = "disabled"
 )
 
-// Reason is why an endpoint is disabled.
+// Reason is the reason why an endpoint is disabled.
 type Reason string
 
 // The reasons why an endpoint is disabled.
 const (
 	Requested Reason = "requested"            // the operator requested it
-	Failures  Reason = "consecutive_failures" // DisableAfter attempts in succession have failed
+	Failures  Reason = "consecutive_failures" // DisableAfter consecutive attempts failed
 	Gone      Reason = "gone"                 // it returned 410
 )
 
-// The numbers of failed attempts in succession at which the operator is warned and the endpoint is disabled.
+// The numbers of consecutive failed attempts after which the operator is warned and the endpoint is disabled.
 const (
 	WarnAfter    = 10
 	DisableAfter = 20
 )
 
-// Endpoint is where events are delivered to.
+// Endpoint is a receiver to which events are delivered.
 type Endpoint struct {
 	ID                  EndpointID
 	URL                 string
@@ -59,7 +59,7 @@ type Endpoint struct {
 	MaxInFlight         int
 	MaxPerSecond        int
 	ConsecutiveFailures int
-	FailedWaiting       int // the deliveries that waited when the platform disabled it, up to MaxCounted
+	FailedWaiting       int // the number of deliveries that were waiting when the platform disabled it, up to MaxCounted
 	Version             int64
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
@@ -71,7 +71,7 @@ type EndpointWithSecret struct {
 	Secret string
 }
 
-// The limits of an endpoint for which the operator names none.
+// The default limits of an endpoint.
 const (
 	DefaultInFlight  = 10
 	DefaultPerSecond = 50
@@ -82,7 +82,7 @@ func NewEndpoint() Endpoint {
 	return Endpoint{ID: ids.New[EndpointPrefix](), Status: Enabled, MaxInFlight: DefaultInFlight, MaxPerSecond: DefaultPerSecond}
 }
 
-// EndpointPatch is what a create or an update gives; an absent field stays as it is. Only the description can be null.
+// EndpointPatch contains the fields of a create or an update. An absent field does not change. Only the description can be null.
 type EndpointPatch struct {
 	URL, Description          patch.Field[string]
 	EventTypes                patch.Field[[]string]
@@ -90,7 +90,7 @@ type EndpointPatch struct {
 	MaxInFlight, MaxPerSecond patch.Field[int]
 }
 
-// Check returns an error when the event types, each of which is valid, are not a valid subscription.
+// Check returns an error if the event types, each of which is valid, are not a valid subscription.
 func (p EndpointPatch) Check() error {
 	var types []string
 	if p.EventTypes.Set(&types); len(types) > 1 && slices.Contains(types, Every) {
@@ -99,8 +99,8 @@ func (p EndpointPatch) Check() error {
 	return nil
 }
 
-// Discloses returns the types whose events the change of an endpoint can send to another receiver: the types before and after
-// it, when it changes the URL, the types or the status.
+// Discloses returns the types whose events a change of an endpoint can send to another receiver. If it changes the URL, the types
+// or the status, these are the types before and after the change.
 func (p EndpointPatch) Discloses(before Endpoint) []string {
 	after := before
 	p.URL.Set(&after.URL)
@@ -125,12 +125,12 @@ func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
 	return e, p.Check()
 }
 
-// Subscribes reports whether events of the type go to the endpoint.
+// Subscribes reports whether the endpoint receives events of the type.
 func (e Endpoint) Subscribes(eventType string) bool {
 	return slices.Contains(e.EventTypes, eventType) || slices.Contains(e.EventTypes, Every)
 }
 
-// SwitchedTo returns the endpoint after an operator has set its status. Enabling resets the count of failures.
+// SwitchedTo returns the endpoint after an operator set its status. Enabling resets the number of failures.
 func (e Endpoint) SwitchedTo(s Status) Endpoint {
 	if s == e.Status {
 		return e
@@ -144,8 +144,8 @@ func (e Endpoint) SwitchedTo(s Status) Endpoint {
 	return e
 }
 
-// After returns the endpoint after attempts with these outcomes, in this order. A success resets the count of failures.
-// DisableAfter failures in succession, or one response 410, disable the endpoint. A disabled endpoint does not change.
+// After returns the endpoint after attempts with these outcomes, in this order. A success resets the number of failures.
+// DisableAfter consecutive failures, or one response with status 410, disable the endpoint. A disabled endpoint does not change.
 func (e Endpoint) After(outcomes ...Outcome) Endpoint {
 	for _, o := range outcomes {
 		switch {
@@ -165,7 +165,7 @@ func (e Endpoint) After(outcomes ...Outcome) Endpoint {
 	return e
 }
 
-// Warns reports whether the WarnAfter-th failure in succession is among these outcomes, so that the operator must be warned.
+// Warns reports whether the WarnAfter-th consecutive failure is among these outcomes, so that the operator must be warned.
 func (e Endpoint) Warns(outcomes ...Outcome) bool {
 	for _, o := range outcomes {
 		before := e.ConsecutiveFailures
@@ -176,11 +176,11 @@ func (e Endpoint) Warns(outcomes ...Outcome) bool {
 	return false
 }
 
-// MaxCounted is the highest number to which the deliveries that fail with an endpoint are counted.
+// MaxCounted is the maximum up to which the deliveries that fail when an endpoint is disabled are counted.
 const MaxCounted = MaxPending + 1
 
-// Warning returns a sentence about the health of an endpoint for its operator, or nil when the endpoint works or the operator
-// has disabled it.
+// Warning returns a sentence about the health of an endpoint for its operator, or nil if the endpoint works or the operator
+// disabled it.
 func (e Endpoint) Warning() *string {
 	var why string
 	switch {
@@ -200,7 +200,7 @@ func (e Endpoint) Warning() *string {
 	return new(fmt.Sprintf("%s. %s pending deliveries failed. Enable the endpoint, then replay the events.", why, failed))
 }
 
-// Outcome is the result of one attempt as far as it changes the health of its endpoint.
+// Outcome is the part of an attempt's result that affects the health of its endpoint.
 type Outcome struct{ OK, Gone bool }
 
 // Secret is an endpoint's secret in plain text.

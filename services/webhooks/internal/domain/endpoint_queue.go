@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// EndpointKey names an endpoint among those of all tenants and both modes.
+// EndpointKey identifies an endpoint among those of all tenants and both modes.
 type EndpointKey struct {
 	Tenant   ids.Tenant
 	Livemode bool
@@ -31,26 +31,26 @@ func (k EndpointKey) Compare(o EndpointKey) int {
 // bytes returns an id as a slice, which slices.Compare needs.
 func bytes(u [16]byte) []byte { return u[:] }
 
-// EndpointQueue is the queue of deliveries to one endpoint, with its limits and with the state that they depend on.
+// EndpointQueue is the queue of deliveries to one endpoint, with its limits and the state that they depend on.
 type EndpointQueue struct {
 	Key          EndpointKey
 	Enabled      bool
 	MaxInFlight  int
 	MaxPerSecond int
-	InFlight     int // attempts that all processes have in flight
+	InFlight     int // attempts in flight of all processes
 	RateWindow   RateWindow
 	Breaker      Breaker
 	Speed        Speed
 }
 
-// Allowance is what the limits of an endpoint allow it to start in one pass of the dispatcher.
+// Allowance specifies the attempts that the limits of an endpoint allow in one pass of the dispatcher.
 type Allowance struct {
-	Max              int  // the most attempts
-	FirstAttempts    bool // first attempts may start; the breaker does not defer them
-	ConcurrencyBound bool // MaxInFlight, and not MaxPerSecond, sets Max
+	Max              int  // maximum number of attempts
+	FirstAttempts    bool // first attempts can start; the breaker does not defer them
+	ConcurrencyBound bool // MaxInFlight, not MaxPerSecond, determines Max
 }
 
-// Allowance returns what the endpoint's own limits allow now. An endpoint whose breaker is probing has one attempt in
+// Allowance returns the attempts that the endpoint's own limits allow now. An endpoint whose breaker is probing has one attempt in
 // flight at a time, and an endpoint that has not responded yet has at most UnknownMaxInFlight.
 func (q EndpointQueue) Allowance(now time.Time) Allowance {
 	free := q.MaxInFlight
@@ -65,12 +65,12 @@ func (q EndpointQueue) Allowance(now time.Time) Allowance {
 	return Allowance{Max: max(0, min(free, allowed)), FirstAttempts: !q.Breaker.Open(now), ConcurrencyBound: free <= allowed}
 }
 
-// atLimitWait is how long a queue at its concurrency limit waits when no attempt completes.
+// atLimitWait is how long a queue at its concurrency limit waits if no attempt completes.
 const atLimitWait = time.Second
 
-// AfterStart returns the queue's rate window after n attempts of allowance a have started, the earliest time of the
-// queue's next pass, and whether the queue is at its concurrency limit, so that the next attempt that completes makes
-// it ready before that time.
+// AfterStart returns the queue's rate window after n attempts of allowance a started, the earliest time of the queue's next pass,
+// and whether the queue is at its concurrency limit. If it is, the next attempt that completes makes the queue ready before that
+// time.
 func (q EndpointQueue) AfterStart(a Allowance, now time.Time, n int) (w RateWindow, notBefore time.Time, atLimit bool) {
 	w = q.RateWindow.Add(now, n)
 	_, free := w.Allowed(now, q.MaxPerSecond)

@@ -7,13 +7,13 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Retention is the time for which events and deliveries are stored.
+// Retention is how long events and deliveries are stored.
 const Retention = 30 * 24 * time.Hour
 
-// MaxAhead is how far an event's time may be in the future.
+// MaxAhead is how far in the future an event's time can be.
 const MaxAhead = 24 * time.Hour
 
-// Event is a change as it was published.
+// Event is a published change.
 type Event struct {
 	ID             ids.Event
 	Tenant         ids.Tenant
@@ -27,13 +27,13 @@ type Event struct {
 	Previous       json.RawMessage
 }
 
-// SentEvent is what the deliveries of an event carry.
+// SentEvent is the content of the deliveries of an event.
 type SentEvent struct {
 	Body   []byte
-	Sample bool // of a test; it cannot be read by its id
+	Sample bool // a test event, which cannot be read by its id
 }
 
-// StoredEvent is an event as it is shown and delivered. Only an erasure changes Body.
+// StoredEvent is an event in the form in which it is shown and delivered. Only an erasure changes Body.
 type StoredEvent struct {
 	ID        ids.Event
 	Type      string

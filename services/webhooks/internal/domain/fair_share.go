@@ -6,9 +6,9 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// FairShare divides the free concurrency among queues, one attempt at a time, round robin over the tenants and within a
-// tenant over its queues in their order. So a tenant gets no more by having many endpoints or a long queue.
-// The set refused contains the queues that get less than their allowance because of a limit of their tenant or speed.
+// FairShare divides the free concurrency among queues, one attempt at a time, round-robin over the tenants, and within a tenant
+// over its queues in their order. A tenant with many endpoints or a long queue therefore gets no more than others. The set refused
+// contains the queues that get less than their allowance because of a limit of their tenant or speed.
 func FairShare(queues []EndpointQueue, allowances []Allowance, concurrency *Budget) (shares []int, refused map[EndpointKey]bool) {
 	shares, refused = make([]int, len(queues)), map[EndpointKey]bool{}
 	roundRobin(len(queues), func(i int) ids.Tenant { return queues[i].Key.Tenant }, func(i int) (again bool) {
@@ -25,16 +25,15 @@ func FairShare(queues []EndpointQueue, allowances []Allowance, concurrency *Budg
 	return shares, refused
 }
 
-// Candidate is a due delivery that may be claimed.
+// Candidate is a due delivery that can be claimed.
 type Candidate struct {
 	Queue int // the index of its queue
 	Bytes int // the size of its body
 }
 
-// SelectByBytes selects the candidates whose bodies fit into the free bytes, round robin as FairShare does, up to
-// batch bytes in all; the first body may be larger. Candidates are in the order of their queue, and that order is preserved:
-// a small body does not overtake a large one. The set refused contains the queues whose next body does not fit into the
-// bytes of their tenant or speed.
+// SelectByBytes selects the candidates whose bodies fit into the free bytes, round-robin like FairShare, up to batch bytes in
+// total. The first body can be larger. Candidates are in the order of their queue. This order is preserved: a small body does not
+// overtake a large one. The set refused contains the queues whose next body does not fit into the bytes of their tenant or speed.
 func SelectByBytes(queues []EndpointQueue, candidates []Candidate, bytes *Budget, batch int) (selected []int, refused map[EndpointKey]bool) {
 	waiting := make([][]int, len(queues))
 	for i, c := range candidates {
@@ -60,8 +59,8 @@ func SelectByBytes(queues []EndpointQueue, candidates []Candidate, bytes *Budget
 	return selected, refused
 }
 
-// roundRobin calls visit for n items: one item of each tenant per round, the items of a tenant in rotation. An item is
-// left out of later rounds when its visit returns false.
+// roundRobin calls visit for n items: one item of each tenant per round, the items of a tenant in rotation. An item is excluded
+// from later rounds if its visit returns false.
 func roundRobin(n int, tenant func(int) ids.Tenant, visit func(int) (again bool)) {
 	var tenants []ids.Tenant
 	waiting := map[ids.Tenant][]int{}

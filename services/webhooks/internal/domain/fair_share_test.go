@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// demand is a set of queues with their allowances, and a budget of which some is used.
+// demand is a set of queues with their allowances, and a partly used budget.
 type demand struct {
 	queues            []domain.EndpointQueue
 	allowances        []domain.Allowance
@@ -28,7 +28,7 @@ func (m demand) budget() *domain.Budget {
 	return b
 }
 
-// total returns what each tenant and all tenants together use after queues have got these shares.
+// total returns the usage of each tenant and of all tenants together after the queues received these shares.
 func (m demand) total(got []int) (used map[ids.Tenant]int, total int) {
 	used = map[ids.Tenant]int{}
 	for t, n := range m.used {
@@ -59,7 +59,7 @@ func drawDemand(t *rapid.T) demand {
 	return m
 }
 
-// No queue gets more than its allowance or a limit allows. A queue that gets less was refused by a limit, or nothing is left.
+// No queue gets more than its allowance or a limit allows. If a queue gets less, a limit applied or no capacity is left.
 func TestFairShareExceedsNoLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +93,7 @@ func TestFairShareExceedsNoLimit(t *testing.T) {
 	})
 }
 
-// A tenant or a queue gets at most one more than another that still wants more, and then it comes earlier in the order.
+// A tenant or a queue gets at most one more than another that still needs more, and only if it is earlier in the order.
 func TestFairShareIsFair(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,7 +143,7 @@ func TestManyEndpointsGetNoMore(t *testing.T) {
 	}
 }
 
-// Bytes are divided as concurrency is. A body that is larger than a limit is selected when nothing else is used.
+// Bytes are divided like concurrency. A body that is larger than a limit is selected if nothing else is used.
 func TestSelectByBytes(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

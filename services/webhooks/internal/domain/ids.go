@@ -22,7 +22,7 @@ type (
 	DeliveryID = ids.ID[DeliveryPrefix]
 )
 
-// ParseEndpointID reads an id we_…, or returns ErrEndpointNotFound when the text is not such an id.
+// ParseEndpointID parses an id we_…. It returns ErrEndpointNotFound if the text is not such an id.
 func ParseEndpointID(s string) (EndpointID, error) {
 	id, err := ids.Parse[EndpointPrefix](s)
 	if err != nil {
@@ -31,7 +31,7 @@ func ParseEndpointID(s string) (EndpointID, error) {
 	return id, nil
 }
 
-// ParseDeliveryID reads an id whd_…, or returns ErrDeliveryNotFound when the text is not such an id.
+// ParseDeliveryID parses an id whd_…. It returns ErrDeliveryNotFound if the text is not such an id.
 func ParseDeliveryID(s string) (DeliveryID, error) {
 	id, err := ids.Parse[DeliveryPrefix](s)
 	if err != nil {

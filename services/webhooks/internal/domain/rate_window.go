@@ -7,12 +7,12 @@ import (
 
 // RateWindow counts the attempts to an endpoint that started within the last second. It is a sliding-window log.
 type RateWindow struct {
-	At      []time.Time // start times, the oldest first
+	At      []time.Time // start times, oldest first
 	Started []int32     // the number of attempts at each of them
 }
 
-// Allowed returns how many attempts may start now when any second may have at most limit of them. When none may start,
-// free is the earliest time at which one may.
+// Allowed returns how many attempts can start now if the limit for any second is limit. If none can start, free is the earliest
+// time at which one can.
 func (w RateWindow) Allowed(now time.Time, limit int) (n int, free time.Time) {
 	w, n = w.current(now), limit
 	for _, started := range w.Started {
@@ -29,8 +29,8 @@ func (w RateWindow) Allowed(now time.Time, limit int) (n int, free time.Time) {
 	return n, now
 }
 
-// current returns the window without entries that are more than a second old, or more than a second in the future:
-// those come from a process whose clock was wrong.
+// current returns the window without entries that are more than a second old or more than a second in the future. The latter come
+// from a process whose clock was wrong.
 func (w RateWindow) current(now time.Time) RateWindow {
 	from, to := 0, len(w.At)
 	for from < to && now.Sub(w.At[from]) >= time.Second {
@@ -42,11 +42,11 @@ func (w RateWindow) current(now time.Time) RateWindow {
 	return RateWindow{At: w.At[from:to], Started: w.Started[from:to]}
 }
 
-// resolution bounds the number of entries: starts within the same 10 ms share one entry, with the time of the latest.
+// resolution limits the number of entries. Starts within the same 10 ms share one entry, with the time of the latest.
 const resolution = 10 * time.Millisecond
 
-// Add returns the window after n more attempts have started now, without entries that are over a second old. The
-// entries stay in order even when the clock of another process was ahead.
+// Add returns the window after n more attempts started now, without entries that are more than a second old. The entries stay in
+// order even if the clock of another process was ahead.
 func (w RateWindow) Add(now time.Time, n int) RateWindow {
 	w = w.current(now)
 	next := RateWindow{At: slices.Clone(w.At), Started: slices.Clone(w.Started)}

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// resolution is how much later than necessary an attempt may be allowed.
+// resolution is how much later than necessary an attempt can be allowed.
 const resolution = 10 * time.Millisecond
 
 // start is a number of attempts that started at one time.
@@ -107,7 +107,7 @@ func TestRateWindowAllowsInTime(t *testing.T) {
 	})
 }
 
-// The limit may be lowered at any time. Attempts that started before count.
+// The limit can be lowered at any time. Attempts that started before still count.
 func TestRateWindowWhenTheLimitWasLowered(t *testing.T) {
 	t.Parallel()
 	var w domain.RateWindow
@@ -157,7 +157,7 @@ func TestRateWindowStaysShort(t *testing.T) {
 	}
 }
 
-// Processes' clocks differ. A clock that is behind neither allows more attempts nor makes the list long.
+// The clocks of processes differ. A clock that is behind neither allows more attempts nor makes the list long.
 func TestRateWindowOfTwoClocks(t *testing.T) {
 	t.Parallel()
 	var w domain.RateWindow

@@ -10,8 +10,8 @@ const (
 	maxDelay    = 12 * time.Hour
 )
 
-// Delay returns the time to wait after the n-th failed attempt, n from 1: a minute, doubled each time, up to 12 h, plus or
-// minus up to a tenth, as jitter in [0, 1) says.
+// Delay returns the time to wait after the n-th failed attempt, n from 1: a minute, doubled each time, up to 12 h. jitter in [0, 1)
+// varies it by up to a tenth.
 func Delay(n int, jitter float64) time.Duration {
 	d := maxDelay
 	if n < 11 { // a minute × 2^10 is more than 12 h
@@ -20,9 +20,9 @@ func Delay(n int, jitter float64) time.Duration {
 	return d + time.Duration((2*jitter-1)*float64(d)/10)
 }
 
-// Next returns when a delivery created at created is attempted again after its n-th attempt has failed at now. It returns
-// false when the delivery has failed. The receiver's Retry-After may make the delay longer, up to the longest delay of the
-// schedule, and never shorter.
+// Next returns when a delivery created at created is attempted again after its n-th attempt failed at now. It returns false if
+// there are no more attempts. The receiver's Retry-After can make the delay longer, up to the longest delay of the schedule, but
+// never shorter.
 func Next(created, now time.Time, n int, retryAfter time.Duration, jitter float64) (time.Time, bool) {
 	if n >= MaxAttempts {
 		return time.Time{}, false

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// SecretPrefix is the beginning of every secret.
+// SecretPrefix is the prefix of every secret.
 const SecretPrefix = "whsec_"
 
-// Tolerance is how far a signature's time may be from the receiver's, in both directions.
+// Tolerance is the maximum difference between a signature's time and the receiver's time, in both directions.
 const Tolerance = 5 * time.Minute
 
 // The errors of Verify.
@@ -26,7 +26,7 @@ var (
 	ErrSignature     = errors.New("no signature in the header matches these bytes and this secret")
 )
 
-// NewSecret returns a new secret in the form of Standard Webhooks: whsec_ and 32 random bytes in base64.
+// NewSecret returns a new secret in the format of Standard Webhooks: whsec_ and 32 random bytes in base64.
 func NewSecret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails
@@ -60,7 +60,7 @@ func SignStandard(id string, body []byte, at time.Time, secrets ...string) strin
 	return strings.Join(list, " ")
 }
 
-// UserAgent names the sender to receivers.
+// UserAgent identifies the sender to receivers.
 const UserAgent = "Holdfast-Webhooks/1"
 
 // Headers returns the headers of the n-th attempt of a delivery, signed with each secret.
@@ -78,10 +78,10 @@ func Headers(event, eventType, delivery string, n int, body []byte, at time.Time
 	}
 }
 
-// unkept is shown in place of a signature. A new signature is created for each attempt and is not stored.
+// unkept is shown instead of a signature. A new signature is created for each attempt and is not stored.
 const unkept = "…"
 
-// SentHeaders returns the headers of the n-th attempt of a delivery as they can be shown later: without signatures.
+// SentHeaders returns the headers of the n-th attempt of a delivery in the form that can be shown later, without signatures.
 func SentHeaders(event, eventType, delivery string, n int, at time.Time) map[string]string {
 	out := Headers(event, eventType, delivery, n, nil, at)
 	out["User-Agent"] = UserAgent
@@ -99,7 +99,7 @@ func sum(key []byte, first, second string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Verify checks the value of Service-Signature as a receiver must: its time is within Tolerance of now, and one v1 is the
+// Verify checks the value of Service-Signature like a receiver: its time must be within Tolerance of now, and one v1 must be the
 // signature of body. It ignores parts with other names.
 func Verify(header string, body []byte, secret string, now time.Time) error {
 	var t string

@@ -40,7 +40,7 @@ var bodies = map[string][]byte{
 	"a megabyte":      bytes.Repeat([]byte("x"), 1<<20),
 }
 
-// mac is HMAC-SHA256 by its definition in RFC 2104, computed with the hash function.
+// mac computes the HMAC-SHA256 from its definition in RFC 2104.
 func mac(key, message []byte) []byte {
 	var pad [64]byte
 	copy(pad[:], key)
@@ -276,7 +276,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// What is shown of an attempt is what it has sent, but for the signatures.
+// The shown headers of an attempt equal the sent ones, except for the signatures.
 func TestSentHeaders(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1793606460, 0)

@@ -1,5 +1,5 @@
-// Package peers sends deliveries to receivers, which may be hostile. It decides which addresses the platform connects to, and
-// bounds what a receiver can make the platform do.
+// Package peers sends deliveries to receivers, which may be hostile. It determines which addresses the platform connects to, and
+// limits what a receiver can make the platform do.
 package peers
 
 import (
@@ -23,9 +23,8 @@ import (
 // Ports are the ports of public addresses on which receivers may listen.
 var Ports = []uint16{80, 443, 8080, 8443}
 
-// refused4 and refused6 are the ranges within 0.0.0.0/0 and 2000::/3 that are refused. The chart's network policy has the same
-// ranges. They contain the link-local and unique local addresses at which clouds serve the metadata of their machines, and
-// the public address at which Azure does.
+// refused4 and refused6 are the blocked ranges within 0.0.0.0/0 and 2000::/3. The chart's network policy has the same ranges. They
+// include the link-local and unique local addresses of cloud metadata services, and Azure's public address for metadata.
 var (
 	refused4 = append(slices.Clone(ssrf.IPv4DeniedPrefixes), netip.MustParsePrefix("168.63.129.16/32"))
 	refused6 = ssrf.IPv6DeniedPrefixes
@@ -39,8 +38,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Guard allows connections to public addresses on Ports, and to the ranges that the platform's operator allows on any port. It
-// checks the address that is dialled, not only the address that a name resolved to before.
+// Guard allows connections to public addresses on Ports, and on any port to the ranges that the platform's operator allows. It
+// checks the dialed address, not only the address that a name resolved to before.
 type Guard struct {
 	Resolver Resolver
 	allowed  []netip.Prefix
@@ -70,8 +69,8 @@ var (
 	errRefused = errors.New("the address is not public, or the port is not 80, 443, 8080 or 8443")
 )
 
-// CheckURL returns nil when deliveries may be sent to raw, else a sentence that describes what is allowed. In live mode the URL must
-// be https. A name that does not resolve now is allowed, because each attempt checks the address again.
+// CheckURL returns nil if deliveries may be sent to raw, otherwise a sentence that describes what is allowed. In live mode the URL
+// must be https. A name that does not resolve now is allowed, because each attempt checks the address again.
 func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	u, err := parse(raw)
 	if err != nil {
@@ -108,7 +107,7 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	return nil
 }
 
-// parse reads a URL that is valid for a receiver, apart from its address.
+// parse parses a URL and checks that it is valid for a receiver, except for its address.
 func parse(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
@@ -139,7 +138,7 @@ func portOf(u *url.URL) (uint16, error) {
 	return uint16(port), nil
 }
 
-// ascii returns a host as net/http dials it: letters, digits and dots of other scripts and widths become ASCII.
+// ascii returns a host in the form that net/http dials: letters, digits and dots of other scripts and widths become ASCII.
 func ascii(host string) (string, error) {
 	if !strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return host, nil
@@ -147,8 +146,8 @@ func ascii(host string) (string, error) {
 	return idna.Lookup.ToASCII(host)
 }
 
-// likeAddress reports whether a resolver may read a host as an IPv4 address in an unusual form: by the URL standard of WHATWG
-// it may when the last label is a number.
+// likeAddress reports whether a resolver could interpret a host as an IPv4 address in an unusual form. By the WHATWG URL standard,
+// it can if the last label is a number.
 func likeAddress(host string) bool {
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	last := strings.ToLower(labels[len(labels)-1])
@@ -161,7 +160,7 @@ func likeAddress(host string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// checkAddress returns errPrivate when an address and port are not allowed.
+// checkAddress returns errPrivate if an address and port are not allowed.
 func (g *Guard) checkAddress(addr netip.Addr, port uint16) error {
 	if addr.Zone() != "" {
 		return errPrivate
@@ -180,7 +179,7 @@ func (g *Guard) checkAddress(addr netip.Addr, port uint16) error {
 	return nil
 }
 
-// control is the hook of net.Dialer that receives the address before it is dialled.
+// control is the hook of net.Dialer that receives the address before it is dialed.
 func (g *Guard) control(network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || g.checkAddress(at.Addr(), at.Port()) != nil {

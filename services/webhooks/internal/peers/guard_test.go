@@ -50,7 +50,7 @@ func newGuard(t testing.TB, allowed ...string) *Guard {
 	return g
 }
 
-// urls are URLs by the result of CheckURL in test mode.
+// urls contains URLs by the result of CheckURL in test mode.
 var urls = map[error][]string{
 	nil: {
 		"http://93.184.215.14", "https://93.184.215.14/hook", "http://93.184.215.14:80/", "http://93.184.215.14:443/", "http://93.184.215.14:8080/", "https://93.184.215.14:8443/",
@@ -75,7 +75,7 @@ var urls = map[error][]string{
 		"http://[::ffff:0:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[64:ff9b::10.0.0.1]/", "http://[64:ff9b::8.8.8.8]/", "http://[64:ff9b:1::a00:1]/",
 		"http://[2002:7f00:1::]/", "http://[2002:c0a8:101::1]/", "http://[2001::1]/", "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/", "http://[2001:10::1]/", "http://[2001:20::1]/",
 		"http://[2001:db8::1]/", "http://[3fff::1]/", "http://[100::1]/", "http://[5f00::1]/", "http://[4000::1]/", "http://[fc00::1]/", "http://[fd00:ec2::254]/", "http://[fe80::1]/",
-		// addresses that clouds serve to their own machines: metadata, credentials, names, time
+		// addresses of cloud services for their own machines: metadata, credentials, names, time
 		"http://168.63.129.16/", "http://168.63.129.16:8080/", "http://[::ffff:168.63.129.16]/", "http://169.254.169.254:8080/", "http://169.254.169.253/", "http://169.254.169.123/",
 		"http://169.254.170.23/", "http://[fd00:ec2::23]/", "http://[fd00:ec2::253]/", "http://[fd20:ce::254]/", "http://[fe80::1234:5678:9abc]/", "http://[fd00:c1::a9fe:a9fe]/",
 		"http://[fec0::1]/", "http://[ff02::1]/", "http://[ff0e::1]/", "http://[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]/",
@@ -123,7 +123,8 @@ func TestCheckURL(t *testing.T) {
 
 var exceptions = regexp.MustCompile(`(?m)^            cidr: (0\.0\.0\.0/0|2000::/3)\n            except:\n((?:            - .+\n)+)`)
 
-// The network policies of the chart, of each service that reaches public networks, exclude exactly the ranges that the guard refuses.
+// The network policies of the chart, of each service that reaches public networks, exclude exactly the ranges that the guard
+// blocks.
 func TestTheChartsPolicyIsTheGuards(t *testing.T) {
 	t.Parallel()
 	refused := map[string][]netip.Prefix{"0.0.0.0/0": refused4, "2000::/3": refused6}
@@ -159,7 +160,7 @@ func TestTheChartsPolicyIsTheGuards(t *testing.T) {
 	}
 }
 
-// dialled returns the host and port that net/http would dial for a URL, or an empty text when it would not dial.
+// dialled returns the host and port that net/http would dial for a URL, or an empty string if it would not dial.
 func dialled(t *testing.T, raw string) (host, port string) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, raw, http.NoBody)
 	if err != nil {
@@ -177,7 +178,7 @@ func dialled(t *testing.T, raw string) (host, port string) {
 	return host, port
 }
 
-// The dialer allows what CheckURL allows. It refuses private addresses in any form.
+// The dialer allows the same addresses as CheckURL. It blocks private addresses in any form.
 func TestDialerMatchesCheckURL(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
@@ -205,7 +206,7 @@ func TestDialerMatchesCheckURL(t *testing.T) {
 	}
 }
 
-// special are the ranges that must be refused, as RFC 6890 and IANA list them.
+// special reports whether an address is in a range that must be blocked according to RFC 6890 and IANA.
 func special(a netip.Addr) bool {
 	a = a.Unmap()
 	for _, p := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"} {
@@ -319,7 +320,7 @@ func (slow) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) 
 	}
 }
 
-// A name that takes long to resolve is treated as one that does not resolve now.
+// A name that takes long to resolve is treated like one that does not resolve now.
 func TestCheckURLTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,13 +21,13 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// raw is a receiver that writes bytes to connections. It counts the connections that the sender has closed.
+// raw is a receiver that writes bytes to connections. It counts the connections that the sender closed.
 type raw struct {
 	net.Listener
 	accepted, closed atomic.Int64
 }
 
-// soon is the time within which a sender must close a connection that it cannot use again. It is well under idleTimeout.
+// soon is the time within which a sender must close a connection that it cannot reuse. It is well below idleTimeout.
 const soon = 3 * time.Second
 
 // listen starts a receiver that calls serve for each connection and then reads until the sender has closed it.
@@ -72,7 +72,7 @@ func port(c net.Conn) string {
 	return port
 }
 
-// quiet closes the sender and fails when one of its connections is not closed in time.
+// quiet closes the sender and fails the test if one of its connections is not closed in time.
 func (r *raw) quiet(t *testing.T, s *Sender, within time.Duration) {
 	t.Helper()
 	s.Close()
@@ -196,7 +196,7 @@ var hostile = map[string]struct {
 	"closes within the headers":     {func(c net.Conn) { says(ok + "A: b")(c); _ = c.Close() }, 0, early},
 }
 
-// tame fails when a response contains what it must not.
+// tame fails the test if a response contains forbidden content.
 func tame(t *testing.T, a domain.Response) {
 	t.Helper()
 	for _, secret := range []string{"127.0.0.1", "::1", "->", "receiver.test:", "goroutine", "0x"} {
@@ -231,8 +231,8 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
-// Of an endless response MaxResponseRead bytes are read and MaxResponseBuffered stored. The system's buffers may take more bytes
-// from the receiver.
+// MaxResponseRead bytes of an endless response are read and MaxResponseBuffered bytes are stored. The system's buffers can accept
+// more bytes from the receiver.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	const buffers = 16 << 20
@@ -326,7 +326,7 @@ func TestHostileTLS(t *testing.T) {
 	}
 }
 
-// The limits for slow and hostile receivers apply with TLS, too.
+// The limits for slow and hostile receivers also apply with TLS.
 func TestHostileWithinTLS(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.NotFoundHandler())

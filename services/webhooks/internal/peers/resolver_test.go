@@ -80,7 +80,7 @@ var (
 	outside  = netip.MustParseAddr("93.184.215.14")
 )
 
-// here is a zone in which every name that ends in .test is the loopback address.
+// here is a zone in which every name that ends in .test has the loopback address.
 func here(name string) []netip.Addr {
 	if strings.HasSuffix(name, ".test") {
 		return []netip.Addr{loopback}
@@ -88,7 +88,7 @@ func here(name string) []netip.Addr {
 	return nil
 }
 
-// onPort listens on loopback at one of Ports, so that only the address can be refused.
+// onPort listens on loopback at one of Ports, so that only the address can be blocked.
 func onPort(t *testing.T) net.Listener {
 	t.Helper()
 	var failed error
@@ -103,7 +103,7 @@ func onPort(t *testing.T) net.Listener {
 	return nil
 }
 
-// A name resolves to a public address when the endpoint is created and to loopback when it is dialed. Each attempt is refused
+// A name resolves to a public address when the endpoint is created and to loopback when it is dialed. Each attempt is blocked
 // before the connection is made.
 func TestRebindingIsRefusedAtConnect(t *testing.T) {
 	t.Parallel()

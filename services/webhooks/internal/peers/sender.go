@@ -20,14 +20,14 @@ import (
 // The limits of a connection and of a response.
 const (
 	dialTimeout  = 5 * time.Second
-	idleTimeout  = 5 * time.Second // for which an idle connection stays open for the next delivery
+	idleTimeout  = 5 * time.Second // how long an idle connection stays open for the next delivery
 	idlePerHost  = 100             // the highest max_in_flight of an endpoint
 	maxHeader    = 32 << 10
 	maxErrorText = 300 // characters
 )
 
-// Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.MaxResponseRead bytes of a response,
-// stores those that are shown, and closes the connection when the attempt's time is over.
+// Sender posts deliveries. It follows no redirects and uses no proxy. It reads at most domain.MaxResponseRead bytes of a response
+// and stores the bytes that are shown. It closes the connection when the attempt's time is over.
 type Sender struct{ transport *http.Transport }
 
 // NewSender returns a sender that connects only where guard allows it. It trusts the system's certificates.
@@ -44,7 +44,7 @@ func newSender(guard *Guard, resolver *net.Resolver) *Sender {
 	}}
 }
 
-// http1 allows HTTP/1.1 only: deliveries that share an HTTP/2 connection could wait for each other.
+// http1 allows only HTTP/1.1, because deliveries that share an HTTP/2 connection could wait for each other.
 func http1() *http.Protocols {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)
@@ -76,20 +76,20 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Response {
 	for name, value := range d.Headers {
 		req.Header.Set(name, value)
 	}
-	res, err := s.transport.RoundTrip(req) // an http.Client would read the target of a redirect
+	res, err := s.transport.RoundTrip(req) // an http.Client would parse the target of a redirect
 	if err != nil {
 		return domain.Response{Err: reason(ctx, err)}
 	}
 	defer res.Body.Close()
 	a := domain.Response{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
 	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which does not end with ctx
-		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.MaxResponseBuffered))             // the status says whether the attempt is a success
-		_, _ = io.CopyN(io.Discard, res.Body, domain.MaxResponseRead-domain.MaxResponseBuffered) // so that the connection can be used again
+		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.MaxResponseBuffered))             // the status determines whether the attempt is a success
+		_, _ = io.CopyN(io.Discard, res.Body, domain.MaxResponseRead-domain.MaxResponseBuffered) // so that the connection can be reused
 	}
 	return a
 }
 
-// retryAfter reads both forms of RFC 9110: a number of seconds, or a date. A number that is too large is the largest number.
+// retryAfter reads both forms of RFC 9110: a number of seconds, or a date. A number that is too large becomes the largest number.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
 		return max(0, time.Duration(seconds)*time.Second)
@@ -100,7 +100,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// reason returns a short text that says why there was no response. It contains nothing internal, such as addresses.
+// reason returns a short text that describes why there was no response. It contains no internal details, such as addresses.
 func reason(ctx context.Context, err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -121,7 +121,7 @@ func reason(ctx context.Context, err error) string {
 	case errors.As(err, &op):
 		err = op.Err
 	}
-	text := []rune(domain.Text([]byte(err.Error()))) // an error may quote what the receiver sent
+	text := []rune(domain.Text([]byte(err.Error()))) // an error can quote data from the receiver
 	return string(text[:min(len(text), maxErrorText)])
 }
 

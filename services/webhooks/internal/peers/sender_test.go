@@ -28,7 +28,7 @@ import (
 // attempt is the time limit of an attempt in these tests.
 const attempt = time.Second
 
-// testSender returns a sender that may connect to loopback, with any name that ends in .test.
+// testSender returns a sender that can connect to loopback, with any name that ends in .test.
 func testSender(t *testing.T) *Sender {
 	t.Helper()
 	s := newSender(newGuard(t, "127.0.0.0/8", "::1/128"), zone(here).resolver())
@@ -36,7 +36,7 @@ func testSender(t *testing.T) *Sender {
 	return s
 }
 
-// send makes one attempt, and fails the test when it does not return in time.
+// send makes one attempt, and fails the test if it does not return in time.
 func send(t *testing.T, s *Sender, d domain.Outgoing) domain.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), attempt)
@@ -133,7 +133,7 @@ func trust(s *Sender, of *httptest.Server) {
 	s.transport.TLSClientConfig.RootCAs = pool
 }
 
-// The sender does not offer HTTP/2; a receiver with HTTP/2 gets HTTP/1.1.
+// The sender does not offer HTTP/2. A receiver with HTTP/2 gets HTTP/1.1.
 func TestHTTPS(t *testing.T) {
 	t.Parallel()
 	var protocol atomic.Value
@@ -187,7 +187,7 @@ func TestNoProxyIsUsed(t *testing.T) {
 	}
 }
 
-// barrier lets callers continue when a number of them have arrived, and can be used again.
+// barrier lets callers continue when a number of them have arrived, and can be reused.
 type barrier struct {
 	mu     sync.Mutex
 	size   int
@@ -209,7 +209,7 @@ func (m *barrier) wait() {
 	<-opened
 }
 
-// More than 100 deliveries, 16 at a time, use 16 connections. One after the other they use one.
+// More than 100 deliveries, 16 at a time, use 16 connections. In sequence they use one.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	for atATime, rounds := range map[int]int{1: 100, 16: 7} {

@@ -43,8 +43,8 @@ func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list
 	return list
 }
 
-// A read of the log returns at most MaxRows events and MaxBytes bytes, or a single larger event. No event is left out, and the
-// server sends only what is returned.
+// A read of the log returns at most MaxRows events and MaxBytes bytes, or a single larger event. No event is omitted, and the
+// server sends only the returned events.
 func TestEventsAfterEndsByBytes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

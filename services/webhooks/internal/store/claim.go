@@ -13,14 +13,14 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// ClaimLimit specifies how many deliveries of a queue may be claimed.
+// ClaimLimit specifies how many deliveries of a queue can be claimed.
 type ClaimLimit struct {
 	Key           domain.EndpointKey
 	Max           int
-	FirstAttempts bool // first attempts may be claimed, too
+	FirstAttempts bool // first attempts can also be claimed
 }
 
-// Due is a delivery that may be claimed: the key of its row in the queue, and the size of its body.
+// Due is a delivery that can be claimed: the key of its row in the queue, and the size of its body.
 type Due struct {
 	TenantID   ids.Tenant
 	Livemode   bool
@@ -33,9 +33,8 @@ type Due struct {
 	Bytes      int // the size of the event's body
 }
 
-// readDue reads the due rows of several queues, up to the limit of each, with the sizes of their bodies. A queue's key
-// has four parts (claimed, first), and each part is an index range in the order of due_at. A claimed row is due when its
-// claim has expired.
+// readDue reads the due rows of several queues, up to the limit of each, with the sizes of their bodies. A queue's key has four
+// parts (claimed, first), and each part is an index range in the order of due_at. A claimed row is due when its claim expires.
 const readDue = `
 	with
 	-- limits: one row for each queue, numbered in the order of the list
@@ -64,8 +63,8 @@ const readDue = `
 	where r.rank <= r.max_rows
 	order by r.number, r.rank`
 
-// DueDeliveries reads the due deliveries of queues that the transaction has locked, in the order of the queues, and
-// within a queue the one that is due longest first. A delivery whose claim has expired is due, too.
+// DueDeliveries reads the due deliveries of queues that the transaction locked, in the order of the queues. Within a queue, the
+// delivery that has been due longest comes first. A delivery whose claim has expired is also due.
 func DueDeliveries(ctx context.Context, tx pg.Tx, limits []ClaimLimit, now time.Time) ([]Due, error) {
 	if len(limits) == 0 {
 		return nil, nil
@@ -80,7 +79,7 @@ func DueDeliveries(ctx context.Context, tx pg.Tx, limits []ClaimLimit, now time.
 	return due, nil
 }
 
-// Claim is a delivery that only this process may attempt until Until.
+// Claim is a delivery that only this process can attempt until Until.
 type Claim struct {
 	TenantID   ids.Tenant
 	Livemode   bool
@@ -88,9 +87,9 @@ type Claim struct {
 	DeliveryID domain.DeliveryID
 	EventID    ids.Event
 	EventType  string
-	Body       []byte // nil when the log no longer contains the event
+	Body       []byte // nil if the log no longer contains the event
 	First      bool
-	Attempts   int // the attempts that were made before
+	Attempts   int // number of previous attempts
 	Until      time.Time
 }
 
@@ -116,7 +115,7 @@ const claimDue = `
 	select c.*, coalesce(e.type, '') as event_type, e.body
 	from claims c left join events e on (e.tenant_id, e.livemode, e.id) = (c.tenant_id, c.livemode, c.event_id)`
 
-// ClaimDue claims deliveries that DueDeliveries has returned in the same transaction. The claims expire at until.
+// ClaimDue claims deliveries that DueDeliveries returned in the same transaction. The claims expire at until.
 func ClaimDue(ctx context.Context, tx pg.Tx, due []Due, until time.Time) ([]Claim, error) {
 	if len(due) == 0 {
 		return nil, nil

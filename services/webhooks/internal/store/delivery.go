@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// inFlight selects the ids of one endpoint's deliveries that are in flight: at most max_in_flight.
+// inFlight selects the ids of one endpoint's deliveries in flight: at most max_in_flight.
 const inFlight = `array(select q.delivery_id from queue q where q.tenant_id = @tenant and q.livemode = @live and q.endpoint_id = %s
 	and q.claimed and q.due_at > clock_timestamp())`
 
@@ -42,7 +42,7 @@ func DeliveryForUpdate(ctx context.Context, tx pg.Tx, endpoint domain.EndpointID
 		oneDelivery+` for update of d`, pg.Args{"endpoint": endpoint, "id": id})
 }
 
-// DeliveryFilter specifies which deliveries a list has; an empty field excludes none.
+// DeliveryFilter specifies which deliveries a list contains. An empty field excludes none.
 type DeliveryFilter struct {
 	Endpoint domain.EndpointID
 	Status   domain.DeliveryStatus
@@ -87,8 +87,9 @@ func PendingDeliveries(ctx context.Context, q pg.Q, endpoint domain.EndpointID, 
 	return n, nil
 }
 
-// FailingDeliveries reads the newest deliveries of all endpoints since a time that have failed, or whose attempts have failed until
-// now, at most domain.ShownFailing of some event types. Of an endpoint it looks at the oldest domain.SearchedFailing that wait.
+// FailingDeliveries reads the newest deliveries of all endpoints since a time that failed, or whose attempts have all failed so
+// far. It returns at most domain.ShownFailing deliveries, of some event types. For each endpoint it searches the oldest
+// domain.SearchedFailing waiting deliveries.
 func FailingDeliveries(ctx context.Context, q pg.Q, types []string, since time.Time) ([]domain.Delivery, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Delivery], `
 		select `+deliveryNames+` from endpoints e cross join lateral (

@@ -30,7 +30,7 @@ func EndpointForUpdate(ctx context.Context, tx pg.Tx, id domain.EndpointID) (dom
 		oneEndpoint+` for no key update`, pg.Args{"id": id})
 }
 
-// Endpoints reads one page of the endpoints with a status, or of all endpoints when status is empty.
+// Endpoints reads one page of the endpoints with a status, or of all endpoints if status is empty.
 func Endpoints(ctx context.Context, q pg.Q, status domain.Status, r page.Request) (page.Rows[domain.Endpoint], error) {
 	w := &page.Where{}
 	w.Add(`e.tenant_id = @tenant and e.livemode = @live`)
@@ -69,7 +69,7 @@ func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 		returning `+endpointColumns, endpointArgs(e))
 }
 
-// endpointArgs are the columns that are written, by name.
+// endpointArgs returns the columns to write, by name.
 func endpointArgs(e domain.Endpoint) pg.Args {
 	return pg.Args{
 		"id": e.ID, "url": e.URL, "event_types": e.EventTypes, "description": e.Description, "status": string(e.Status),
@@ -78,8 +78,7 @@ func endpointArgs(e domain.Endpoint) pg.Args {
 	}
 }
 
-// UpdateEndpoint writes all fields of an endpoint that the transaction has locked, and returns it with its new version and
-// time.
+// UpdateEndpoint writes all fields of an endpoint that the transaction locked, and returns it with its new version and time.
 func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Endpoint], domain.ErrEndpointNotFound, `
 		update endpoints e set url = @url, event_types = @event_types, description = @description, status = @status,
@@ -89,8 +88,8 @@ func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 		returning `+endpointColumns, endpointArgs(e))
 }
 
-// DeleteEndpoint deletes an endpoint whose row and queue the transaction has locked, with its secrets. SweepQueue deletes
-// the rows of its queue later.
+// DeleteEndpoint deletes an endpoint and its secrets. The transaction must have locked its row and queue. SweepQueue deletes the
+// rows of its queue later.
 func DeleteEndpoint(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 	_, err := tx.Exec(ctx, `delete from endpoints where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// InsertErasure records that the person whom an object is about was erased. It waits for the running intakes that cannot see
-// the record yet, so that the erasure finds their events in the log.
+// InsertErasure records that the personal data of an object was erased. It waits for running intakes that cannot see the record
+// yet, so that the erasure finds their events in the log.
 func InsertErasure(ctx context.Context, tx pg.Tx, objectID string, until time.Time) error {
 	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('erasures'))`); err != nil {
 		return fmt.Errorf("wait for running intakes: %w", err)
@@ -26,8 +26,8 @@ func InsertErasure(ctx context.Context, tx pg.Tx, objectID string, until time.Ti
 	return nil
 }
 
-// Erased returns the indexes of the events that are about an object whose person was erased. Until the transaction ends,
-// no erasure is recorded. tx has the worker role.
+// Erased returns the indexes of the events about objects whose personal data was erased. No erasure can be recorded until the
+// transaction ends. tx has the worker role.
 func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool, error) {
 	b := &pgx.Batch{}
 	b.Queue(`select pg_advisory_xact_lock_shared(hashtext('erasures'))`)

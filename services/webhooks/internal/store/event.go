@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// EventFilter specifies which events a list has; an empty field excludes none.
+// EventFilter specifies which events a list contains. An empty field excludes none.
 type EventFilter struct {
 	Types    []string
 	ObjectID string
@@ -32,8 +32,8 @@ func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.Sto
 		pg.Args{"id": id, "from": now.Add(-domain.Retention)})
 }
 
-// SentEvent reads what the deliveries of an event carry, also of a sample. It is the zero SentEvent when the event is no longer
-// stored.
+// SentEvent reads the content of the deliveries of an event, including samples. It returns the zero SentEvent if the event is no
+// longer stored.
 func SentEvent(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.SentEvent, error) {
 	e, err := pg.One(ctx, q, pgx.RowToStructByName[domain.SentEvent], domain.ErrEventNotFound, `
 		select e.body, e.sample from events e where e.tenant_id = @tenant and e.livemode = @live and e.id = @id and e.id >= uuid_floor(@from)`,
@@ -44,8 +44,8 @@ func SentEvent(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain
 	return e, err
 }
 
-// Events reads one page of events. An id contains its event's created_at, so both have the same order. updated_at is when the
-// event was written; a reader who pages by it upwards misses no event.
+// Events reads one page of events. An id contains its event's created_at, so both have the same order. updated_at is when the event
+// was written. A reader who pages by it in ascending order misses no event.
 func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time.Time) (page.Rows[domain.StoredEvent], error) {
 	w := &page.Where{}
 	w.Add(`e.tenant_id = @tenant and e.livemode = @live`)
@@ -64,7 +64,7 @@ func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time
 		w.Bounded(`select `+eventColumns+` from events e `+tail, eventColumns, `octet_length(e.body)`), args...)
 }
 
-// byID does what page.Where.Page does, for a table whose created_at is the time in its id.
+// byID is page.Where.Page for a table whose created_at is the time in its id.
 func byID(w *page.Where, r page.Request, alias string) (string, []any) {
 	if r.CreatedAfter != nil {
 		w.Add(alias+`.id >= uuid_floor(?)`, *r.CreatedAfter)
@@ -85,16 +85,16 @@ type Cursor struct {
 	ID ids.Event
 }
 
-// EventRange specifies which events are read after a position in the log, and the most rows and bytes of bodies.
+// EventRange specifies which events are read after a position in the log, and the maximum number of rows and of bytes of bodies.
 type EventRange struct {
 	Types             []string
 	After             Cursor
 	MaxRows, MaxBytes int
 }
 
-// EventsAfter reads the events after a position, in the order in which they were written, and reports whether more may
-// follow. An event that is larger than MaxBytes is returned as the only one; the server knows the length of a body
-// without reading it. q comes from pg.DB.ReadToWatermark, so no event before the last one is written later.
+// EventsAfter reads the events after a position, in the order in which they were written, and reports whether more may follow. An
+// event that is larger than MaxBytes is returned as the only one. The server knows the length of a body without reading it. q must
+// come from pg.DB.ReadToWatermark, so that no event before the last one is written later.
 func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.StoredEvent, more bool, err error) {
 	type counted struct {
 		domain.StoredEvent
@@ -126,7 +126,7 @@ func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.Store
 	return list, rows[0].Waiting > len(rows) || len(rows) == r.MaxRows, nil
 }
 
-// InsertSample writes an event that no list shows; only its delivery does.
+// InsertSample writes an event that is not in lists. Only its delivery shows it.
 func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) error {
 	_, err := tx.Exec(ctx, `
 		insert into events (tenant_id, livemode, id, type, object_id, sample, body, updated_at)
@@ -138,7 +138,7 @@ func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) er
 	return nil
 }
 
-// Now returns the position after all events that have been written. q comes from pg.DB.ReadToWatermark.
+// Now returns the position after all written events. q must come from pg.DB.ReadToWatermark.
 func Now(ctx context.Context, q pg.Q) (Cursor, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[Cursor], pgx.ErrNoRows,
 		`select `+pg.Watermark+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)

@@ -19,11 +19,11 @@ type Intake struct {
 	Body  []byte
 }
 
-// AddEvents writes the events that are not in the log yet, with a delivery for each enabled endpoint that subscribes to
-// them, and returns how many events were new. tx has the worker role.
+// AddEvents writes the events that are not in the log yet, with a delivery for each enabled endpoint that subscribes to them. It
+// returns the number of new events. tx has the worker role.
 func (q *Queue) AddEvents(ctx context.Context, tx pg.Tx, events []Intake, now time.Time) (int, error) {
 	b := &pgx.Batch{}
-	b.Queue(`select pg_current_xact_id()`) // from here on oldest_write() counts this transaction, and updated_at is later
+	b.Queue(`select pg_current_xact_id()`) // from here on, oldest_write() includes this transaction, and updated_at is later
 	return q.add(ctx, tx, b, `
 		with new_events as (
 			insert into events (tenant_id, livemode, id, type, object_id, body, updated_at)
@@ -51,8 +51,8 @@ type ErasedBody struct {
 	Body []byte
 }
 
-// EventsOf reads and locks the events of one object whose ids are above after, in the order of their ids: up to limit,
-// and none after those that together have maxBytes. It returns at least one event when there is one.
+// EventsOf reads and locks the events of one object whose ids are above after, in the order of their ids. It returns up to limit
+// events with up to maxBytes in total, and at least one event if there is one.
 func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, limit, maxBytes int) ([]domain.StoredEvent, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.StoredEvent], `
 		with sizes as (
@@ -67,8 +67,8 @@ func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, l
 		order by id for update`, pg.Args{"object": objectID, "after": after, "limit": limit, "bytes": maxBytes})
 }
 
-// Erase replaces the bodies of events and deletes what receivers have returned to their deliveries. It marks all of
-// these deliveries as erased, so that the response to an attempt in flight is not stored either.
+// Erase replaces the bodies of events and deletes the responses of receivers to their deliveries. It marks all of these deliveries
+// as erased, so that the response to an attempt in flight is not stored either.
 func Erase(ctx context.Context, tx pg.Tx, events []ErasedBody) error {
 	args := pg.Args{
 		"ids":    column(events, func(e ErasedBody) [16]byte { return e.ID.UUID() }),

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// ObjectRange specifies which events about objects are read: those behind After of the first object, and all of the others. MaxRows
-// and MaxBytes bound the events and the bytes of their bodies.
+// ObjectRange specifies which events about objects are read: those after After for the first object, and all for the others.
+// MaxRows and MaxBytes limit the number of events and the bytes of their bodies.
 type ObjectRange struct {
 	Objects           []string
 	After             *ids.Event
@@ -27,8 +27,8 @@ type ObjectEvent struct {
 	Body     []byte
 }
 
-// EventsOfObjects reads events about objects, one object after the other in the order of the list, the oldest event first, and
-// reports whether more may follow. An event that is larger than MaxBytes is returned as the only one.
+// EventsOfObjects reads events about objects, one object after the other in the order of the list, oldest event first, and reports
+// whether more may follow. An event that is larger than MaxBytes is returned as the only one.
 func EventsOfObjects(ctx context.Context, q pg.Q, r ObjectRange, now time.Time) (list []ObjectEvent, more bool, err error) {
 	type counted struct {
 		ObjectEvent

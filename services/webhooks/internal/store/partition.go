@@ -18,17 +18,17 @@ func EnsurePartitions(ctx context.Context, tx pg.Tx, from, until time.Time) erro
 	return nil
 }
 
-// pastWeek is a partition of a week that is past.
+// pastWeek is the partition of a past week.
 type pastWeek struct {
 	Name, Parent string
-	Attached     bool // it is still a partition of its table
+	Attached     bool // still a partition of its table
 	Pending      bool // an earlier detachment was not finished
 }
 
-// DropPartitions drops the partitions of weeks that ended before the time before, and returns their names. url names the database's
-// owner. It detaches each partition concurrently, so that no reader or writer waits, and drops it when no transaction reads it
-// any more; it retries for at most maxWait. One call works at a time: the next waits until the session of an interrupted call
-// has ended, and finishes what that has not finished.
+// DropPartitions drops the partitions of weeks that ended before the time before, and returns their names. url connects as the
+// database's owner. It detaches each partition concurrently, so that no reader or writer waits, and drops it when no transaction
+// reads it. It retries for at most maxWait. Only one call runs at a time. The next call waits until the session of an interrupted
+// call ends, and completes its work.
 func DropPartitions(ctx context.Context, url string, before time.Time, maxWait time.Duration) (dropped []string, err error) {
 	err = pg.Alter(ctx, url, maxWait, func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtext('drop_partitions'))`); err != nil { // until the session ends
@@ -52,8 +52,8 @@ func DropPartitions(ctx context.Context, url string, before time.Time, maxWait t
 	return dropped, nil
 }
 
-// pastWeeks returns the partitions of weeks that ended before the time before. One that is being detached comes first; a table
-// has at most one of these.
+// pastWeeks returns the partitions of weeks that ended before the time before. A partition that is being detached comes first. A
+// table has at most one of these.
 func pastWeeks(ctx context.Context, conn *pgx.Conn, before time.Time) ([]pastWeek, error) {
 	rows, err := conn.Query(ctx, `
 		select c.relname::text as name, split_part(c.relname, '_', 1) as parent, i.inhrelid is not null as attached,
@@ -72,7 +72,7 @@ func pastWeeks(ctx context.Context, conn *pgx.Conn, before time.Time) ([]pastWee
 	return weeks, nil
 }
 
-// drop detaches the partition, which must be a statement of its own, and drops the table that it is then.
+// drop detaches the partition, which requires a separate statement, and drops the resulting table.
 func (w pastWeek) drop(ctx context.Context, conn *pgx.Conn) error {
 	child, parent := pgx.Identifier{w.Name}.Sanitize(), pgx.Identifier{w.Parent}.Sanitize()
 	detach := "concurrently"

@@ -22,8 +22,8 @@ import (
 
 const maxWait = 30 * time.Second
 
-// While a dump reads all tables, partitions are created and detached, and no intake or reader waits for that. The next call
-// finishes a detachment that was interrupted, when the dump has finished.
+// While a dump reads all tables, partitions are created and detached, and no intake or reader waits for that. After the dump, the
+// next call completes an interrupted detachment.
 func TestPartitionsBlockNoStatement(t *testing.T) {
 	t.Parallel()
 	db, now := pgtest.New(t, migrations.FS), time.Now()
@@ -77,7 +77,8 @@ func TestPartitionsBlockNoStatement(t *testing.T) {
 	progress(t)
 }
 
-// The server may still work on an interrupted call when the next one comes: that waits for the end of the other's session.
+// The server may still process an interrupted call when the next one arrives. The next call waits for the end of the other's
+// session.
 func TestPartitionsAreDroppedByOneCallAtATime(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -120,7 +121,7 @@ func withLockTimeout(t *testing.T, url string) *pg.DB {
 	return db
 }
 
-// load writes events and reads them until the test ends. The function that it returns waits until some more were written and read.
+// load writes events and reads them until the test ends. The returned function waits until more events were written and read.
 func load(t *testing.T, app, worker *pg.DB) (progress func(t *testing.T)) {
 	t.Helper()
 	ctx := context.WithoutCancel(pgtest.Ctx(t, caller.Test)) // the test stops it

@@ -61,7 +61,7 @@ func fill(t *testing.T, db *pgtest.DB, c caller.Caller) (domain.EndpointID, stri
 	return endpoint, object
 }
 
-// Each list, planned as the app role under row-level security, reads not much more than it shows.
+// Each list, planned as the app role under row-level security, reads not much more than it returns.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -106,7 +106,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// The failing deliveries are found without reading those that have succeeded, and without all that wait.
+// The failing deliveries are found without reading the succeeded ones or all waiting ones.
 func TestPlanOfFailingDeliveries(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -139,13 +139,13 @@ func floor(at time.Time) (id [16]byte) {
 	return id
 }
 
-// check reports an error when a read has many more rows than it returns. Each partition may return a page, and few rows are read
-// to find a rare one.
+// check reports an error if a statement reads many more rows than it returns. Each partition can return a page, and few rows are
+// read to find a rare one.
 func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, read func(context.Context, pg.Q) error) {
 	t.Helper()
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		e := explain(t, db, ctx, mode, read)
-		// a rare type or object is searched among the events since a time: bounded by the days of the request
+		// a rare type or object is searched among the events since a time, which the days of the request limit
 		if e.read > 400 && e.read > float64(stored)/50 {
 			t.Errorf("%s, %s: reads %.0f of %d rows\n%s", name, mode, e.read, stored, e.plan)
 		}
@@ -220,7 +220,7 @@ func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	return nil, errExplained
 }
 
-// queued fills the queue with all deliveries of the log and opens a pool in the worker role as the service does.
+// queued fills the queue with all deliveries of the log and opens a pool in the worker role like the service.
 func queued(t *testing.T, db *pgtest.DB) *pg.DB {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -229,7 +229,7 @@ func queued(t *testing.T, db *pgtest.DB) *pg.DB {
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
 	for _, sql := range []string{
-		// The statistics are from before the endpoint's deliveries came: each endpoint had one.
+		// The statistics are from before the endpoint's deliveries arrived: each endpoint had one.
 		`alter table queue set (autovacuum_enabled = false)`,
 		`insert into queue (tenant_id, livemode, endpoint_id, due_at, delivery_id, event_id)
 			select gen_random_uuid(), n % 2 = 0, gen_random_uuid(), now(), uuid_v7(now()), uuid_v7(now()) from generate_series(1, 1000) n`,
@@ -262,7 +262,7 @@ func analyze(t *testing.T, db *pgtest.DB, table string) {
 	}
 }
 
-// A claim reads about as many rows as it claims, however many the log and the queue have.
+// A claim reads about as many rows as it claims, regardless of the size of the log and the queue.
 func TestClaimReadsWhatItClaims(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -307,8 +307,8 @@ func (c explainedTx) Query(ctx context.Context, sql string, args ...any) (pgx.Ro
 	return c.e.Query(ctx, sql, args...)
 }
 
-// Taking wakeups reads only the queues that have them, by key, also when the planner's statistics say that the table of wakeups
-// is empty.
+// Taking wakeups reads only the queues with wakeups, by key, even if the table of wakeups is empty according to the planner's
+// statistics.
 func TestTakeWakeupsReadsOnlyTheirQueues(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -349,7 +349,7 @@ func TestTakeWakeupsReadsOnlyTheirQueues(t *testing.T) {
 	}
 }
 
-// Failing the deliveries of a disabled endpoint reads about as many rows as it fails, however many are queued.
+// Failing the deliveries of a disabled endpoint reads about as many rows as it fails, regardless of how many are queued.
 func TestFailQueuedReadsWhatItFails(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -362,8 +362,8 @@ func TestFailQueuedReadsWhatItFails(t *testing.T) {
 	readsFew := func(tx pg.Tx, fail func(tx pg.Tx) (int, error)) error {
 		e := &explained{tx: tx}
 		_, err := fail(explainedTx{tx, e})
-		// Each row is found, locked and deleted, and its delivery is found and updated. When a week has just begun, its partition is so small that
-		// all of it may be read instead of its index.
+		// Each row is found, locked and deleted, and its delivery is found and updated. At the beginning of a week, its partition
+		// is so small that it can be read completely instead of its index.
 		if e.read > 10*some {
 			t.Errorf("reads %.0f rows to fail %d\n%s", e.read, some, e.plan)
 		}

@@ -117,7 +117,7 @@ func (b explainedBatches) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.B
 	return explainedBatch{err: errExplained}
 }
 
-// explainedBatch are the results of a batch that was explained: an error.
+// explainedBatch is the result of an explained batch: an error.
 type explainedBatch struct {
 	pgx.BatchResults
 	err error

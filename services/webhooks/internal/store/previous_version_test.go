@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// The previous version reads and writes endpoint_queues and wakeups under their old names, in the roles of requests and of the dispatcher,
-// each tenant only its own.
+// The previous version reads and writes endpoint_queues and wakeups under their old names, in the roles of requests and of the
+// dispatcher. Each tenant accesses only its own rows.
 func TestPreviousVersionConcurrently(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Live)

@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// Queue adds deliveries to the queues of endpoints. It is the only code that does: add leaves the wakeups for the
-// endpoints and wakes the dispatcher.
+// Queue adds deliveries to the queues of endpoints. It is the only code that does so: add writes the wakeups for the endpoints and
+// wakes the dispatcher.
 type Queue struct {
 	Wake func() // wakes the dispatcher after a commit
 }
 
-// enqueue is the end of each statement of add: it queues the rows of the CTE new_deliveries, which has the columns
-// tenant_id, livemode, endpoint_id, id, event_id, first, attempts, due_at, and leaves a wakeup for each endpoint.
+// enqueue is the end of each statement of add. It queues the rows of the CTE new_deliveries, which has the columns tenant_id,
+// livemode, endpoint_id, id, event_id, first, attempts, due_at, and writes a wakeup for each endpoint.
 const enqueue = `, queued as (
 		insert into queue (tenant_id, livemode, endpoint_id, first, due_at, delivery_id, event_id, attempts)
 		select tenant_id, livemode, endpoint_id, first, due_at, id, event_id, attempts from new_deliveries
@@ -28,9 +28,8 @@ const enqueue = `, queued as (
 	)
 	select count(*)::int from `
 
-// add sends the statements of b and then the statement that begins with the CTEs of with, in one round trip. One of
-// the CTEs is new_deliveries. It returns the number of rows of the CTE counted, and wakes the dispatcher when there
-// are any.
+// add sends the statements of b and then the statement that begins with the CTEs of with, in one round trip. One of the CTEs is
+// new_deliveries. It returns the number of rows of the CTE named by counted, and wakes the dispatcher if there are any.
 func (q *Queue) add(ctx context.Context, tx pg.Tx, b *pgx.Batch, with, counted string, args ...any) (int, error) {
 	before := b.Len()
 	b.Queue(with+enqueue+counted, args...)
@@ -66,8 +65,8 @@ func (q *Queue) AddDelivery(ctx context.Context, tx pg.Tx, endpoint domain.Endpo
 	return err
 }
 
-// Retry makes a delivery that the transaction has locked due now, regardless of its status, as an attempt that the breaker does
-// not defer. It deletes the row of the delivery that is in the queue, unless a claim of it is valid.
+// Retry makes a delivery that the transaction locked due now, regardless of its status. The breaker does not defer this attempt.
+// Retry deletes the delivery's existing row in the queue, unless it has a valid claim.
 func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time.Time) error {
 	args := pg.Args{"endpoint": d.EndpointID, "id": d.ID, "now": now}
 	b := &pgx.Batch{}
@@ -85,15 +84,15 @@ func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time
 	return err
 }
 
-// Replay specifies which events are delivered to an endpoint again.
+// Replay specifies which events are redelivered to an endpoint.
 type Replay struct {
 	Endpoint domain.EndpointID
 	Types    []string
 	From, To time.Time
 }
 
-// Replay adds a delivery for each event of a replay and returns the number of events. When there are more than limit,
-// it adds no delivery and returns a number above limit.
+// Replay adds a delivery for each event of a replay and returns the number of events. If there are more than limit, it adds no
+// delivery and returns a number above limit.
 func (q *Queue) Replay(ctx context.Context, tx pg.Tx, r Replay, now time.Time, limit int) (int, error) {
 	return q.add(ctx, tx, &pgx.Batch{}, `
 		with found as materialized (
@@ -108,8 +107,7 @@ func (q *Queue) Replay(ctx context.Context, tx pg.Tx, r Replay, now time.Time, l
 		)`, "found", pg.Args{"endpoint": r.Endpoint, "types": r.Types, "from": r.From, "to": r.To, "now": now, "limit": limit})
 }
 
-// failQueued fails queued deliveries of the endpoint @endpoint; further conditions on the rows that it deletes may be put in
-// the place of %s.
+// failQueued fails queued deliveries of the endpoint @endpoint. Additional conditions on the deleted rows can replace %s.
 const failQueued = `
 	with removed as (
 		delete from queue where %s ctid = any(array(
@@ -124,13 +122,12 @@ const failQueued = `
 	select count(*)::int from removed`
 
 var (
-	failQueuedOfAll    = fmt.Sprintf(failQueued, "") // in the worker role, rows are found by ctid alone
+	failQueuedOfAll    = fmt.Sprintf(failQueued, "") // in the worker role, rows are found only by ctid
 	failQueuedOfTenant = fmt.Sprintf(failQueued, "tenant_id = @tenant and livemode = @live and")
 )
 
-// FailQueued fails up to limit deliveries that are queued for a disabled endpoint and returns how many there were. It
-// leaves out deliveries with a valid claim, and rows that are locked, because the result of an attempt is being written.
-// tx has the worker role.
+// FailQueued fails up to limit deliveries that are queued for a disabled endpoint and returns their number. It skips deliveries
+// with a valid claim, and rows that are locked because the result of an attempt is being written. tx has the worker role.
 func FailQueued(ctx context.Context, tx pg.Tx, key domain.EndpointKey, now time.Time, limit int) (int, error) {
 	return fail(ctx, tx, failQueuedOfAll, pg.Args{
 		"tenant": key.Tenant, "live": key.Livemode, "endpoint": key.Endpoint, "now": now, "limit": limit,
@@ -150,8 +147,8 @@ func fail(ctx context.Context, tx pg.Tx, sql string, args pg.Args) (int, error) 
 	return n, nil
 }
 
-// SweepQueue deletes up to limit queue rows of endpoints that were deleted, and as many of their wakeups, and reports
-// whether there may be more. tx has the worker role.
+// SweepQueue deletes up to limit queue rows of deleted endpoints and up to limit of their wakeups, and reports whether there may be
+// more. tx has the worker role.
 func SweepQueue(ctx context.Context, tx pg.Tx, limit int64) (more bool, err error) {
 	for _, table := range []string{"queue", "wakeups"} {
 		tag, err := tx.Exec(ctx, `

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// ReadyQueue is an endpoint queue that the transaction has locked, with what its attempts need.
+// ReadyQueue is an endpoint queue that the transaction locked, with the data for its attempts.
 type ReadyQueue struct {
 	domain.EndpointQueue
 	URL       string
@@ -42,8 +42,8 @@ type queueRow struct {
 	Sealed        [][]byte
 }
 
-// takeWakeups makes the queues ready that have wakeups, rows of the table wakeups, and deletes these wakeups. The update
-// uses no value of the snapshot, because the row that the snapshot shows may be older than its lock.
+// takeWakeups makes queues with wakeups (rows of the table wakeups) ready and deletes these wakeups. The update uses no value of
+// the snapshot, because the row in the snapshot may be older than its lock.
 const takeWakeups = `
 	with
 	-- oldest: the oldest wakeups
@@ -67,15 +67,15 @@ const takeWakeups = `
 	update endpoint_queues l set ready_at = least(l.ready_at, $1) from locked k
 	where (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)`
 
-// maxWakeups is how many wakeups one transaction takes.
+// maxWakeups is the maximum number of wakeups that one transaction processes.
 const maxWakeups = 1000
 
-// lockReady locks the queues that have been ready longest, and leaves out those that another transaction has locked.
+// lockReady locks the queues that have been ready longest, and skips those that another transaction has locked.
 const lockReady = `
 	select tenant_id, livemode, endpoint_id from endpoint_queues where ready_at <= $1
 	order by ready_at limit $2 for no key update skip locked`
 
-// lockReadyQueues takes the wakeups, then locks up to limit ready queues, in one round trip.
+// lockReadyQueues processes the wakeups, then locks up to limit ready queues, in one round trip.
 func lockReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]domain.EndpointKey, error) {
 	b := &pgx.Batch{}
 	b.Queue(takeWakeups, now, maxWakeups)
@@ -115,9 +115,9 @@ const readQueues = `
 		where (s.tenant_id, s.livemode, s.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id) and (s.expires_at is null or s.expires_at > $1)) s
 	order by k.position`
 
-// ReadyQueues locks up to limit ready queues and returns them, the one that has been ready longest first. It leaves out
-// queues that another transaction has locked. It reads the queues after it has locked them, so it sees every attempt
-// that other processes have started for them. tx has the worker role.
+// ReadyQueues locks up to limit ready queues and returns them, the one that has been ready longest first. It skips queues that
+// another transaction has locked. It reads the queues after it has locked them, so it includes every attempt that other processes
+// started for them. tx has the worker role.
 func ReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]ReadyQueue, error) {
 	locked, err := lockReadyQueues(ctx, tx, now, limit)
 	if err != nil || len(locked) == 0 {
@@ -142,13 +142,13 @@ func ReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Rea
 	}), nil
 }
 
-// Schedule is the state of a queue after a pass, from which follows when it is ready next.
+// Schedule is the state of a queue after a pass. It determines when the queue is ready next.
 type Schedule struct {
 	Key           domain.EndpointKey
 	RateWindow    domain.RateWindow
 	NotBefore     time.Time
-	DeferredUntil *time.Time // until when the breaker defers first attempts
-	AtLimit       bool       // the queue is at its concurrency limit: the next attempt that completes makes it ready
+	DeferredUntil *time.Time // end of the time in which the breaker defers first attempts
+	AtLimit       bool       // the queue is at its concurrency limit; the next attempt that completes makes it ready
 }
 
 // reschedule writes the state of one queue, and sets its next ready time: when its next delivery is due, but not before

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// A queue that holds only a later retry is ready when the retry is due, whether or not a breaker deferred first attempts.
+// A queue that contains only a later retry is ready when the retry is due, whether or not a breaker deferred first attempts.
 func TestRescheduleWaitsForTheFirstDueDelivery(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Live)

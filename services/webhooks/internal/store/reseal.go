@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// sealedSecret is an endpoint's secret as it is stored.
+// sealedSecret is a stored endpoint secret.
 type sealedSecret struct {
 	Tenant   ids.Tenant `db:"tenant_id"`
 	Livemode bool
@@ -34,7 +34,7 @@ func ResealSecrets(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer
 	}, out)
 }
 
-// nextSecrets locks and reads up to limit secrets after one, which are not sealed under the key that head names.
+// nextSecrets locks and reads up to limit secrets after the given one that are not sealed under the key in head.
 func nextSecrets(ctx context.Context, tx pg.Tx, head []byte, after *sealedSecret, limit int) ([]sealedSecret, error) {
 	if after == nil {
 		after = &sealedSecret{} // no id is zero

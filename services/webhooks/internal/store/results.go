@@ -14,12 +14,12 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// LockedClaims is what LockClaims has locked, and what the results of the claims may change.
+// LockedClaims contains what LockClaims locked and what the results of the claims can change.
 type LockedClaims struct {
-	Valid     map[domain.DeliveryID]bool // the deliveries whose claims have not been taken over
+	Valid     map[domain.DeliveryID]bool // the deliveries whose claims were not taken over
 	Endpoints map[domain.EndpointKey]domain.Endpoint
 	Queues    map[domain.EndpointKey]QueueState
-	AtLimit   map[domain.EndpointKey]bool // the queues that are at their concurrency limit
+	AtLimit   map[domain.EndpointKey]bool // the queues at their concurrency limit
 }
 
 // QueueState is the state of a queue that the results of attempts change.
@@ -48,7 +48,7 @@ type lockedQueue struct {
 
 // The statements of LockClaims. Rows of one table are locked in the order of their keys.
 const (
-	// lockQueueRows locks the rows of claims that are still valid; a claim that was taken over has another due_at.
+	// lockQueueRows locks the rows of claims that are still valid. A claim that was taken over has another due_at.
 	lockQueueRows = `
 		with claims as (
 			select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::uuid[])
@@ -61,8 +61,8 @@ const (
 	claimRow = `q.claimed and (q.tenant_id, q.livemode, q.endpoint_id, q.first, q.due_at, q.delivery_id)
 		= (c.tenant_id, c.livemode, c.endpoint_id, c.first, c.until, c.delivery_id)`
 
-	// lockEndpoints locks those endpoints that an attempt may change: a failed attempt changes every endpoint, and a
-	// success changes an endpoint that has failed before.
+	// lockEndpoints locks the endpoints that an attempt can change. A failed attempt always changes its endpoint. A success changes
+	// only an endpoint with earlier failures.
 	lockEndpoints = `
 		with
 		keys as (
@@ -76,8 +76,8 @@ const (
 		where e.consecutive_failures > 0 or (e.tenant_id, e.livemode, e.id) in (select * from failing)
 		order by 1, 2, 3 for no key update of e`
 
-	// lockQueues locks the queues of the endpoints, so that no process reads a queue as being at its limit while a
-	// result is written.
+	// lockQueues locks the queues of the endpoints, so that no process considers a queue to be at its limit while a result is
+	// written.
 	lockQueues = `
 		with keys as (
 			select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[]) k(tenant_id, livemode, endpoint_id)
@@ -87,9 +87,9 @@ const (
 		order by 1, 2, 3 for no key update of l`
 )
 
-// LockClaims locks the rows of claims, their endpoints and their queues, in this order, so that two transactions never
-// wait for each other. Of the endpoints it locks those that an attempt may change: those in failing, and those that
-// have failed before. tx has the worker role.
+// LockClaims locks the rows of claims, their endpoints and their queues, in this order, so that two transactions never wait for
+// each other. It locks only the endpoints that an attempt can change: those in failing, and those with earlier failures. tx has the
+// worker role.
 func LockClaims(ctx context.Context, tx pg.Tx, claims []Claim, failing []domain.EndpointKey) (LockedClaims, error) {
 	tenants, modes, endpoints := keyColumns(claims, Claim.Key)
 	failingTenants, failingModes, failingEndpoints := keyColumns(failing, itself)
@@ -148,10 +148,10 @@ func collectLocked(res pgx.BatchResults) (LockedClaims, error) {
 // Completion is a claim with the result of its attempt.
 type Completion struct {
 	Claim   Claim
-	Attempt *domain.Attempt // nil when no attempt was made
+	Attempt *domain.Attempt // nil if no attempt was made
 	Status  domain.DeliveryStatus
-	Reason  *domain.FailureReason // set when Status is failed
-	Next    *time.Time            // set when Status is pending: when the next attempt is due
+	Reason  *domain.FailureReason // set if Status is failed
+	Next    *time.Time            // set if Status is pending: when the next attempt is due
 }
 
 // attemptsJSON returns the completion's attempt as an array of the log.
@@ -168,7 +168,7 @@ func (c Completion) attemptsJSON() (string, error) {
 
 // The statements of Complete.
 const (
-	// logCompletions writes the results into the log. Of an erased delivery the receiver's response is not stored.
+	// logCompletions writes the results into the log. It does not store the receiver's response to an erased delivery.
 	logCompletions = `
 		with completions as (
 			select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[], $8::text[])
@@ -191,13 +191,13 @@ const (
 		update queue q set claimed = false, first = q.first and not c.attempted, due_at = c.next, attempts = q.attempts + c.attempted::int
 		from completed c where c.next is not null and ` + claimRow
 
-	// deleteClaims deletes the rows of deliveries that have succeeded or failed.
+	// deleteClaims deletes the rows of deliveries that succeeded or failed.
 	deleteClaims = withCompletedClaims + `
 		delete from queue q using completed c where c.next is null and ` + claimRow
 )
 
-// Complete writes the results of claims that LockClaims has found valid: into the log, and into the queue, where a row
-// becomes due again or is deleted. The statements are sent with the commit.
+// Complete writes the results of claims that LockClaims found valid into the log and the queue. In the queue, a row becomes due
+// again or is deleted. The statements are sent with the commit.
 func Complete(tx pg.Tx, completions []Completion) error {
 	if len(completions) == 0 {
 		return nil
@@ -226,8 +226,8 @@ func Complete(tx pg.Tx, completions []Completion) error {
 	return nil
 }
 
-// WriteEndpointHealth writes what attempts have changed of an endpoint that LockClaims has locked. For an endpoint that
-// is disabled now it counts the deliveries that wait and so will fail. The statement is sent with the commit.
+// WriteEndpointHealth writes the changes that attempts made to an endpoint that LockClaims locked. If the endpoint is now disabled,
+// it counts the waiting deliveries, which will fail. The statement is sent with the commit.
 func WriteEndpointHealth(tx pg.Tx, key domain.EndpointKey, e domain.Endpoint) {
 	tx.QueueAtCommit(`
 		with waiting as (
@@ -241,8 +241,8 @@ func WriteEndpointHealth(tx pg.Tx, key domain.EndpointKey, e domain.Endpoint) {
 		key.Tenant, key.Livemode, key.Endpoint, string(e.Status), (*string)(e.DisabledReason), e.ConsecutiveFailures, domain.MaxCounted)
 }
 
-// WriteQueueState writes what attempts have changed of a queue that LockClaims has locked, and makes the queue ready,
-// because one of its attempts has completed. The statement is sent with the commit.
+// WriteQueueState writes the changes that attempts made to a queue that LockClaims locked. It makes the queue ready, because one of
+// its attempts completed. The statement is sent with the commit.
 func WriteQueueState(tx pg.Tx, key domain.EndpointKey, s QueueState, now time.Time) {
 	tx.QueueAtCommit(`
 		update endpoint_queues l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, slow_until = $9, throttled = false, ready_at = least(l.ready_at, $8)

@@ -27,8 +27,8 @@ func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.Endpo
 	return nil
 }
 
-// RetireSecrets lets the endpoint's present secrets sign until a time at the latest. It deletes
-// expired secrets, and the oldest ones above domain.MaxSecrets.
+// RetireSecrets limits the validity of the endpoint's current secrets to a time. It deletes expired secrets, and the oldest ones
+// above domain.MaxSecrets.
 func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until time.Time) error {
 	b := &pgx.Batch{}
 	args := pg.Args{"endpoint": id, "until": until, "kept": domain.MaxSecrets - 1}

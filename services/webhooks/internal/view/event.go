@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// Event returns the body of an event, which is stored, shown and delivered. It has the bytes of the object unchanged.
+// Event returns the body of an event, which is stored, shown and delivered. It contains the unchanged bytes of the object.
 func Event(e domain.Event) (json.RawMessage, error) {
 	mode := api.Test
 	if e.Livemode {

@@ -59,7 +59,7 @@ func Delivery(d domain.Delivery, mode api.Mode) api.Delivery {
 	}
 }
 
-// SentDelivery returns a delivery with what is sent, for the operators' console.
+// SentDelivery returns a delivery with the sent headers and body, for the operators' console.
 func SentDelivery(d domain.Delivery, sent domain.SentEvent, mode api.Mode) internalapi.SentDelivery {
 	out := internalapi.SentDelivery{Delivery: Delivery(d, mode), Body: string(sent.Body), Sample: sent.Sample, Requests: make([]internalapi.SentRequest, len(d.Attempts))}
 	for i, a := range d.Attempts {

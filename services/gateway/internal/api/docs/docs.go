@@ -1,5 +1,5 @@
-// Package docs serves the contract, a page that shows it, and the catalogue of error codes. The contract's page uses
-// redoc when its bundle was embedded at build time, else a plain page of our own. Nothing is loaded from other servers.
+// Package docs serves the contract, a page that renders it, and the catalogue of error codes. The contract's page uses Redoc if its
+// bundle was embedded at build time, otherwise our own plain page. Nothing is loaded from other servers.
 package docs
 
 import (
@@ -25,7 +25,7 @@ import (
 //go:embed all:assets
 var assets embed.FS
 
-// Embedded holds redoc's bundle when it existed at build time.
+// Embedded returns the files that include Redoc's bundle if it existed at build time.
 func Embedded() fs.FS { return assets }
 
 const (
@@ -42,7 +42,7 @@ const (
 // Pages are the documents by path.
 type Pages struct {
 	pages map[string]page
-	Redoc bool // /docs is redoc, not the plain page
+	Redoc bool // /docs uses Redoc, not the plain page
 }
 
 type page struct {
@@ -87,8 +87,7 @@ func New(source []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
 	return p, nil
 }
 
-// public returns the document in its published form, as YAML and as a tree: without the keys that only our own code
-// generator reads.
+// public returns the document in its published form, as YAML and as a tree: without the keys that only our code generator reads.
 func public(source []byte) (doc []byte, tree map[string]any, err error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(source, &root); err != nil {

@@ -128,7 +128,7 @@ components:
         name: { type: string, minLength: 1, maxLength: 9 }
 `
 
-// The rows are what a reader sees; the document's text never becomes markup.
+// The rows contain the visible text. The document's text never becomes markup.
 func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
 	t.Parallel()
 	html := pages(t, []byte(odd), fstest.MapFS{}).get(t, "/docs", "").Body.String()
@@ -217,7 +217,7 @@ func TestTheServedContract(t *testing.T) {
 	}
 }
 
-// The contract says what BookingCreate requires, for validators and readers.
+// The contract specifies what BookingCreate requires, for validators and readers.
 func TestBookingCreateSaysWhatIsRequired(t *testing.T) {
 	t.Parallel()
 	var doc struct {

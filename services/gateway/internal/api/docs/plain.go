@@ -42,7 +42,7 @@ func inline(text string) template.HTML {
 	return template.HTML(link.ReplaceAllString(text, `<a href="$2">$1</a>`)) //nolint:gosec // escaped
 }
 
-// markdown renders paragraphs and headings too.
+// markdown also renders paragraphs and headings.
 func markdown(text string) template.HTML {
 	var out template.HTML
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -55,7 +55,7 @@ func markdown(text string) template.HTML {
 	return out
 }
 
-// operation is what the plain page shows of one operation.
+// operation contains what the plain page shows for one operation.
 type operation struct {
 	*contract.Operation
 	Summary, Description string
@@ -79,7 +79,7 @@ type response struct {
 // object is a mapping of the document.
 type object = map[string]any
 
-// plain renders the page without redoc: each operation with its scopes, parameters, body and responses.
+// plain renders the page without Redoc: each operation with its scopes, parameters, body and responses.
 func plain(doc object, c *contract.Contract) ([]byte, error) {
 	tree := tree{doc}
 	var ops []operation
@@ -89,7 +89,7 @@ func plain(doc object, c *contract.Contract) ([]byte, error) {
 	return render("plain.html", object{"Info": doc["info"], "Operations": ops, "More": doc["externalDocs"]})
 }
 
-// tree is a document whose references are followed. It leaves out what it does not know.
+// tree is a document whose references are resolved. It skips unknown parts.
 type tree struct{ doc object }
 
 // at returns the mapping at keys, following references.
@@ -115,7 +115,7 @@ func text(o object, key string) string {
 
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
-	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Responses lists the codes
+	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Responses already lists the codes
 	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {
@@ -161,7 +161,7 @@ func example(content object) string {
 	return ""
 }
 
-// fields returns the properties of a body, the required ones first.
+// fields returns the properties of a body, starting with the required ones.
 func (t tree) fields(schema object) []field {
 	required, _ := schema["required"].([]any)
 	properties := t.at(schema, "properties")

@@ -15,13 +15,13 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// recently is the longest time since the sign-in at which an operator can change how they sign in.
+// recently is how long after the sign-in an operator can change how they sign in.
 const recently = 15 * time.Minute
 
-// maxShownGrants is how many grants a page shows, newest first.
+// maxShownGrants is the maximum number of grants on a page, newest first.
 const maxShownGrants = 200
 
-// keyFactor is the secret of a second factor that is being set up.
+// keyFactor is the key of the secret of a second factor that is being set up.
 const keyFactor = "factor"
 
 // account shows an operator their second factor, grants, and sessions, and changes them.
@@ -67,7 +67,7 @@ func (s *Server) account(v *pageRequest) error {
 	return v.show(status, pages.Account(v.frame(), page))
 }
 
-// change carries out the operator's request for their account. Status 0 means that the response is written.
+// change processes the operator's request for their account. Status 0 means that the response was already written.
 func (s *Server) change(v *pageRequest, o *domain.Operator, page *pages.AccountView) (status int, err error) {
 	ctx := v.r.Context()
 	by := originOf(v.r, o.ID.String())
@@ -114,13 +114,13 @@ func (s *Server) changeFactor(v *pageRequest, by domain.Origin, o *domain.Operat
 		}
 		if err == nil {
 			s.sessions.Remove(ctx, keyFactor)
-			page.Secret, o.TOTPSecret = "", []byte{1} // it has one now
+			page.Secret, o.TOTPSecret = "", []byte{1} // the operator has a second factor now
 		}
 	}
 	return http.StatusOK, err
 }
 
-// agent returns the name of a browser and its system from its User-Agent. A header without either is shown as it is.
+// agent returns the name of a browser and its system from its User-Agent. A header without either is returned unchanged.
 func (v *pageRequest) agent(header string) string {
 	if ua := useragent.Parse(header); ua.Name != "" && ua.OS != "" {
 		return v.T("agent", "Browser", ua.Name, "System", ua.OS)

@@ -44,8 +44,8 @@ func winners(t *testing.T, all []tokens) (won []tokens) {
 	return won
 }
 
-// TestACodeWorksOnce checks that a code is exchanged once. If a client that proves to be its app sends it again, the tokens from
-// the code end; a stranger who has only seen the code cannot cause this: OAuth 2.1, section 4.1.3; RFC 9700, section 4.5.
+// TestACodeWorksOnce checks that a code is exchanged once. If its app sends it again, with the verifier, the tokens from the code
+// end. A stranger who only saw the code cannot cause this: OAuth 2.1, section 4.1.3; RFC 9700, section 4.5.
 func TestACodeWorksOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -89,7 +89,7 @@ func TestACodeEnds(t *testing.T) {
 	w.exchange(code).is(t, 400, "invalid_grant")
 }
 
-// TestRefreshTokensRotate checks that an old refresh token is refused immediately and ends its family: RFC 9700, section 4.14.2.
+// TestRefreshTokensRotate checks that an old refresh token is rejected immediately and ends its family: RFC 9700, section 4.14.2.
 // Of 40 parallel requests, exactly one succeeds.
 func TestRefreshTokensRotate(t *testing.T) {
 	t.Parallel()
@@ -117,8 +117,7 @@ func TestRefreshTokensRotate(t *testing.T) {
 	}
 }
 
-// TestReuseLeeway checks that within its leeway an app gets the same successor for the token before the present one, and for no
-// other.
+// TestReuseLeeway checks that within its leeway an app gets the same successor for the previous token, and for no other.
 func TestReuseLeeway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -193,8 +192,8 @@ func TestScopesOfARefresh(t *testing.T) {
 	}
 }
 
-// TestRolesBoundScopes checks that a role limits the scopes that its operator can grant, at consent and afterwards. Scopes that
-// the operator loses, their apps lose too.
+// TestRolesBoundScopes checks that a role limits the scopes that its operator can grant, at consent and afterwards. If the operator
+// loses scopes, their apps also lose them.
 func TestRolesBoundScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -323,8 +322,8 @@ func TestTenantsDoNotMix(t *testing.T) {
 	}
 }
 
-// TestForgedForms checks that a form is accepted only from the browser that it was shown to and for the request that it was shown
-// for. A decision can never come from elsewhere: RFC 9700, sections 4.7 and 4.16.
+// TestForgedForms checks that a form is accepted only from the browser and for the request that it was shown for. A decision cannot
+// come from any other source: RFC 9700, sections 4.7 and 4.16.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -372,7 +371,7 @@ func formOf(p *page) string {
 	return ""
 }
 
-// TestHeadersOfPages checks that every page forbids frames, copies, and unneeded features, and that scripts cannot read cookies.
+// TestHeadersOfPages checks that every page forbids frames, caching, and unneeded features, and that scripts cannot read cookies.
 func TestHeadersOfPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

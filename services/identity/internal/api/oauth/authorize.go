@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// authorization is an authorization request whose client and redirect URI are valid. From here on, errors are sent to the app.
+// authorization is an authorization request with a valid client and redirect URI. Its errors are sent to the app.
 type authorization struct {
 	app      domain.PublishedApp
 	redirect string
@@ -65,8 +65,8 @@ func (s *Server) authorize(v *pageRequest) error {
 	return s.decide(v, a, *operator, requested)
 }
 
-// mistakeError is an error of the app that makes its redirect URI unusable, so the error must be shown to the person: RFC 6749,
-// section 4.1.2.1. It begins with the error's code.
+// mistakeError is an error of the app that makes its redirect URI unusable. It must be shown to the person (RFC 6749, section
+// 4.1.2.1). It begins with the error's code.
 type mistakeError string
 
 func (e mistakeError) Error() string { return string(e) }
@@ -94,7 +94,7 @@ func (s *Server) readAuthorization(v *pageRequest) (*authorization, error) {
 	return a, nil
 }
 
-// params returns the parameters of the query, or those that the app has pushed before.
+// params returns the parameters of the query, or those that the app pushed before.
 func (s *Server) params(v *pageRequest) (url.Values, error) {
 	params, err := url.ParseQuery(v.r.URL.RawQuery)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 	if err != nil {
 		return nil, err
 	}
-	exchangeOf(ctx).app = found.App // fosite requests the app too
+	exchangeOf(ctx).app = found.App // fosite also requests the app
 	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
 	switch {
 	case a.redirect == "" && len(found.RedirectURIs) == 1:
@@ -137,7 +137,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 	return a, nil
 }
 
-// check refuses an invalid authorization request of the app.
+// check returns an error for an invalid authorization request of the app.
 func (s *Server) check(ctx context.Context, a *authorization) error {
 	for name, values := range a.params {
 		if len(values) > 1 && slices.Contains(authorizeParams, name) {
@@ -159,7 +159,7 @@ func (s *Server) check(ctx context.Context, a *authorization) error {
 			return fosite.ErrInvalidRequest.WithHint("prompt must be login, consent or none.")
 		}
 	}
-	if a.params.Get("response_type") != responseCode { // fosite takes it in any case
+	if a.params.Get("response_type") != responseCode { // fosite ignores the case
 		return fosite.ErrUnsupportedResponseType.WithHint("response_type must be code.")
 	}
 	request, err := s.request(ctx, a)
@@ -189,7 +189,7 @@ var authorizeParams = []string{
 const challengeDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // request makes fosite read only the query, because the fields of a form must not replace the app's request. fosite requires a
-// state; the response contains it only if the app has sent one.
+// state. The response contains it only if the app sent one.
 func (s *Server) request(ctx context.Context, a *authorization) (fosite.AuthorizeRequester, error) {
 	params := url.Values{}
 	for name, values := range a.params {
@@ -208,7 +208,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 	return s.provider.NewAuthorizeRequest(ctx, r)
 }
 
-// consentRequest returns what the consent page shows: the tenants at which the operator can grant at least one of the scopes.
+// consentRequest returns the content of the consent page: the tenants at which the operator can grant at least one of the scopes.
 func (s *Server) consentRequest(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.ConsentRequest {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
 	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
@@ -228,7 +228,7 @@ func (s *Server) consentRequest(a *authorization, o domain.Operator, members []d
 	return out
 }
 
-// decide carries out the operator's decision.
+// decide processes the operator's decision.
 func (s *Server) decide(v *pageRequest, a *authorization, o domain.Operator, requested pages.ConsentRequest) error {
 	s.sessions.Remove(v.r.Context(), keyFresh)
 	if v.form.Get("decision") != "allow" {
@@ -262,7 +262,7 @@ func (s *Server) respondError(v *pageRequest, a *authorization, err error) error
 	return s.respond(v, a, url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}})
 }
 
-// respond redirects the browser to the app, with the issuer (RFC 9207) and the state that the app has sent.
+// respond redirects the browser to the app, with the issuer (RFC 9207) and the state that the app sent.
 func (s *Server) respond(v *pageRequest, a *authorization, with url.Values) error {
 	with.Set("iss", s.AuthURL)
 	if state := a.params.Get("state"); state != "" {
@@ -270,7 +270,7 @@ func (s *Server) respond(v *pageRequest, a *authorization, with url.Values) erro
 	}
 	separator := "?"
 	if strings.Contains(a.redirect, "?") {
-		separator = "&" // the registered URI stays as it is
+		separator = "&" // the registered URI is not changed
 	}
 	return v.redirect(a.redirect + separator + with.Encode())
 }

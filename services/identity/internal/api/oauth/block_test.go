@@ -44,9 +44,9 @@ func (w *world) factor() (next func() string, recovery []string) {
 	return next, recovery
 }
 
-// TestThePasswordAloneBlocksNoSecondFactor checks that a person who knows only the password fails codes until they have to wait,
-// with one browser, with many, and from many networks. The operator can still sign in: with their own browser by a code, with any
-// other by a recovery code.
+// TestThePasswordAloneBlocksNoSecondFactor checks a person who knows only the password and tries codes until they must wait, with
+// one browser, with many, and from many networks. The operator can still sign in: in their own browser with a code, and in any
+// other with a recovery code.
 func TestThePasswordAloneBlocksNoSecondFactor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +128,7 @@ func TestASessionThatWaitsForItsFactorEnds(t *testing.T) {
 	}
 }
 
-// TestSessionsAreLimited checks that an operator has at most 50 sessions, also with many parallel sign-ins: the oldest ends. A
+// TestSessionsAreLimited checks that an operator has at most 50 sessions, even with many parallel sign-ins. The oldest ends. A
 // session that begins while the password changes is not written.
 func TestSessionsAreLimited(t *testing.T) {
 	t.Parallel()

@@ -86,8 +86,8 @@ func TestPlacesOfGrants(t *testing.T) {
 	}
 }
 
-// TestExpiredDataIsDeleted checks that expired data is deleted, and nothing else: codes that were never exchanged, revoked grants,
-// sessions, counts of attempts, drafts of forms.
+// TestExpiredDataIsDeleted checks that only expired data is deleted: codes that were never exchanged, revoked grants, sessions,
+// counts of attempts, drafts of forms.
 func TestExpiredDataIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +152,7 @@ func TestAGrantEndsAfterAYear(t *testing.T) {
 	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
 }
 
-// introspect looks up a token, as another process does.
+// introspect looks up a token like another process.
 func (w *world) introspect(token string) (out map[string]any) {
 	w.t.Helper()
 	res, err := http.PostForm(w.server.URL+"/internal/v1/oauth/introspect", url.Values{"token": {token}})
@@ -188,7 +188,8 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestAuditLogRecordsSignInsAndGrants checks that the audit log records who consented, who ended what and why, and who signed in.
+// TestAuditLogRecordsSignInsAndGrants checks that the audit log records who consented, who ended a grant and why, and who signed
+// in.
 func TestAuditLogRecordsSignInsAndGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -313,8 +314,8 @@ func TestFactorsAreResealed(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileItIsRefreshed checks that a grant that is revoked while its token is refreshed ends, whichever is first, and
-// that no token outlives it.
+// TestRevokedWhileItIsRefreshed checks that a grant that is revoked while its token is refreshed ends, in either order, and that no
+// token outlives it.
 func TestRevokedWhileItIsRefreshed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,13 +17,13 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Names of the values in a session.
+// The keys of the values in a session.
 const (
 	keyID       = "id"       // ses_…
-	keyCreated  = "created"  // unix seconds
-	keyOperator = "operator" // who has signed in
-	keyPending  = "pending"  // who has given its password, and not its second factor yet
-	keyVersion  = "version"  // of the operator when its password was given
+	keyCreated  = "created"  // Unix seconds
+	keyOperator = "operator" // the signed-in operator
+	keyPending  = "pending"  // the operator who entered their password, but not their second factor yet
+	keyVersion  = "version"  // version of the operator when the password was entered
 	keyFresh    = "fresh"    // hash of the authorization request for which the operator signed in
 )
 
@@ -44,11 +44,11 @@ type sessionStore struct {
 
 var _ scs.CtxStore = (*sessionStore)(nil)
 
-// seenEvery is how often an unchanged session is written, to record that it is in use.
+// seenEvery is how often an unchanged session is written to record its use.
 const seenEvery = time.Minute
 
-// browserOf is the data that a session records about the browser. found holds the sessions that existed when the request came, by
-// token.
+// browserOf is the data that a session records about the browser. found contains the sessions that existed when the request
+// arrived, by token.
 type browserOf struct {
 	address, agent string
 	found          map[string]*store.StoredSession
@@ -78,8 +78,8 @@ func (s *sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool,
 	return found.Data, true, nil
 }
 
-// CommitCtx implements scs.CtxStore. It only updates a session that existed when the request came, so a session that was ended in
-// the meantime is not restored. An unchanged session is not written again within a minute.
+// CommitCtx implements scs.CtxStore. It only updates a session that existed when the request arrived, so a session that was ended
+// in the meantime is not restored. An unchanged session is not written again within a minute.
 func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
 	hash, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestFlow(t *testing.T) {
 	if again.Access == a.Access || again.Refresh == a.Refresh || again.Scope != a.Scope {
 		t.Errorf("%+v", again)
 	}
-	for _, access := range []string{a.Access, again.Access} { // a request under way with the old one does not break
+	for _, access := range []string{a.Access, again.Access} { // a running request with the old token does not fail
 		if _, ok := w.alive(access); !ok {
 			t.Error("an access token of the family does not work")
 		}
@@ -84,7 +84,7 @@ var redirectTricks = []string{
 	"https://app.example/q", "https://app.example/q?a=b&c=d", "https://app.example/q?A=b",
 }
 
-// TestNoRedirectElsewhere checks that a browser is never redirected to a URI that the app has not registered, with or without an
+// TestNoRedirectElsewhere checks that a browser is never redirected to a URI that the app did not register, with or without an
 // error: RFC 9700, section 4.1.
 func TestNoRedirectElsewhere(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,8 @@ func TestErrorsThatTheAppGets(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheTokenEndpoint checks that an invalid token request gets the error of RFC 6749, section 5.2, and uses up nothing.
+// TestErrorsOfTheTokenEndpoint checks that an invalid token request gets the error of RFC 6749, section 5.2, and does not
+// invalidate the code.
 func TestErrorsOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -197,7 +198,7 @@ func TestErrorsOfTheTokenEndpoint(t *testing.T) {
 	w.post("/oauth/token", twice).is(t, 400, "invalid_request")
 	inQuery := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "client_id": {w.client.ID.String()}}
 	w.post("/oauth/token?"+inQuery.Encode(), url.Values{}).is(t, 400, "invalid_request")
-	w.exchange(code).is(t, 200, "") // none of them has used it up
+	w.exchange(code).is(t, 200, "") // none of them invalidated it
 }
 
 // TestTheChoiceOfTenants checks that an operator of several tenants selects one of those that the app may act for. The page shows

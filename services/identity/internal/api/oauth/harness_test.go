@@ -50,7 +50,7 @@ func challenge(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// world is a tenant with an owner and an app, on the real pages, verbs and database of one test.
+// world is a tenant with an owner and an app, with the real pages, use cases and database of one test.
 type world struct {
 	t        testing.TB
 	db       *pgtest.DB
@@ -185,7 +185,7 @@ func (w *world) request(pairs ...string) url.Values {
 	return q
 }
 
-// browser stores cookies and follows no redirect.
+// browser stores cookies and follows no redirects.
 type browser struct {
 	w      *world
 	client *http.Client
@@ -272,13 +272,13 @@ func (b *browser) signIn(q url.Values, email string) *page {
 	return b.follow(b.submit(form, "email", email, "password", password))
 }
 
-// allow signs in and consents. It returns the parameters that the app gets.
+// allow signs in and consents. It returns the parameters that the app receives.
 func (b *browser) allow(q url.Values, email string) url.Values {
 	b.w.t.Helper()
 	return b.w.sent(b.submit(b.signIn(q, email), "tenant", b.w.tenant.ID.String(), "mode", "test", "decision", "allow"))
 }
 
-// sent returns the parameters with which a browser is sent to the app.
+// sent returns the parameters of the redirect to the app.
 func (w *world) sent(p *page) url.Values {
 	w.t.Helper()
 	if p.StatusCode != http.StatusSeeOther {
@@ -343,7 +343,7 @@ func (w *world) post(path string, form url.Values) (out tokens) {
 	return out
 }
 
-// is fails unless the response has the status and the error, "" for none.
+// is fails the test unless the response has the status and the error, "" for none.
 func (a tokens) is(t testing.TB, status int, code string) tokens {
 	t.Helper()
 	if a.Status != status || a.Error != code {
@@ -370,7 +370,7 @@ func (w *world) granted(pairs ...string) tokens {
 	return w.exchange(w.browser().allow(w.request(pairs...), w.operator.Email).Get("code")).is(w.t, 200, "")
 }
 
-// principal returns what the gateway would look up for an access token now.
+// principal returns the principal that the gateway would look up for an access token now.
 func (w *world) principal(access string) domain.TokenPrincipal {
 	w.t.Helper()
 	ctx := context.Background()
@@ -381,7 +381,7 @@ func (w *world) principal(access string) domain.TokenPrincipal {
 	return p
 }
 
-// alive reports whether an access token works, and with which scopes.
+// alive reports whether an access token works, and returns its scopes.
 func (w *world) alive(access string) (scopes string, ok bool) {
 	w.t.Helper()
 	p := w.principal(access)

@@ -27,7 +27,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 	})
 }
 
-// resourceMetadata returns which API the tokens are for, and which server issues them: RFC 9728.
+// resourceMetadata returns the API that the tokens are for, and the server that issues them: RFC 9728.
 func (s *Server) resourceMetadata(c *gin.Context) error {
 	return s.document(c, map[string]any{
 		"resource":                 s.Resource,

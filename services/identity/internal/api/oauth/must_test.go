@@ -16,13 +16,13 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// rule is one thing that a specification demands of an authorization server.
+// rule is one requirement of a specification for an authorization server.
 type rule struct {
 	section, says string
 	check         func(t *testing.T, w *world)
 }
 
-// hold checks rules one after another, in one world.
+// hold checks rules in sequence, in one world.
 func hold(t *testing.T, rules []rule) {
 	t.Helper()
 	w := newWorld(t)
@@ -41,7 +41,7 @@ func (w *world) authorize(q url.Values) *page {
 	return w.browser().get("/oauth/authorize?" + q.Encode())
 }
 
-// refused fails unless the app gets the error at its redirect URI.
+// refused fails the test unless the app receives the error at its redirect URI.
 func (w *world) refused(t *testing.T, q url.Values, code string) {
 	t.Helper()
 	if got := w.sent(w.authorize(q)); got.Get("error") != code || got.Has("code") {
@@ -49,7 +49,7 @@ func (w *world) refused(t *testing.T, q url.Values, code string) {
 	}
 }
 
-// metadata is the document of RFC 8414.
+// metadata returns the document of RFC 8414.
 func (w *world) metadata(t *testing.T) (m map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(w.browser().get("/.well-known/oauth-authorization-server").body), &m); err != nil {

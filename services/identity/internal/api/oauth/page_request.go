@@ -42,8 +42,8 @@ type pageRequest struct {
 	pages.Text
 
 	browser string     // the random text in the browser's own cookie
-	form    url.Values // of a POST
-	back    string     // where a form of this page may lead to, besides this site: the origin of an app's redirect URI
+	form    url.Values // the form of a POST
+	back    string     // an additional target of this page's forms: the origin of an app's redirect URI
 }
 
 // pageHandler runs h with the browser's session, which is written before the response begins.
@@ -82,7 +82,7 @@ func (v *pageRequest) serve(h func(v *pageRequest) error) error {
 	return h(v)
 }
 
-// query is the query of the request, with "?" before it.
+// query returns the query of the request, preceded by "?".
 func (v *pageRequest) query() string {
 	if v.r.URL.RawQuery == "" {
 		return ""
@@ -100,7 +100,7 @@ func (v *pageRequest) formKey() web.FormKey {
 	return web.FormKey{Secret: v.browser + " " + v.s.sessions.Token(v.r.Context()), About: v.r.URL.Path + "\x00" + v.r.URL.RawQuery}
 }
 
-// genuine reports whether the form that was sent was shown to this browser for this request.
+// genuine reports whether the submitted form was shown to this browser for this request.
 func (v *pageRequest) genuine() bool { return v.formKey().Genuine(v.form.Get("form"), v.s.Now()) }
 
 // show responds with a page.
@@ -114,20 +114,20 @@ func (v *pageRequest) redirect(to string) error {
 	return nil
 }
 
-// broken responds with an error that is not a verdict on the request.
+// broken responds with an error that the request did not cause.
 func (v *pageRequest) broken(err error) {
 	obs.Add(v.r.Context(), slog.String("error", err.Error()))
 	v.w.Header().Set("Retry-After", "1")
 	_ = v.show(http.StatusServiceUnavailable, pages.Message(v.frame(), v.T("error"), v.T("error_ours"), ""))
 }
 
-// requestHash is the authorization request in a form of fixed length.
+// requestHash returns a hash of the authorization request.
 func (v *pageRequest) requestHash() string {
 	sum := sha256.Sum256([]byte(v.r.URL.RawQuery))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// operator returns who has signed in; nil without a sign-in.
+// operator returns the signed-in operator, or nil if there is none.
 func (v *pageRequest) operator() (*domain.Operator, error) {
 	ctx := v.r.Context()
 	id, err := ids.Parse[domain.OperatorPrefix](v.s.sessions.GetString(ctx, keyOperator))
@@ -144,7 +144,7 @@ func (v *pageRequest) operator() (*domain.Operator, error) {
 	return &o, nil
 }
 
-// wrong returns the text and the status for an error of a sign-in. It returns "" for any other error.
+// wrong returns the text and the status for a sign-in error. It returns "" for any other error.
 func (v *pageRequest) wrong(err error, otherwise string) (int, string) {
 	var wait *app.WaitError
 	switch {
@@ -158,7 +158,7 @@ func (v *pageRequest) wrong(err error, otherwise string) (int, string) {
 	return 0, ""
 }
 
-// network returns the client's network, by which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
+// network returns the client's network, for which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
 func (v *pageRequest) network() string {
 	address := v.r.Header.Get("X-Forwarded-For")
 	ip, err := netip.ParseAddr(address)

@@ -1,5 +1,5 @@
-// Package oauth is the authorization server: OAuth 2.1 with PKCE for public clients, on fosite, and the pages of the operators who sign
-// in and consent. RFC 6749 and its successor's draft, RFC 7009, 7636, 8252, 8414, 9207, 9700, 9728.
+// Package oauth implements the authorization server: OAuth 2.1 with PKCE for public clients, on fosite, and the pages for sign-in
+// and consent. RFC 6749 and its successor's draft, RFC 7009, 7636, 8252, 8414, 9207, 9700, 9728.
 package oauth
 
 import (
@@ -30,10 +30,10 @@ func newProvider(tokens *tokenStore) fosite.OAuth2Provider {
 		EnforcePKCE: true, EnforcePKCEForPublicClients: true, EnablePKCEPlainChallengeMethod: false,
 		ScopeStrategy:            fosite.ExactScopeStrategy,
 		AudienceMatchingStrategy: noAudience,
-		RefreshTokenScopes:       []string{}, // else no refresh token is given without the scope offline
-		MinParameterEntropy:      1,          // state is the client's business; authorize makes one up where there is none
+		RefreshTokenScopes:       []string{}, // otherwise no refresh token is issued without the scope offline
+		MinParameterEntropy:      1,          // the client is responsible for state; authorize generates one if there is none
 		SanitationWhiteList:      []string{"redirect_uri", "code_challenge"},
-		RedirectSecureChecker:    func(context.Context, *url.URL) bool { return true }, // checked when it is registered
+		RedirectSecureChecker:    func(context.Context, *url.URL) bool { return true }, // checked at registration
 	}
 	code := &oauth2.AuthorizeExplicitGrantHandler{
 		AccessTokenStrategy: strategy{}, RefreshTokenStrategy: strategy{}, AuthorizeCodeStrategy: strategy{},
@@ -49,5 +49,5 @@ func newProvider(tokens *tokenStore) fosite.OAuth2Provider {
 	return fosite.NewOAuth2Provider(tokens, cfg)
 }
 
-// noAudience accepts every request. There is one resource, so an audience has no meaning.
+// noAudience accepts every request. There is only one resource, so an audience has no meaning.
 func noAudience([]string, []string) error { return nil }

@@ -18,14 +18,14 @@ import (
 const (
 	pushedURI      = "urn:ietf:params:oauth:request_uri:"
 	pushedLifetime = 10 * time.Minute // time for an operator to sign in and decide
-	maxPushed      = 3 << 10          // bytes of the parameters: the request URI holds them, and must fit in a browser's address
+	maxPushed      = 3 << 10          // bytes of the parameters: the request URI contains them and must fit into a browser's address
 )
 
-// wrongPushed is a request URI that this server has not created for the app, or that is too old: RFC 9126, section 4.
+// wrongPushed reports a request URI that this server did not create for the app, or that is too old: RFC 9126, section 4.
 const wrongPushed mistakeError = "invalid_request_uri: the request URI is unknown, of another app, or older than ten minutes"
 
 // push accepts an authorization request from the app itself and returns a URI for it: RFC 9126. The URI is the encrypted request,
-// so nothing is stored. It can be opened several times, because an operator who signs in returns with it, and a code is bound to
+// so nothing is stored. It can be opened several times, because an operator returns with it after the sign-in. A code is bound to
 // its challenge in any case.
 func (s *Server) push(c *gin.Context) error {
 	ctx, r, err := s.exchange(c)
@@ -41,7 +41,7 @@ func (s *Server) push(c *gin.Context) error {
 	return nil
 }
 
-// seal checks an authorization request and creates a URI from it.
+// seal checks an authorization request and creates its URI.
 func (s *Server) seal(ctx context.Context, params url.Values) (string, error) {
 	if params.Get("request_uri") != "" {
 		return "", fosite.ErrInvalidRequest.WithHint("request_uri cannot be pushed.")

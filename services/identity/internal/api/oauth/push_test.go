@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// push sends an authorization request as the app does, and returns the query for the browser.
+// push sends an authorization request like the app, and returns the query for the browser.
 func (w *world) push(t *testing.T, q url.Values) (query string) {
 	t.Helper()
 	p := w.browser().do(http.MethodPost, "/oauth/par", q)

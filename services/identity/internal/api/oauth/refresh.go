@@ -8,15 +8,15 @@ import (
 	"github.com/ory/fosite/handler/oauth2"
 )
 
-// refresher is fosite's refresh token grant, with two additions. Within an app's leeway, the previous token gets the tokens that
-// it was exchanged for. A request that loses the race for a token is evaluated again against the state that the winner has left.
+// refresher is fosite's refresh token grant, with two additions. Within an app's leeway, the previous token returns the tokens that
+// it was exchanged for. A request that loses the race for a token is evaluated again against the state after the winner.
 type refresher struct {
 	*oauth2.RefreshTokenGrantHandler
 }
 
 var _ fosite.TokenEndpointHandler = refresher{}
 
-// HandleTokenEndpointRequest checks the scopes that the request names, which fosite ignores: RFC 6749, section 6.
+// HandleTokenEndpointRequest checks the scopes in the request, which fosite ignores: RFC 6749, section 6.
 func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.AccessRequester) error {
 	requested := r.GetRequestedScopes()
 	if err := h.RefreshTokenGrantHandler.HandleTokenEndpointRequest(ctx, r); err != nil || len(requested) == 0 {
@@ -25,7 +25,7 @@ func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acce
 	return restrictScopes(r, requested)
 }
 
-// restrictScopes returns the scopes that the request names. Each must be in the grant.
+// restrictScopes returns the scopes in the request. Each must be in the grant.
 func restrictScopes(r fosite.AccessRequester, requested fosite.Arguments) error {
 	if !r.GetGrantedScopes().Has(requested...) {
 		return fosite.ErrInvalidScope.WithHint("A refresh cannot add scopes that the operator has not granted.")
@@ -51,7 +51,7 @@ func (h refresher) PopulateTokenEndpointResponse(ctx context.Context, r fosite.A
 	if e := exchangeOf(ctx); err == nil || !e.superseded || e.failure != nil {
 		return err
 	}
-	// The token is the previous one now: it is accepted within the leeway, or it was used twice.
+	// The token is now the previous one: it is accepted within the leeway, or it was used twice.
 	if err := h.HandleTokenEndpointRequest(ctx, r); err != nil {
 		return err
 	}

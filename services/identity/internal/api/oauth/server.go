@@ -20,13 +20,13 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// Options are what a Server needs.
+// Options are the dependencies of a Server.
 type Options struct {
 	App      *app.App
-	Box      *crypt.Box // seals what a rotation leaves for its leeway
-	AuthURL  string     // where people and apps reach the pages and endpoints: the issuer, without a slash at the end
-	Resource string     // of the API that the tokens are for: RFC 9728
-	Docs     string     // of the API, for people
+	Box      *crypt.Box // seals the tokens that a rotation stores for its leeway
+	AuthURL  string     // URL of the pages and endpoints for people and apps: the issuer, without a trailing slash
+	Resource string     // URL of the API that the tokens are for: RFC 9728
+	Docs     string     // URL of the API documentation
 	Now      func() time.Time
 }
 
@@ -51,7 +51,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := web.NewSite(o.AuthURL, "no-referrer") // an address holds an authorization request or a one-time link: RFC 9700, section 4.2
+	site, err := web.NewSite(o.AuthURL, "no-referrer") // an address can contain an authorization request or a one-time link: RFC 9700, section 4.2
 	if err != nil {
 		return nil, fmt.Errorf("AUTH_URL: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/pages"
 )
 
-// signIn requests address and password. Its query is that of the authorization request from which the operator comes.
+// signIn requests the address and the password. Its query is that of the authorization request that redirected the operator.
 func (s *Server) signIn(v *pageRequest) error {
 	name, hint := "", ""
 	if a := s.comesFrom(v); a != nil {
@@ -41,7 +41,7 @@ func (s *Server) signIn(v *pageRequest) error {
 	return s.enter(v, o)
 }
 
-// half records that an operator has entered their password, and requests their second factor.
+// half records that an operator entered their password, and requests their second factor.
 func (s *Server) half(v *pageRequest, o domain.Operator) error {
 	ctx := v.r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
@@ -88,7 +88,7 @@ func (s *Server) begin(v *pageRequest, o domain.Operator) {
 	s.sessions.Put(ctx, keyVersion, o.Version)
 }
 
-// enter signs an operator in. The session gets a new token, so a planted token is useless.
+// enter signs in an operator. The session gets a new token, so a planted token is useless.
 func (s *Server) enter(v *pageRequest, o domain.Operator) error {
 	ctx := v.r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
@@ -104,14 +104,14 @@ func (s *Server) enter(v *pageRequest, o domain.Operator) error {
 	return v.redirect(v.next())
 }
 
-// Destinations of an operator after the sign-in, besides an authorization request.
+// The destinations of an operator after the sign-in, other than an authorization request.
 const (
-	console     = "/admin" // the operators' area
+	console     = "/admin" // the operators' console
 	accountPage = "/oauth/account"
 )
 
-// next returns where an operator goes after the sign-in: to the page of the operators' area that requested it, to the
-// authorization request that they come from, or else to the operators' area.
+// next returns the destination of an operator after the sign-in: the page of the console or the authorization request that
+// requested it, otherwise the console.
 func (v *pageRequest) next() string {
 	if v.r.URL.RawQuery == "" {
 		return console
@@ -130,7 +130,7 @@ func (s *Server) signOut(v *pageRequest) error {
 	return v.show(http.StatusOK, pages.Finished(v.frame(), v.T("sign_out"), v.T("signed_out")))
 }
 
-// link sets a password by a one-time link.
+// link sets a password with a one-time link.
 func (s *Server) link(v *pageRequest) error {
 	ctx, token := v.r.Context(), v.c.Param("token")
 	gone := func() error {
@@ -165,7 +165,7 @@ func (s *Server) link(v *pageRequest) error {
 	return err
 }
 
-// comesFrom returns the authorization request from which the operator comes; nil for none.
+// comesFrom returns the authorization request that redirected the operator, or nil if there is none.
 func (s *Server) comesFrom(v *pageRequest) *authorization {
 	if v.r.URL.RawQuery == "" || v.r.URL.Query().Has("to") {
 		return nil

@@ -32,7 +32,7 @@ func (b *browser) plant(name, value string) {
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// owner returns a connection of the database's owner, who sees all rows.
+// owner returns a connection of the database's owner, which can read all rows.
 func (w *world) owner() *pgx.Conn {
 	w.t.Helper()
 	if w.conn != nil {
@@ -71,8 +71,8 @@ func TestWrongSignIns(t *testing.T) {
 	}
 }
 
-// TestSignInsAreThrottled checks that attempts with wrong passwords wait longer and longer, also in parallel. The account is
-// never locked: the owner's own browser passes.
+// TestSignInsAreThrottled checks that attempts with wrong passwords wait longer and longer, even in parallel. The account is never
+// locked: the owner can sign in with their own browser.
 func TestSignInsAreThrottled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,7 +110,7 @@ func TestSignInsAreThrottled(t *testing.T) {
 	}
 }
 
-// TestAnAddressIsThrottled checks that an address that tries many accounts has to wait too. The wait for an account that does not
+// TestAnAddressIsThrottled checks that an address that tries many accounts must also wait. The wait for an account that does not
 // exist is the same.
 func TestAnAddressIsThrottled(t *testing.T) {
 	t.Parallel()
@@ -234,7 +234,7 @@ func TestOneTimeLinks(t *testing.T) {
 	}
 }
 
-// TestAccount checks that an operator sees and ends their sessions, and sets up their second factor, soon after the sign-in.
+// TestAccount checks that an operator can see and end their sessions, and set up their second factor, soon after the sign-in.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -304,7 +304,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestGrantsOfAnAccount checks that an operator sees which apps act for them at any tenant, and ends the access of one. They
+// TestGrantsOfAnAccount checks that an operator can see which apps act for them at any tenant, and end the access of one. They
 // cannot end the grants of others.
 func TestGrantsOfAnAccount(t *testing.T) {
 	t.Parallel()
@@ -344,8 +344,8 @@ func TestGrantsOfAnAccount(t *testing.T) {
 	w.refresh(granted.Refresh).is(t, 400, "invalid_grant")
 }
 
-// TestAnOperatorIsErased checks that personal data of an operator is deleted with their erasure: they cannot sign in or be
-// enabled, their grants end, and no table has their address or name.
+// TestAnOperatorIsErased checks that personal data of an operator is deleted with their erasure: they cannot sign in or be enabled,
+// their grants end, and no table contains their address or name.
 func TestAnOperatorIsErased(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -392,8 +392,8 @@ func between(s, from, to string) string {
 	return out
 }
 
-// TestWhereASignInLeads checks that an operator gets to the page of the operators' area that requested the sign-in, and to no
-// other host and no other page.
+// TestWhereASignInLeads checks that a sign-in redirects the operator to the page of the console that requested it, and to no other
+// host or page.
 func TestWhereASignInLeads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -29,8 +29,8 @@ import (
 )
 
 // tokenStore is fosite's storage on top of the app's use cases. A grant is one row, so the writes that fosite makes in several
-// steps are collected between BeginTX and Commit and become one statement. The statement changes the row only if it is as the
-// request has read it.
+// steps are collected between BeginTX and Commit and become one statement. The statement changes the row only if it has not changed
+// since the request read it.
 type tokenStore struct {
 	App *app.App
 	Box *crypt.Box
@@ -86,7 +86,7 @@ func (t *tokenStore) CreateAuthorizeCodeSession(ctx context.Context, signature s
 }
 
 // GetAuthorizeCodeSession returns the grant of a code that can be exchanged now. A code that was exchanged before ends its grant,
-// but only if the request proves by client and verifier that the code was meant for it. Otherwise a stranger who has seen a code
+// but only if the client and the verifier prove that the code was issued to the requester. Otherwise a stranger who saw a code
 // could end the grant.
 func (t *tokenStore) GetAuthorizeCodeSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
 	g, err := t.read(ctx, unhex(signature), nil)
@@ -111,7 +111,8 @@ func (t *tokenStore) InvalidateAuthorizeCodeSession(ctx context.Context, _ strin
 	return nil // Commit exchanges the code if no refresh token is exchanged
 }
 
-// GetPKCERequestSession returns the challenge of a code's grant. It stays with the grant, so a wrong verifier does not use it up.
+// GetPKCERequestSession returns the challenge of a code's grant. The challenge remains stored, so a wrong verifier does not
+// invalidate it.
 func (t *tokenStore) GetPKCERequestSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
 	g, err := t.read(ctx, unhex(signature), nil)
 	if err != nil {
@@ -120,16 +121,16 @@ func (t *tokenStore) GetPKCERequestSession(ctx context.Context, signature string
 	return t.request(ctx, g)
 }
 
-// CreatePKCERequestSession does nothing: the grant has the challenge.
+// CreatePKCERequestSession does nothing, because the grant contains the challenge.
 func (*tokenStore) CreatePKCERequestSession(context.Context, string, fosite.Requester) error {
 	return nil
 }
 
-// DeletePKCERequestSession does nothing, for a code whose verifier was wrong stays bound to its challenge.
+// DeletePKCERequestSession does nothing, because a code remains bound to its challenge after a wrong verifier.
 func (*tokenStore) DeletePKCERequestSession(context.Context, string) error { return nil }
 
-// GetRefreshTokenSession returns the grant of a refresh token that can be exchanged now. A token that was exchanged before ends
-// the grant, except for the previous token within the app's leeway, which gets the tokens that it was exchanged for.
+// GetRefreshTokenSession returns the grant of a refresh token that can be exchanged now. A token that was exchanged before ends the
+// grant, except for the previous token within the app's leeway, which returns the tokens that it was exchanged for.
 func (t *tokenStore) GetRefreshTokenSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
 	family, own := split(signature)
 	if family == nil {
@@ -236,7 +237,7 @@ func (*tokenStore) BeginTX(ctx context.Context) (context.Context, error) {
 	return context.WithValue(ctx, pendingKey{}, &pending{}), nil
 }
 
-// Rollback discards what was collected. Nothing was written.
+// Rollback discards the collected writes. Nothing was written.
 func (*tokenStore) Rollback(context.Context) error { return nil }
 
 // RotateRefreshToken records which refresh token is exchanged.
@@ -263,7 +264,7 @@ func (*tokenStore) CreateRefreshTokenSession(ctx context.Context, signature, _ s
 	return nil
 }
 
-// Commit writes the collected exchange in one statement. It records when another request was first.
+// Commit writes the collected exchange in one statement. It records if another request was first.
 func (t *tokenStore) Commit(ctx context.Context) error {
 	p := pendingOf(ctx)
 	if !slices.Equal(p.scopes, p.grant.Scopes) {
@@ -298,7 +299,7 @@ func (*tokenStore) DeleteAccessTokenSession(context.Context, string) error { ret
 // DeleteRefreshTokenSession implements oauth2.RefreshTokenStorage.
 func (*tokenStore) DeleteRefreshTokenSession(context.Context, string) error { return nil }
 
-// RevokeRefreshToken implements oauth2.TokenRevocationStorage: end has revoked the grant.
+// RevokeRefreshToken implements oauth2.TokenRevocationStorage. It does nothing, because end already revoked the grant.
 func (*tokenStore) RevokeRefreshToken(context.Context, string) error { return nil }
 
 // RevokeAccessToken implements oauth2.TokenRevocationStorage.
@@ -312,7 +313,7 @@ func pendingOf(ctx context.Context) *pending {
 	return p
 }
 
-// read returns a grant of any tenant, by the hash of its code or of its refresh tokens' family.
+// read returns a grant of any tenant, by the hash of its code or of the family of its refresh tokens.
 func (t *tokenStore) read(ctx context.Context, code, family []byte) (domain.Grant, error) {
 	e := exchangeOf(ctx)
 	if e.grant != nil {
@@ -332,8 +333,8 @@ type exchange struct {
 	source     string
 	app        domain.App
 	grant      *domain.Grant
-	superseded bool  // another request has exchanged the token meanwhile
-	failure    error // why no verdict was possible, such as a database that is unavailable
+	superseded bool  // another request exchanged the token in the meantime
+	failure    error // why the request could not be evaluated, such as an unavailable database
 }
 
 type exchangeKey struct{}
@@ -346,8 +347,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return e
 }
 
-// failed turns an error into one for fosite, which would treat any error as a verdict on the client or the token. The error
-// missing becomes ErrNotFound, and every other one stays as it is.
+// failed converts an error into one for fosite, which would attribute any error to the client or the token. The error missing
+// becomes ErrNotFound. Every other error is not changed.
 func (e *exchange) failed(err, missing error) error {
 	if err == nil {
 		return nil
@@ -359,7 +360,7 @@ func (e *exchange) failed(err, missing error) error {
 	return err
 }
 
-// verifyChallenge reports whether a verifier belongs to a challenge of method S256: RFC 7636, section 4.6.
+// verifyChallenge reports whether a verifier matches a challenge of method S256: RFC 7636, section 4.6.
 func verifyChallenge(verifier, challenge string) bool {
 	sum := sha256.Sum256([]byte(verifier))
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1

@@ -46,7 +46,7 @@ func (s strategy) GenerateRefreshToken(ctx context.Context, r fosite.Requester) 
 	return token, s.RefreshTokenSignature(ctx, token), nil
 }
 
-// ValidateRefreshToken implements oauth2.RefreshTokenStrategy. The storage has checked when it expires.
+// ValidateRefreshToken implements oauth2.RefreshTokenStrategy. The storage has already checked its expiry.
 func (strategy) ValidateRefreshToken(_ context.Context, _ fosite.Requester, token string) error {
 	return valid(domain.IsRefreshToken(token))
 }
@@ -60,7 +60,7 @@ func (strategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (code, 
 	return code, sign(code), nil
 }
 
-// ValidateAuthorizeCode implements oauth2.AuthorizeCodeStrategy. The storage has checked when it expires.
+// ValidateAuthorizeCode implements oauth2.AuthorizeCodeStrategy. The storage has already checked its expiry.
 func (strategy) ValidateAuthorizeCode(_ context.Context, _ fosite.Requester, code string) error {
 	return valid(domain.IsCode(code))
 }
@@ -74,7 +74,7 @@ func valid(ok bool) error {
 	return nil
 }
 
-// issue returns where the tokens of a request are held until they are stored.
+// issue returns the place for the tokens of a request until they are stored.
 func issue(r fosite.Requester) *domain.Tokens {
 	s, ok := r.GetSession().(*session)
 	if !ok {
@@ -86,7 +86,8 @@ func issue(r fosite.Requester) *domain.Tokens {
 	return s.issued
 }
 
-// split splits the signature of a refresh token into the hashes of its family and its own; nil if it is malformed.
+// split splits the signature of a refresh token into the hash of its family and its own hash. It returns nil if the signature is
+// malformed.
 func split(signature string) (family, own []byte) {
 	raw, err := hex.DecodeString(signature)
 	if err != nil || len(raw) != 64 {

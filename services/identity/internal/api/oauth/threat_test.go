@@ -13,8 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// rfc9700 lists the attacks of RFC 9700, section 4, that an authorization server can prevent. They are carried out one after
-// another.
+// rfc9700 lists the attacks of RFC 9700, section 4, that an authorization server can prevent. They run in sequence.
 var rfc9700 = []rule{
 	{"4.1", "a code does not go where the app has not registered", func(t *testing.T, w *world) {
 		b := w.browser()

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// maxForm is how large a form may be, in bytes.
+// maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
 // token exchanges a code or a refresh token: RFC 6749, sections 4.1.3 and 6.
@@ -64,12 +64,12 @@ func (s *Server) revokeReused(ctx context.Context, r *http.Request, err error) e
 		return err
 	}
 	if code := r.PostForm.Get("code"); r.PostForm.Get("grant_type") == "authorization_code" {
-		_, _ = s.tokens.GetAuthorizeCodeSession(ctx, sign(code), nil) // ends the grant; what fails is in e.failure
+		_, _ = s.tokens.GetAuthorizeCodeSession(ctx, sign(code), nil) // ends the grant; an error is in e.failure
 	}
 	return fosite.ErrInvalidGrant
 }
 
-// exchange reads the form of an app's request, which identifies the app by client_id.
+// exchange reads the form of an app's request. The form identifies the app by client_id.
 func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error) {
 	r := c.Request
 	e := &exchange{source: r.Header.Get("X-Forwarded-For"), form: url.Values{}}
@@ -87,7 +87,7 @@ func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error
 	return ctx, r, nil
 }
 
-// client reads the form of a request and checks that it names the client in only one way.
+// client reads the form of a request and checks that it identifies the client in only one way.
 func (s *Server) client(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	form, err := readForm(w, r)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Server) client(w http.ResponseWriter, r *http.Request) (url.Values, err
 	return form, nil
 }
 
-// allowRegistered lets scripts of an origin that an app has registered read an error that names no app.
+// allowRegistered lets scripts of a registered origin read an error that belongs to no app.
 func (s *Server) allowRegistered(ctx context.Context, h http.Header, origin string) {
 	if origin == "" {
 		return
@@ -149,10 +149,10 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return once(form)
 }
 
-// formParams are the known parameters, besides those of an authorization request. Others are ignored.
+// formParams are the known parameters, in addition to those of an authorization request. Others are ignored.
 var formParams = []string{"grant_type", "code", "code_verifier", "refresh_token", "token", "token_type_hint", "client_secret", "client_assertion", "client_assertion_type"}
 
-// once drops empty parameters, and refuses one that appears twice.
+// once drops empty parameters, and rejects a parameter that appears twice.
 func once(form url.Values) (url.Values, error) {
 	for name, values := range form {
 		form[name] = values[:1]
@@ -166,8 +166,7 @@ func once(form url.Values) (url.Values, error) {
 	return form, nil
 }
 
-// refuse writes an error of the token endpoint: RFC 6749, section 5.2. An error that is not a verdict on the request is 503 or
-// 500.
+// refuse writes an error of the token endpoint: RFC 6749, section 5.2. An error that the request did not cause is 503 or 500.
 func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) error {
 	e := exchangeOf(ctx)
 	if e.failure != nil {
@@ -185,7 +184,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) e
 	return nil
 }
 
-// unavailable writes that no verdict was possible, and returns the reason for the log.
+// unavailable responds that the request could not be evaluated, and returns the reason for the log.
 func unavailable(w http.ResponseWriter, err error) error {
 	code, status := "server_error", http.StatusInternalServerError
 	if apperr.As(err).Kind == apperr.Unavailable {
@@ -229,7 +228,7 @@ func (v revoker) RevokeToken(ctx context.Context, token string, _ fosite.TokenTy
 	return e.failed(err, nil)
 }
 
-// grantOf returns the grant of an app to which a token belongs; nil if it belongs to none.
+// grantOf returns the grant of an app to which a token belongs, or nil if it belongs to none.
 func (v revoker) grantOf(ctx context.Context, token, clientID string) (*domain.GrantID, error) {
 	var g domain.Grant
 	var err error
@@ -247,7 +246,7 @@ func (v revoker) grantOf(ctx context.Context, token, clientID string) (*domain.G
 	return &g.ID, err
 }
 
-// introspect returns what an access token stands for: RFC 7662, section 2.2. Only other processes may call it.
+// introspect returns the state of an access token: RFC 7662, section 2.2. Only other processes may call it.
 func (s *Server) introspect(c *gin.Context) error {
 	form, err := readForm(c.Writer, c.Request)
 	if err != nil {
@@ -260,7 +259,7 @@ func (s *Server) introspect(c *gin.Context) error {
 	return rest.Object(c, out)
 }
 
-// printable replaces what an error_description must not hold: RFC 6749, section 5.2.
+// printable replaces the characters that an error_description must not contain: RFC 6749, section 5.2.
 func printable(s string) string {
 	s = s[:min(len(s), 200)]
 	return strings.Map(func(r rune) rune {

@@ -12,17 +12,17 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// session is what fosite carries from one step of a request to the next.
+// session is the data that fosite passes from one step of a request to the next.
 type session struct {
 	expires map[fosite.TokenType]time.Time
 
-	// Of an authorization: what the operator has selected.
+	// For an authorization: the operator's selection.
 	operator domain.OperatorID
 	tenant   ids.Tenant
 	mode     caller.Mode
 	by       domain.Origin
 
-	// Of an exchange: the grant, the new tokens, and the tokens to return again.
+	// For an exchange: the grant, the new tokens, and the tokens to return again.
 	grant  domain.Grant
 	issued *domain.Tokens
 	replay *domain.Tokens

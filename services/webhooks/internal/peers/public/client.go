@@ -1,5 +1,5 @@
-// Package public is a client of the platform's public API with an API key. It is for the command line; services do not call
-// each other with it.
+// Package public is a client of the platform's public API with an API key. It is for the command line. Services do not call each
+// other with it.
 package public
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // The limits of a request.
 const (
-	maxResponse  = 8 << 20 // a page has up to 2 MiB, or one larger row
+	maxResponse  = 8 << 20 // a page has up to 2 MiB, or consists of one larger row
 	callTimeout  = 30 * time.Second
 	firstByteMax = 30 * time.Second // until the header of a response
 )
@@ -33,8 +33,8 @@ type Client struct {
 // Refusal is a response with a status other than 2xx.
 type Refusal struct {
 	Status  int
-	Message string        // of the error envelope, or a text with the status when there is no envelope
-	After   time.Duration // of Retry-After; 0 when there is none
+	Message string        // of the error envelope, or a text with the status if there is no envelope
+	After   time.Duration // of Retry-After; 0 if there is none
 }
 
 // Error returns the message.
@@ -60,7 +60,7 @@ func New(base, key string) (*Client, error) {
 	return &Client{base, key, &http.Client{Transport: transport, CheckRedirect: plain}}, nil
 }
 
-// Call sends body as JSON, with a new Idempotency-Key, and decodes the response into out. Both may be nil.
+// Call sends body as JSON, with a new Idempotency-Key, and decodes the response into out. Both can be nil.
 func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 		}
 		sent = bytes.NewReader(text)
 		header.Set("Content-Type", "application/json")
-		header.Set("Prefer", "handling=strict") // a misspelt field is an error
+		header.Set("Prefer", "handling=strict") // a misspelled field is an error
 	}
 	if method != http.MethodGet {
 		header.Set("Idempotency-Key", "cli-"+rand.Text())
@@ -92,7 +92,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	return nil
 }
 
-// send returns a response with a status 2xx, whose body the caller must close.
+// send returns a response with a 2xx status. The caller must close its body.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, err // The error names method and URL.
+		return nil, err // The error contains the method and the URL.
 	}
 	if res.StatusCode/100 == 2 {
 		return res, nil
@@ -111,7 +111,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	return nil, refusal(method+" "+path, res)
 }
 
-// refusal reads a response with another status.
+// refusal converts a response with another status to a Refusal.
 func refusal(what string, res *http.Response) *Refusal {
 	r := &Refusal{Status: res.StatusCode}
 	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {

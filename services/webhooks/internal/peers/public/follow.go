@@ -20,7 +20,7 @@ const (
 	firstWait   = time.Second
 	maxWait     = 30 * time.Second
 	defaultIdle = 90 * time.Second
-	maxSeen     = 10_000 // the ids that are stored to recognize repeated events
+	maxSeen     = 10_000 // number of ids that are stored to recognize repeated events
 )
 
 // The errors that end a stream.
@@ -33,28 +33,28 @@ var (
 // Event is one of the platform's events.
 type Event struct {
 	ID, Type string
-	Body     []byte // the body that a delivery has
+	Body     []byte // the same body as in a delivery
 }
 
 // Follower reads the events of a client's tenant and mode as they happen.
 type Follower struct {
 	Client *Client
-	Types  []string                             // the event types; none means all
-	Start  func()                               // is called once, when no later event can be missed
-	Notice func(err error, wait time.Duration)  // is called with an error and the time until the next try
-	Sleep  func(context.Context, time.Duration) // replaces waiting in tests; nil waits
-	Idle   time.Duration                        // the time without a byte after which a stream is given up; 0 means 90 s
+	Types  []string                             // the event types; empty means all
+	Start  func()                               // called once, when no later event can be missed
+	Notice func(err error, wait time.Duration)  // called with an error and the time until the next attempt
+	Sleep  func(context.Context, time.Duration) // replaces waiting in tests; nil: wait
+	Idle   time.Duration                        // the time without a byte after which a stream is abandoned; 0 means 90 s
 
 	once    sync.Once
-	started bool   // the position where reading starts has been read
-	last    string // the id of the event after which reading continues; empty while there is none
+	started bool   // the start position has been read
+	last    string // the id of the event after which reading continues; "" if there is none
 	seen    map[string]bool
-	order   []string // the ids in seen, the oldest first
+	order   []string // the ids in seen, oldest first
 }
 
 // Follow calls take for each event from now on, once and in the stream's order, until ctx ends. When a stream ends or fails, it
-// opens another one after the last event: after 1 s, and then after twice the time, up to 30 s, while no stream can be
-// opened. It returns an error when the platform would refuse the same request again.
+// opens another one after the last event: after 1 s, doubled each time that opening fails, up to 30 s. It returns an error if the
+// platform would reject the same request again.
 func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 	wait := firstWait
 	for {
@@ -72,7 +72,7 @@ func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 		if r := (*Refusal)(nil); errors.As(err, &r) {
 			pause = max(wait, r.After)
 		}
-		if !errors.Is(err, io.EOF) { // streams end every few minutes, which is no error
+		if !errors.Is(err, io.EOF) { // streams end every few minutes, which is not an error
 			f.Notice(err, pause)
 		}
 		f.sleep(ctx, pause)
@@ -80,7 +80,7 @@ func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 	}
 }
 
-// final reports whether the same request would be refused again.
+// final reports whether the platform would reject the same request again.
 func final(err error) bool {
 	if errors.Is(err, ErrTooLong) || errors.Is(err, errNoStream) {
 		return true
@@ -102,9 +102,9 @@ func (f *Follower) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// session opens one stream and reads it to its end. A stream without Last-Event-ID starts when it is opened, so the events
-// between two streams would be lost; therefore the first stream starts after the newest event. When there is no event yet,
-// the list of events is read after the stream is open, and all events in it are new.
+// session opens one stream and reads it to its end. A stream without Last-Event-ID starts when it is opened, so events between two
+// streams would be lost. Therefore the first stream starts after the newest event. If there is no event yet, the list of events is
+// read after the stream is open, and all events in it are new.
 func (f *Follower) session(ctx context.Context, take func(Event)) (opened bool, err error) {
 	if !f.started {
 		if err := f.begin(ctx); err != nil {
@@ -144,8 +144,8 @@ func (f *Follower) begin(ctx context.Context) error {
 	return nil
 }
 
-// catchUp calls take for all events that exist, the oldest first. It does not change f.last, because the list has another order
-// than the stream.
+// catchUp calls take for all existing events, oldest first. It does not change f.last, because the list has another order than the
+// stream.
 func (f *Follower) catchUp(ctx context.Context, take func(Event)) error {
 	var all []Event
 	for cursor, more := "", true; more; {
@@ -210,7 +210,7 @@ func (f *Follower) open(ctx context.Context) (io.ReadCloser, error) {
 	return res.Body, nil
 }
 
-// read calls take for the events of a stream until it fails or ends; the error of an end is io.EOF.
+// read calls take for the events of a stream until it fails or ends. At the end it returns io.EOF.
 func (f *Follower) read(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader, take func(Event)) error {
 	idle := f.Idle
 	if idle == 0 {
@@ -229,7 +229,7 @@ func (f *Follower) read(ctx context.Context, cancel context.CancelCauseFunc, bod
 		case err != nil:
 			return fmt.Errorf("%w: %w", errCut, err)
 		}
-		if e, err := eventOf(m.Data); err == nil { // else the message only has an id, or has another form
+		if e, err := eventOf(m.Data); err == nil { // otherwise the message only has an id, or another format
 			f.pass(e, take)
 		}
 		if m.ID != "" {
@@ -238,7 +238,7 @@ func (f *Follower) read(ctx context.Context, cancel context.CancelCauseFunc, bod
 	}
 }
 
-// watched runs the idle timer only while the stream is read, so that the time of a slow receiver does not count.
+// watched runs the idle timer only while the stream is read, so that time spent in a slow receiver does not count.
 type watched struct {
 	io.Reader
 	watch *time.Timer
@@ -252,7 +252,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return w.Reader.Read(p) // Callers compare the error with io.EOF.
 }
 
-// pass calls take for an event that was not passed before.
+// pass calls take for an event that was not passed to it before.
 func (f *Follower) pass(e Event, take func(Event)) {
 	if f.seen[e.ID] {
 		return
@@ -268,7 +268,7 @@ func (f *Follower) pass(e Event, take func(Event)) {
 	take(e)
 }
 
-// eventOf reads an event's id and type from its body.
+// eventOf returns an event with the id and type in its body.
 func eventOf(body []byte) (Event, error) {
 	var e struct{ ID, Type string }
 	if err := json.Unmarshal(body, &e); err != nil || e.ID == "" {

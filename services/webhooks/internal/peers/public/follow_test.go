@@ -26,7 +26,7 @@ type follower struct {
 	stop    func()
 }
 
-// follow starts a Follower that does not sleep, and waits until it reads or has returned.
+// follow starts a Follower that does not sleep, and waits until it reads or returns.
 func follow(t *testing.T, p *publictest.Platform, types ...string) *follower {
 	t.Helper()
 	return followAs(t, p, publictest.Key, &public.Follower{Types: types})
@@ -127,7 +127,7 @@ func TestFollowFiltersByType(t *testing.T) {
 	f.want(first, p.Add("customer.updated"))
 }
 
-// The stream breaks off at each byte of the second of three events. Each event is taken once.
+// The stream ends at each byte of the second of three events in turn. Each event is passed on once.
 func TestFollowResumesAfterACut(t *testing.T) {
 	t.Parallel()
 	one := len("id: evt_0002\nevent: booking.created\ndata: \n\n")
@@ -158,8 +158,8 @@ func TestFollowReceivesEachEventOnce(t *testing.T) {
 	f.want(p.Add("booking.created"), p.Add("booking.updated"), p.Add("booking.updated"))
 }
 
-// There is no event at the start, and the first one occurs while no stream is open: between two streams, or between the first
-// request and the first stream.
+// There is no event at the start. The first one occurs while no stream is open: between two streams, or between the first request
+// and the first stream.
 func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 	t.Parallel()
 	for name, when := range map[string]int{"before the first stream": 1, "between two": 2, "later": 3} {
@@ -172,7 +172,7 @@ func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 			}
 		}
 		f := follow(t, p)
-		for len(p.LastEventIDs()) < 4 { // streams enough for each case
+		for len(p.LastEventIDs()) < 4 { // enough streams for each case
 			time.Sleep(time.Millisecond)
 		}
 		last := p.Add("customer.updated")
@@ -213,7 +213,7 @@ func TestFollowStopsWhereItIsRefused(t *testing.T) {
 	}
 }
 
-// The wait is 1 s and doubles up to 30 s. Retry-After may make it longer, and a stream resets it.
+// The wait is 1 s and doubles up to 30 s. Retry-After can make it longer, and a stream resets it.
 func TestFollowBacksOff(t *testing.T) {
 	t.Parallel()
 	away := publictest.Stream{Status: 503, Body: `{"error":{"code":"unavailable","message":"Not now."}}`}
@@ -244,7 +244,7 @@ func TestFollowLeavesASilentStream(t *testing.T) {
 	}
 }
 
-// A platform that does not respond is tried again.
+// The Follower retries if the platform does not respond.
 func TestFollowOutlivesTheNetwork(t *testing.T) {
 	t.Parallel()
 	client, err := public.New("http://127.0.0.1:1/api/v1", "svc_test_x")
@@ -275,7 +275,7 @@ func TestNewRefusesWhatIsNoURL(t *testing.T) {
 	}
 }
 
-// The base URL may end with the version of the API, or not.
+// The base URL can end with or without the version of the API.
 func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
 	t.Parallel()
 	var requested string

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// maxLine is the most bytes of a line of a stream, and of the data of one message.
+// maxLine is the maximum number of bytes in a line of a stream, and in the data of one message.
 const maxLine = 2 << 20
 
-// ErrTooLong reports that a stream has a line or a message of more than maxLine bytes. A new stream would have it again.
+// ErrTooLong reports that a stream contains a line or a message of more than maxLine bytes. A new stream would contain it again.
 var ErrTooLong = errors.New("the stream has a message of more than 2 MiB")
 
 // Message is one server-sent event.
 type Message struct {
-	ID    string // the last id of the stream, which an earlier message may have had
+	ID    string // the last id of the stream, which may come from an earlier message
 	Event string
-	Data  []byte // its lines joined by "\n"; nil when the message has an id only
+	Data  []byte // its lines joined by "\n"; nil if the message only has an id
 }
 
 // Reader reads server-sent events as the HTML standard defines them (section 9.2.6), with lines that end with LF or CRLF. It
-// ignores a message that breaks off before its empty line, and the id of this message, too.
+// ignores a message that ends before its empty line, including its id.
 type Reader struct {
 	lines *bufio.Scanner
 	first bool
-	id    string // the last id, which is returned with the message that has it
+	id    string // the last id, which is returned with its message
 }
 
 // NewReader returns a reader of the stream r, from its beginning.
@@ -61,8 +61,8 @@ func (r *Reader) Next() (Message, error) {
 	return Message{}, r.end()
 }
 
-// field adds one line to the message and reports whether it is an id. A line that begins with a colon is a comment, which a
-// server sends to keep the connection open.
+// field adds one line to the message and reports whether it is an id. A line that begins with a colon is a comment. Servers send
+// comments to keep the connection open.
 func (r *Reader) field(m *Message, line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

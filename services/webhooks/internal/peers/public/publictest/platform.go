@@ -1,4 +1,4 @@
-// Package publictest is a fake platform that serves /events and /events/stream as the real one does, and that fails on demand.
+// Package publictest provides a fake platform that serves /events and /events/stream like the real one, and fails on demand.
 package publictest
 
 import (
@@ -36,8 +36,8 @@ type Stream struct {
 	Body        string // with Status, or with ContentType
 	RetryAfter  string
 	ContentType string // instead of text/event-stream
-	Cut         int    // the number of bytes of events after which it breaks off; 0 means never
-	End         bool   // ends after the events that exist
+	Cut         int    // the number of bytes of events after which it aborts; 0 means never
+	End         bool   // ends after the existing events
 	All         bool   // starts with the first event and ignores Last-Event-ID
 	Silent      bool   // sends nothing and does not end
 }
@@ -45,7 +45,7 @@ type Stream struct {
 // event is an event of the platform, with its body.
 type event struct{ id, kind, body string }
 
-// New starts a platform without events. streams are the responses to the first calls; later calls do not fail.
+// New starts a platform without events. streams are the responses to the first calls. Later calls do not fail.
 func New(t testing.TB, streams ...Stream) *Platform {
 	t.Helper()
 	p := &Platform{more: make(chan struct{}), closed: make(chan struct{}), streams: streams}
@@ -68,7 +68,7 @@ func (p *Platform) Add(kind string) string {
 	return e.id
 }
 
-// Bodies returns the bodies of the events, as they are delivered.
+// Bodies returns the bodies of the events in the form in which they are delivered.
 func (p *Platform) Bodies() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func refuse(w http.ResponseWriter, status int, body string) {
 	_, _ = w.Write([]byte(body))
 }
 
-// list responds with pages of events, the newest first. The cursor is the number of events before the page.
+// list responds with pages of events, newest first. The cursor is the number of events before the page.
 func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
@@ -121,7 +121,7 @@ func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	all, _, _ := p.since(0, r)
 	slices.Reverse(all)
 	all = all[from:]
-	if limit = min(limit, 2); len(all) > limit { // small pages, so that there are several
+	if limit = min(limit, 2); len(all) > limit { // small pages, so that there are several pages
 		next := strconv.Itoa(from + limit)
 		all, response.HasMore, response.NextCursor = all[:limit], true, &next
 	}
@@ -133,8 +133,8 @@ func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	_ = enc.Encode(response)
 }
 
-// since returns the events of some types from a position on, the position after them, and a channel that is closed when there
-// are more.
+// since returns the events of some types from a position, the position after them, and a channel that is closed when there are
+// more.
 func (p *Platform) since(from int, r *http.Request) (out []event, next int, more chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,7 +201,7 @@ func (p *Platform) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send writes a heartbeat and the events, and breaks off where the Stream says so.
+// send writes a heartbeat and the events, and aborts where the Stream specifies it.
 func send(w http.ResponseWriter, events []event, s Stream, left *int) {
 	_, _ = w.Write([]byte(": alive\n\n"))
 	for _, e := range events {
