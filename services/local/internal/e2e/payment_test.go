@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -311,5 +312,41 @@ func TestChargedOnceUnderKills(t *testing.T) {
 		if n := len(c.list(t, "/payment-intents?booking_id="+accepted.BookingID)); n != 1 {
 			t.Errorf("round %d: %d intents of the booking", round, n)
 		}
+	}
+}
+
+// TestCurrencies checks that each currency passes creation, confirmation, capture, and refund in its smallest unit, as the gateway
+// defines it.
+func TestCurrencies(t *testing.T) {
+	for currency, amount := range map[string]int64{"USD": 1234, "EUR": 1234, "JPY": 1234, "KWD": 12_340} {
+		t.Run(currency, func(t *testing.T) {
+			m := newMerchant(t, currency)
+			booking := m.booking(t)
+			part, back := amount/100*90, amount/100*50
+			i := m.begin(t, booking, amount, `,"capture_method":"manual"`)
+			m.pay(t, i)
+			path := "/payment-intents/" + i.ID
+			await(t, "it is authorised", func() bool { return read[intent](t, m.client, path).Status == "requires_capture" })
+			m.want(t, http.StatusOK, http.MethodPost, path+"/capture", fmt.Sprintf(`{"amount_minor":%d}`, part))
+			m.paid(t, booking, part)
+			m.insist(t, http.MethodPost, "/refunds", fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":%d,"reason":"duplicate"}`, i.ID, back), unique("refund"), http.StatusCreated)
+			await(t, "the refund shows", func() bool {
+				return read[struct {
+					Refunded int64 `json:"amount_refunded"`
+				}](t, m.client, path).Refunded == back
+			})
+			h := m.holding(t)
+			var returned []int64 // the gateway counts an authorized amount that was not captured as a refund
+			for _, r := range h.Refunds {
+				returned = append(returned, r.Amount)
+			}
+			slices.Sort(returned)
+			if len(h.Intents) != 1 || h.Intents[0].Amount != amount || h.Intents[0].Received != part || !slices.Equal(returned, []int64{amount - part, back}) {
+				t.Errorf("the stand-in holds %+v", h)
+			}
+			if got := read[chainBooking](t, m.client, "/bookings/"+booking).Paid.Currency; got != currency {
+				t.Errorf("the booking has %s", got)
+			}
+		})
 	}
 }

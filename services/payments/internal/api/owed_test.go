@@ -546,28 +546,6 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 	}
 }
 
-// TestManyOpenRefundsAreRead checks that an event about an intent causes a read of all its unfinished refunds, however many there
-// are.
-func TestManyOpenRefundsAreRead(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	ctx := w.tenant()
-	p := w.paid(ctx, 1000)
-	w.gateway.RefundStatus = domain.RefundPending
-	const many = 105
-	for range many {
-		w.refund(ctx, refundOf(p, `,"amount_minor":1`)).is(201)
-	}
-	w.work()
-	for _, r := range w.gateway.Refunds() {
-		w.gateway.EndRefund(r.ID, domain.RefundSucceeded)
-	}
-	w.readRefund(ctx, p.ID, "")
-	if n := w.Count(`select count(*) from refunds where status = 'succeeded'`); n != many {
-		t.Errorf("%d of %d refunds have succeeded", n, many)
-	}
-}
-
 // TestOwedRefundsAreMeasured checks that failed owed refunds are counted, with the time since the oldest one first failed,
 // separately from those that only a person can return.
 func TestOwedRefundsAreMeasured(t *testing.T) {
