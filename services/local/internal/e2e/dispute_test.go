@@ -74,7 +74,7 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 		records = rows(t, identity, `select action || ': ' || (after->>'summary') from audit_log where object = $1 order by seq`, dispute[0])
 		return len(records) == 2
 	})
-	if !strings.HasPrefix(records[0], "dispute.opened: The payer disputes 200.00 USD of payment intent "+created.ID+": fraudulent. It can be answered") ||
+	if !strings.HasPrefix(records[0], "dispute.opened: The payer disputes 200.00 USD of payment intent "+created.ID+": fraudulent. You can respond") ||
 		records[1] != "dispute.closed: The dispute of 200.00 USD of payment intent "+created.ID+" is won: the money stays." {
 		t.Errorf("%q", records)
 	}
