@@ -26,7 +26,7 @@ func TestUpstreamsFollowTheList(t *testing.T) {
 		name, service, keys, want string
 	}{
 		{"all are there", targets()[0], all, ""},
-		{"one that the list lacks", "billing", all, "answered by billing, which proto/services.yaml does not let the gateway call"},
+		{"one that the list lacks", "billing", all, "served by billing, which proto/services.yaml does not let the gateway call"},
 		{"one without a key", targets()[0], strings.TrimPrefix(all, targets()[0]+secret+","), "no caller key for target"},
 	} {
 		doc := bytes.ReplaceAll(proto.OpenAPI, []byte("x-service: "+targets()[0]), []byte("x-service: "+c.service))
