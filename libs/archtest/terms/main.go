@@ -15,6 +15,7 @@ import (
 	"go/token"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ import (
 type Rule struct {
 	Terms []string `yaml:"words"` // lower case
 	Use   string   `yaml:"use"`   // what to write instead
-	Only  []string `yaml:"only"`  // the folders that the rule applies to; all if empty
+	Only  []string `yaml:"only"`  // patterns of path.Match for the folders that the rule applies to; all if empty
 	Allow []string `yaml:"allow"` // names that may contain the words
 }
 
@@ -87,12 +88,26 @@ func read(list string) ([]Rule, error) {
 	if err := decoder.Decode(&rules); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", list, err)
 	}
+	for _, r := range rules {
+		for _, folder := range r.Only {
+			if _, err := path.Match(folder, ""); err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", list, folder, err)
+			}
+		}
+	}
 	return rules, nil
 }
 
 // finds returns the first word of name that the rule forbids in file, or "" if there is none.
 func (r Rule) finds(file, name string) string {
-	inside := func(folder string) bool { return strings.HasPrefix(file, folder+"/") }
+	inside := func(folder string) bool {
+		parts, n := strings.Split(file, "/"), strings.Count(folder, "/")+1
+		if len(parts) <= n {
+			return false
+		}
+		ok, _ := path.Match(folder, strings.Join(parts[:n], "/")) // read has checked the pattern
+		return ok
+	}
 	if slices.Contains(r.Allow, name) || len(r.Only) > 0 && !slices.ContainsFunc(r.Only, inside) {
 		return ""
 	}

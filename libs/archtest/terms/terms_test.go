@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
   allow: [Retold, WasTold]
 - words: [home]
   use: owner
-  only: [`+dir+`/payments]
+  only: [`+dir+`/pay*]
 `)
 	payments := write("payments/told.go", `package payments
 type Told struct { home, WasTold int }
@@ -87,8 +87,9 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	list, code := filepath.Join(dir, "terms.yml"), filepath.Join(dir, "a.go")
 	for text, want := range map[string]string{
-		"- word: [told]": "field word not found",
-		"- words: [a":    "terms.yml",
+		"- word: [told]":                       "field word not found",
+		"- words: [a":                          "terms.yml",
+		"- words: [a]\n  only: ['services/[']": "syntax error in pattern",
 	} {
 		if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
