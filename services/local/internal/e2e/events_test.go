@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/libs/kafkax"
 )
@@ -176,7 +178,7 @@ func checkPoisonIsDeadLetteredAndRedriven(t *testing.T, p *platform) {
 	await(t, "twelve dead letters", func() bool { return dead() >= 12 })
 
 	// A valid event that became a dead letter by mistake. bookings has no record of it.
-	var lost kafka.Message
+	var lost *kgo.Record
 	for _, m := range p.messages(t, "customers") {
 		if string(m.Key) == good {
 			lost = m
@@ -184,8 +186,8 @@ func checkPoisonIsDeadLetteredAndRedriven(t *testing.T, p *platform) {
 	}
 	execute(t, bookingsDB, `delete from customers where id = $1`, uuidOf(t, good))
 	execute(t, bookingsDB, `delete from inbox where event_id = $1`, uuidOf(t, p.events(t, "customers")[good][0].GetId()))
-	p.produce(t, "bookings.dlq", kafka.Message{Key: lost.Key, Value: lost.Value, Headers: append(lost.Headers,
-		kafka.Header{Key: kafkax.HeaderTopic, Value: []byte("customers")})})
+	p.produce(t, "bookings.dlq", &kgo.Record{Key: lost.Key, Value: lost.Value, Headers: append(lost.Headers,
+		kgo.RecordHeader{Key: kafkax.HeaderTopic, Value: []byte("customers")})})
 	if said := p.redrive(t); said != fmt.Sprintln(left+13, "sent back") {
 		t.Errorf("redrive of thirteen letters with %d left says %q", left, said)
 	}
@@ -197,10 +199,10 @@ func checkPoisonIsDeadLetteredAndRedriven(t *testing.T, p *platform) {
 }
 
 // poisonIn12 returns one undecodable message for each of twelve partitions.
-func poisonIn12(text string) []kafka.Message {
-	var all []kafka.Message
-	for n := range 12 {
-		all = append(all, kafka.Message{Partition: n, Key: fmt.Appendf(nil, "%d", n), Value: fmt.Appendf(nil, "%s %d", text, n)})
+func poisonIn12(text string) []*kgo.Record {
+	var all []*kgo.Record
+	for n := range int32(12) {
+		all = append(all, &kgo.Record{Partition: n, Key: fmt.Appendf(nil, "%d", n), Value: fmt.Appendf(nil, "%s %d", text, n)})
 	}
 	return all
 }
@@ -208,15 +210,19 @@ func poisonIn12(text string) []kafka.Message {
 // letters counts the dead letters of bookings that have not been sent back.
 func (p *platform) letters(t *testing.T) int {
 	t.Helper()
-	client := kafka.Client{Addr: kafka.TCP(p.env["KAFKA_BROKERS"])}
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.env["KAFKA_BROKERS"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
 	const topic = "holdfast.bookings.dlq"
 	var sent int64
 	await(t, "the offset of the redrive", func() bool {
-		res, err := client.OffsetFetch(t.Context(), &kafka.OffsetFetchRequest{GroupID: "holdfast.bookings.redrive", Topics: map[string][]int{topic: {0}}})
-		if err == nil && res.Error == nil && len(res.Topics[topic]) == 1 {
-			sent = max(res.Topics[topic][0].CommittedOffset, 0)
+		list, err := kadm.NewClient(client).FetchOffsetsForTopics(t.Context(), "holdfast.bookings.redrive", topic)
+		if at, ok := list.Lookup(topic, 0); err == nil && ok {
+			sent = max(at.At, 0)
 		}
-		return err == nil && (res.Error == nil || errors.Is(res.Error, kafka.GroupIdNotFound))
+		return err == nil || errors.Is(err, kerr.GroupIDNotFound)
 	})
 	return len(p.messages(t, "bookings.dlq")) - int(sent)
 }
