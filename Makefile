@@ -62,7 +62,7 @@ down: ## stop the platform of this checkout
 	@bin/local down
 
 test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## run all tests with real PostgreSQL, Redis, and Kafka
-	@bin/local with --kafka both -- .ci/gotest services/local $(filter-out services/local,$(MODULES)) # the slowest module first
+	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the slowest first
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
