@@ -102,6 +102,19 @@ func (t *tx) Guard(b *pgx.Batch, check func(res pgx.BatchResults) error) {
 	t.first = append(t.first, guard{b, check})
 }
 
+// Queue runs a statement without a result in the round trip of the transaction's next statement, before it. If the statement fails, the
+// next one returns its error, with the prefix what.
+func Queue(tx Tx, what, sql string, args ...any) {
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	tx.Guard(b, func(res pgx.BatchResults) error {
+		if _, err := res.Exec(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+}
+
 // QueueAtCommit implements Tx.
 func (t *tx) QueueAtCommit(sql string, args ...any) { t.last.Queue(sql, args...) }
 
