@@ -105,33 +105,3 @@ func TestPublicContract(t *testing.T) {
 		}
 	}
 }
-
-// The validator ignores what a service checks itself, with its own messages.
-func TestCheckedByService(t *testing.T) {
-	t.Parallel()
-	for mark, want := range map[string]string{"x-checked-by-service: [anyOf],": "", "": "a: Is required."} {
-		c, err := contract.Load([]byte(`openapi: 3.1.0
-paths:
-  /things:
-    post:
-      operationId: createThing
-      x-service: things
-      x-required-scopes: []
-      requestBody:
-        required: true
-        content: { application/json: { schema: { type: object, ` + mark + ` anyOf: [{ required: [a] }, { required: [b] }], properties: { a: { type: string } } } } }
-      responses:
-        "201": { description: Made. }
-`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		op := c.Operation("createThing")
-		if got := messages(op.ValidateBody(parse(t, op, "{}"), false)); got != want {
-			t.Errorf("%q: %q, want %q", mark, got, want)
-		}
-		if got := messages(op.ValidateBody(parse(t, op, `{"a":1}`), false)); got != "a: Must be a string." {
-			t.Errorf("%q: %q", mark, got)
-		}
-	}
-}

@@ -60,9 +60,6 @@ func plain(n *yaml.Node) (any, error) {
 			}
 			m[key] = v
 		}
-		for _, key := range byService(m) {
-			delete(m, key)
-		}
 		return m, nil
 	case yaml.SequenceNode:
 		list := make([]any, 0, len(n.Content))
@@ -79,18 +76,6 @@ func plain(n *yaml.Node) (any, error) {
 	default:
 		return nil, fmt.Errorf("line %d: anchors and aliases are not supported", n.Line)
 	}
-}
-
-// byService lists the keywords of a schema that the service checks itself, with its own messages (x-checked-by-service).
-func byService(schema map[string]any) []string {
-	list, _ := schema["x-checked-by-service"].([]any)
-	var names []string
-	for _, v := range list {
-		if name, ok := v.(string); ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func scalar(n *yaml.Node) (any, error) {

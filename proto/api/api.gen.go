@@ -1836,10 +1836,10 @@ type Booking struct {
 	// Number Readable number, such as `B-000001`. It is unique per tenant and mode; numbers can be skipped.
 	Number string `json:"number"`
 
-	// Status Status of a booking. `cancelled` and `expired` are final.
+	// Status Status of the booking.
 	Status BookingStatus `json:"status"`
 
-	// PaymentStatus Payment status of a booking.
+	// PaymentStatus Payment status, calculated from the amounts.
 	PaymentStatus PaymentStatus `json:"payment_status"`
 
 	// CustomerId ID of the customer, `cu_…`, or null if not set.
@@ -1896,19 +1896,19 @@ type Booking struct {
 	// Notes Notes for the operator, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TotalAmount Price of the package on that day including holiday rules, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
 	TotalAmount Money `json:"total_amount"`
 
-	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DepositAmount Part of the total that is due as a deposit.
 	DepositAmount Money `json:"deposit_amount"`
 
-	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	// AmountPaid Amount that has been paid.
 	AmountPaid Money `json:"amount_paid"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount that has been refunded.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	// AmountDue Amount that is still due.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the booking and the bank has not decided for the operator.
@@ -1923,10 +1923,10 @@ type Booking struct {
 	// InvoiceIds IDs of the booking's invoices, oldest first, at most 100.
 	InvoiceIds []string `json:"invoice_ids"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the booking.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -1957,7 +1957,7 @@ type BookingCancel struct {
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
 
-// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. You can leave out the end if the package or the service has a duration.
+// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration.
 type BookingCreate struct {
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
 	EventDate *string `json:"event_date,omitempty"`
@@ -2001,7 +2001,7 @@ type BookingCreate struct {
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2031,10 +2031,10 @@ type BookingPayment struct {
 	// Source Source of the payment.
 	Source BookingPaymentSource `json:"source"`
 
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	// Amount Amount that was paid.
 	Amount Money `json:"amount"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount that was refunded to the card.
 	AmountRefunded Money `json:"amount_refunded"`
 
 	// Disputed Whether the payer has disputed the payment and the bank has not decided for the operator.
@@ -2136,7 +2136,7 @@ type BookingUpdate struct {
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2163,7 +2163,7 @@ type CalendarFeed struct {
 	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for an older feed whose creator was not stored. Such a feed does not end: delete it and create a new one.
 	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the feed.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, always 1 because feeds do not change. The `ETag` header contains the same number.
@@ -2226,7 +2226,7 @@ type CalendarFeedWithUrl struct {
 	// Url URL of the calendar. It is returned only once. Anyone who knows it can read the calendar.
 	Url string `json:"url"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the feed.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, always 1 because feeds do not change. The `ETag` header contains the same number.
@@ -2286,10 +2286,10 @@ type Customer struct {
 	// Company Company, or null.
 	Company nullable.Nullable[string] `json:"company"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the customer.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -2322,7 +2322,7 @@ type CustomerCreate struct {
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2331,7 +2331,7 @@ type CustomerExport struct {
 	// Object Always `customer_export`.
 	Object CustomerExportObject `json:"object"`
 
-	// Customer A person or company that books.
+	// Customer The customer.
 	Customer Customer `json:"customer"`
 
 	// Bookings Bookings of the customer, newest first.
@@ -2388,7 +2388,7 @@ type CustomerUpdate struct {
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2400,7 +2400,7 @@ type Delivery struct {
 	// Object Always `delivery`.
 	Object DeliveryObject `json:"object"`
 
-	// Status Status of a delivery.
+	// Status Status of the delivery.
 	Status DeliveryStatus `json:"status"`
 
 	// FailureReason Why a failed delivery is not attempted again, or null if it has not failed.
@@ -2421,7 +2421,7 @@ type Delivery struct {
 	// NextAttemptAt Time of the next attempt, or null if there is none.
 	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the event.
 	Mode Mode `json:"mode"`
 
 	// CreatedAt Time at which the delivery was created, in UTC.
@@ -2481,7 +2481,7 @@ type DepositType string
 
 // Error Response to a failed request.
 type Error struct {
-	// Error The error, for programs and for people.
+	// Error The error.
 	Error ErrorBody `json:"error"`
 }
 
@@ -2517,13 +2517,13 @@ type Event struct {
 	// Object Always `event`.
 	Object EventObject `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
+	// Type Type of the event.
 	Type EventType `json:"type"`
 
 	// ApiVersion API version of the event; always `v1`.
 	ApiVersion EventApiVersion `json:"api_version"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode in which the change happened.
 	Mode Mode `json:"mode"`
 
 	// CreatedAt Time of the change, in UTC.
@@ -2598,7 +2598,7 @@ type EventTypeInfo struct {
 	// Object Always `event_type`.
 	Object string `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
+	// Type Name of the event type.
 	Type EventType `json:"type"`
 
 	// Description When the event is sent.
@@ -2640,7 +2640,7 @@ type HolidayRule struct {
 	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo string `json:"date_to"`
 
-	// Recurrence Whether a holiday rule repeats each year.
+	// Recurrence Whether the rule repeats each year.
 	Recurrence Recurrence `json:"recurrence"`
 
 	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15.
@@ -2658,7 +2658,7 @@ type HolidayRule struct {
 	// Active Whether the rule changes prices.
 	Active bool `json:"active"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the holiday rule.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -2685,13 +2685,13 @@ type HolidayRuleCreate struct {
 	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo string `json:"date_to"`
 
-	// Recurrence Whether a holiday rule repeats each year.
+	// Recurrence Whether the rule repeats each year. Defaults to `none`.
 	Recurrence *Recurrence `json:"recurrence,omitempty"`
 
 	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
-	// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
+	// AppliesTo Services or packages that the rule applies to. Defaults to `all`.
 	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
 
 	// Priority If several rules match a day, the one with the highest priority applies. Defaults to 0.
@@ -2727,13 +2727,13 @@ type HolidayRuleUpdate struct {
 	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo *string `json:"date_to,omitempty"`
 
-	// Recurrence Whether a holiday rule repeats each year.
+	// Recurrence Whether the rule repeats each year.
 	Recurrence *Recurrence `json:"recurrence,omitempty"`
 
 	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps *int64 `json:"multiplier_bps,omitempty"`
 
-	// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
+	// AppliesTo Services or packages that the rule applies to.
 	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
 
 	// Priority If several rules match a day, the one with the highest priority applies.
@@ -2769,10 +2769,10 @@ type Invoice struct {
 	// Number Readable number: the operator's prefix, the year if configured, and a counter without gaps per tenant and mode. Null on a draft.
 	Number nullable.Nullable[string] `json:"number"`
 
-	// Status Status of an invoice. `void` is final.
+	// Status Status of the invoice.
 	Status InvoiceStatus `json:"status"`
 
-	// Kind What an invoice charges for.
+	// Kind What the invoice charges for.
 	Kind InvoiceKind `json:"kind"`
 
 	// CustomerId ID of the customer, `cu_…`.
@@ -2796,25 +2796,25 @@ type Invoice struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DiscountAmount Sum of the discounts of the lines.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TaxAmount Sum of the taxes of the lines.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TotalAmount Total of the invoice: subtotal minus discount plus tax.
 	TotalAmount Money `json:"total_amount"`
 
-	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	// AmountPaid Sum of the payments that are not reversed.
 	AmountPaid Money `json:"amount_paid"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount refunded from the invoice's card payments. It does not reduce `amount_paid`, and the amount does not become due again.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	// AmountDue Amount that is still due; 0 if the invoice is void. A refund does not change it.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the invoice and the bank has not decided for the operator.
@@ -2838,10 +2838,10 @@ type Invoice struct {
 	// Notes Notes shown on the invoice, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the invoice.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -2874,7 +2874,7 @@ type InvoiceCreate struct {
 	// BookingId ID of the booking that the invoice is for, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What an invoice charges for.
+	// Kind What the invoice charges for. Defaults to `full`.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
 	// LineItems Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
@@ -2889,7 +2889,7 @@ type InvoiceCreate struct {
 	// Notes Notes shown on the invoice, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2916,10 +2916,10 @@ type InvoicePayment struct {
 	// Object Always `invoice_payment`.
 	Object InvoicePaymentObject `json:"object"`
 
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	// Amount Amount that was paid.
 	Amount Money `json:"amount"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount that was refunded to the card. If a card payment paid several invoices, a refund first returns the part that is on no invoice, then the part on the invoice that was paid last.
 	AmountRefunded Money `json:"amount_refunded"`
 
 	// Method Method of payment.
@@ -2946,10 +2946,10 @@ type InvoicePaymentSource string
 
 // InvoicePaymentCreate A payment that was made outside the payment gateway.
 type InvoicePaymentCreate struct {
-	// Amount An amount to pay, in the smallest unit of its currency.
+	// Amount Amount paid, in the currency of the invoice: at least 1, at most the amount due.
 	Amount Payable `json:"amount"`
 
-	// Method Method of payment outside the payment gateway.
+	// Method Method of payment.
 	Method ManualPaymentMethod `json:"method"`
 
 	// PaidAt Time of the payment, not in the future: RFC 3339 with any UTC offset, or a date. Null means now.
@@ -2970,7 +2970,7 @@ type InvoiceUpdate struct {
 	// BookingId ID of the booking that the invoice is for, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What an invoice charges for.
+	// Kind What the invoice charges for.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
 	// LineItems Lines, 1 to 100. They replace the existing ones.
@@ -2985,7 +2985,7 @@ type InvoiceUpdate struct {
 	// Notes Notes shown on the invoice, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2997,7 +2997,7 @@ type Lead struct {
 	// Object Always `lead`.
 	Object LeadObject `json:"object"`
 
-	// Status Status of a lead. `converted` is final.
+	// Status Status of the lead.
 	Status LeadStatus `json:"status"`
 
 	// Source Where the lead came from, or null if unknown.
@@ -3060,10 +3060,10 @@ type Lead struct {
 	// LostReason Why the lead is lost, or null if it is not lost.
 	LostReason nullable.Nullable[string] `json:"lost_reason"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the lead.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3123,7 +3123,7 @@ type LeadBooking struct {
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3183,7 +3183,7 @@ type LeadCreate struct {
 	// PackageId ID of the package, or null.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3204,7 +3204,7 @@ type LeadStatus string
 
 // LeadUpdate Fields of a lead to update. Fields that you leave out stay unchanged.
 type LeadUpdate struct {
-	// Status Status of a lead. `converted` is final.
+	// Status New status. Sending the current status changes nothing.
 	Status *LeadStatus `json:"status,omitempty"`
 
 	// Source Where the lead came from, in your own words, such as `website`, at most 100 characters, or null if unknown.
@@ -3252,7 +3252,7 @@ type LeadUpdate struct {
 	// LostReason Why the lead is lost, at most 5,000 characters. Required for the status `lost`; any other status clears it.
 	LostReason nullable.Nullable[string] `json:"lost_reason,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3264,7 +3264,7 @@ type LineItem struct {
 	// Quantity Quantity.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount An amount in the smallest unit of an ISO 4217 currency.
+	// UnitAmount Price per unit before discount and tax.
 	UnitAmount Money `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount.
@@ -3273,13 +3273,13 @@ type LineItem struct {
 	// TaxRateBps Tax in basis points of the discounted amount.
 	TaxRateBps int64 `json:"tax_rate_bps"`
 
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	// Amount Quantity times unit price, before discount and tax.
 	Amount Money `json:"amount"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DiscountAmount Discount on the amount.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TaxAmount Tax on the discounted amount.
 	TaxAmount Money `json:"tax_amount"`
 }
 
@@ -3291,7 +3291,7 @@ type LineItemInput struct {
 	// Quantity Quantity, 1 to 10,000.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount An amount in the smallest unit of the operator's currency.
+	// UnitAmount Price per unit before discount and tax.
 	UnitAmount Price `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
@@ -3333,7 +3333,7 @@ type Me struct {
 		WindowSeconds int `json:"window_seconds"`
 	} `json:"rate_limit"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential. It can access only data of this mode.
 	Mode Mode `json:"mode"`
 }
 
@@ -3387,10 +3387,10 @@ type Package struct {
 	// Description Description shown to customers, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
+	// BasePrice Price of a booking before holiday rules.
 	BasePrice Money `json:"base_price"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage` (2500 is 25%).
@@ -3408,7 +3408,7 @@ type Package struct {
 	// Active Whether the package can be booked.
 	Active bool `json:"active"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the package.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3435,10 +3435,10 @@ type PackageCreate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice An amount in the smallest unit of the operator's currency.
+	// BasePrice Price of a booking before holiday rules.
 	BasePrice Price `json:"base_price"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price. Defaults to `none`.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000. Defaults to 0.
@@ -3477,10 +3477,10 @@ type PackageSnapshot struct {
 	// Name Name of the package.
 	Name string `json:"name"`
 
-	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
+	// BasePrice Price before holiday rules.
 	BasePrice Money `json:"base_price"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`.
@@ -3504,10 +3504,10 @@ type PackageUpdate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice An amount in the smallest unit of the operator's currency.
+	// BasePrice Price of a booking before holiday rules.
 	BasePrice *Price `json:"base_price,omitempty"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000.
@@ -3555,7 +3555,7 @@ type PaymentIntent struct {
 	// Object Always `payment_intent`.
 	Object PaymentIntentObject `json:"object"`
 
-	// Status Status of a payment intent, as defined by Stripe.
+	// Status Status of the intent.
 	Status PaymentIntentStatus `json:"status"`
 
 	// Amount Requested amount, in the smallest unit of the currency.
@@ -3588,7 +3588,7 @@ type PaymentIntent struct {
 	// ClientSecret Secret that the browser uses to complete the payment. Only in the response to the creation, otherwise null.
 	ClientSecret nullable.Nullable[string] `json:"client_secret"`
 
-	// CaptureMethod When the money of a payment intent is captured.
+	// CaptureMethod When the money is captured.
 	CaptureMethod CaptureMethod `json:"capture_method"`
 
 	// Description Text that the operator sees at the payment gateway, or null.
@@ -3603,10 +3603,10 @@ type PaymentIntent struct {
 	// Disputed Whether the payer has disputed the charge and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the intent.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3657,7 +3657,7 @@ type PaymentIntentCreate struct {
 	// ReceiptEmail Email address to which the payment gateway sends a receipt, at most 255 characters, or null.
 	ReceiptEmail nullable.Nullable[string] `json:"receipt_email,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They are not sent to the payment gateway.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3702,7 +3702,7 @@ type Quote struct {
 	// Number Readable number, such as `Q-000001`. It is unique per tenant and mode; numbers can be skipped.
 	Number string `json:"number"`
 
-	// Status Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
+	// Status Status of the quote.
 	Status QuoteStatus `json:"status"`
 
 	// CustomerId ID of the customer, `cu_…`.
@@ -3741,19 +3741,19 @@ type Quote struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DiscountAmount Sum of the discounts of the lines.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TaxAmount Sum of the taxes of the lines.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TotalAmount Total of the quote: subtotal minus discount plus tax.
 	TotalAmount Money `json:"total_amount"`
 
-	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DepositAmount Part of the total that is due as a deposit.
 	DepositAmount Money `json:"deposit_amount"`
 
 	// ExpiresAt Time after which the quote cannot be accepted, or null on a draft without an expiry.
@@ -3777,10 +3777,10 @@ type Quote struct {
 	// Terms Terms for the customer, or null.
 	Terms nullable.Nullable[string] `json:"terms"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the quote.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3849,7 +3849,7 @@ type QuoteCreate struct {
 	// Terms Terms for the customer, at most 5,000 characters, or null.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3915,7 +3915,7 @@ type QuoteUpdate struct {
 	// Terms Terms for the customer, at most 5,000 characters, or null.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3930,7 +3930,7 @@ type Refund struct {
 	// Object Always `refund`.
 	Object RefundObject `json:"object"`
 
-	// Status Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
+	// Status Status of the refund.
 	Status RefundStatus `json:"status"`
 
 	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations.
@@ -3939,7 +3939,7 @@ type Refund struct {
 	// Currency ISO 4217 code, three capital letters.
 	Currency string `json:"currency"`
 
-	// Reason Reason for a refund, as defined by Stripe.
+	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
 
 	// BookingId ID of the booking, `bk_…`.
@@ -3951,10 +3951,10 @@ type Refund struct {
 	// Allocations Parts by payment intent, newest first, at most 20.
 	Allocations []RefundAllocation `json:"allocations"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the refund.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3981,7 +3981,7 @@ type RefundAllocation struct {
 	// GatewayRefundId The payment gateway's ID of this part, `re_…`. Null while its response is unknown, and if it refused.
 	GatewayRefundId nullable.Nullable[string] `json:"gateway_refund_id"`
 
-	// Status Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
+	// Status Status of this part.
 	Status RefundStatus `json:"status"`
 
 	// Failure Why this part was refused or failed, or null.
@@ -3999,10 +3999,10 @@ type RefundCreate struct {
 	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund. Null means all of it.
 	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 
-	// Reason Reason for a refund, as defined by Stripe.
+	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They are not sent to the payment gateway.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -4065,7 +4065,7 @@ type Service struct {
 	// UnitIds IDs of the units that offer the service.
 	UnitIds []string `json:"unit_ids"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the service.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4185,7 +4185,7 @@ type Tenant struct {
 		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
 	} `json:"payments"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the calling credential.
 	Mode Mode `json:"mode"`
 }
 
@@ -4224,7 +4224,7 @@ type Unit struct {
 	// Object Always `unit`.
 	Object UnitObject `json:"object"`
 
-	// Status Whether a unit can be booked.
+	// Status Whether the unit can be booked.
 	Status UnitStatus `json:"status"`
 
 	// Name Name shown to customers.
@@ -4242,7 +4242,7 @@ type Unit struct {
 	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone. Null means always open: a booking can start on one day and end on the next.
 	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the unit.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4269,13 +4269,13 @@ type UnitCreate struct {
 	// ServiceIds IDs of the services that the unit offers, at most 100.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
-	// Status Whether a unit can be booked.
+	// Status Whether the unit can be booked. Defaults to `active`.
 	Status *UnitStatus `json:"status,omitempty"`
 
 	// Capacity Maximum guest_count of a booking, or null for no limit.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
+	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
@@ -4305,13 +4305,13 @@ type UnitUpdate struct {
 	// ServiceIds IDs of the services that the unit offers, at most 100. The list replaces the existing one.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
-	// Status Whether a unit can be booked.
+	// Status Whether the unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
 
 	// Capacity Maximum guest_count of a booking, or null for no limit.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
+	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
@@ -4323,7 +4323,7 @@ type ValidationError struct {
 	// Errors Messages by field. Nested fields use dots, such as `metadata.order`.
 	Errors map[string][]string `json:"errors"`
 
-	// Error The error, for programs and for people.
+	// Error The same error in the format of all other errors.
 	Error ErrorBody `json:"error"`
 }
 
@@ -4335,7 +4335,7 @@ type WebhookEndpoint struct {
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointObject `json:"object"`
 
-	// Status Whether events are sent to an endpoint.
+	// Status Whether events are sent.
 	Status WebhookEndpointStatus `json:"status"`
 
 	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
@@ -4362,7 +4362,7 @@ type WebhookEndpoint struct {
 	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning nullable.Nullable[string] `json:"warning"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the endpoint.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4431,7 +4431,7 @@ type WebhookEndpointUpdate struct {
 	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
 
-	// Status Whether events are sent to an endpoint.
+	// Status `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
 	Status *WebhookEndpointStatus `json:"status,omitempty"`
 }
 
@@ -4443,7 +4443,7 @@ type WebhookEndpointWithSecret struct {
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointWithSecretObject `json:"object"`
 
-	// Status Whether events are sent to an endpoint.
+	// Status Whether events are sent.
 	Status WebhookEndpointStatus `json:"status"`
 
 	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
@@ -4473,7 +4473,7 @@ type WebhookEndpointWithSecret struct {
 	// Secret Signing secret, `whsec_…`. Store it: other responses do not contain it.
 	Secret string `json:"secret"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the endpoint.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4500,7 +4500,7 @@ type WebhookSecretRotate struct {
 
 // WebhookTest The sample to send.
 type WebhookTest struct {
-	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
+	// Type Type of the sample event. Defaults to a type that the endpoint subscribes to.
 	Type *EventType `json:"type,omitempty"`
 }
 

@@ -217,25 +217,6 @@ func TestTheServedContract(t *testing.T) {
 	}
 }
 
-// The contract specifies what BookingCreate requires, for validators and readers.
-func TestBookingCreateSaysWhatIsRequired(t *testing.T) {
-	t.Parallel()
-	var doc struct {
-		Components struct {
-			Schemas map[string]struct {
-				AnyOf []struct{ Required []string }
-			}
-		}
-	}
-	if err := json.Unmarshal(pages(t, proto.OpenAPI, fstest.MapFS{}).get(t, "/openapi.json", "").Body.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
-	got := fmt.Sprint(doc.Components.Schemas["BookingCreate"].AnyOf)
-	if got != "[{[event_date]} {[starts_at ends_at]} {[starts_at package_id]} {[starts_at service_id]}]" {
-		t.Error(got)
-	}
-}
-
 func TestHeadersOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})

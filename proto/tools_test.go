@@ -1,0 +1,100 @@
+package proto_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto"
+)
+
+// TestToolsCanReadTheContract fails for each form of a schema that generators of code are known to reject or to misread. Each form
+// broke at least one of the tools of make contract-matrix.
+func TestToolsCanReadTheContract(t *testing.T) {
+	t.Parallel()
+	for _, problem := range unreadable(document(t, proto.OpenAPI)) {
+		t.Error(problem)
+	}
+}
+
+// TestUnreadableIsFound checks that each rejected form is reported.
+func TestUnreadableIsFound(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ schema, want string }{
+		{"{ type: object, properties: { a: { type: string } } }", ""},
+		{"{ type: object, anyOf: [{ required: [a] }, { required: [b] }] }", "components.schemas.Thing.anyOf has a branch that is only required"},
+	} {
+		doc := document(t, []byte("components: { schemas: { Thing: "+tc.schema+" } }"))
+		if got := strings.Join(unreadable(doc), "\n"); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.schema, got, tc.want)
+		}
+	}
+}
+
+func document(t *testing.T, text []byte) object {
+	t.Helper()
+	var doc object
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// unreadable lists the schemas of a document that tools cannot read.
+func unreadable(doc object) []string {
+	var out []string
+	for where, schema := range schemas(doc) {
+		for _, rule := range rules {
+			if problem := rule(schema); problem != "" {
+				out = append(out, where+problem)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// rules return what is wrong with a schema, or "".
+var rules = []func(schema object) string{onlyRequired}
+
+// onlyRequired rejects alternatives that only name required properties: five generators make no class or a private union of them.
+func onlyRequired(schema object) string {
+	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
+		branches, _ := schema[key].([]any)
+		for _, branch := range branches {
+			if branch, ok := branch.(object); ok && branch["required"] != nil && len(branch) == 1 {
+				return "." + key + " has a branch that is only required"
+			}
+		}
+	}
+	return ""
+}
+
+// schemas returns each mapping of a document that can be a schema, by its path.
+func schemas(doc object) map[string]object {
+	out := map[string]object{}
+	collect(doc, "", out)
+	return out
+}
+
+func collect(value any, where string, out map[string]object) {
+	switch v := value.(type) {
+	case object:
+		if where != "" {
+			out[where] = v
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if key != "example" && key != "examples" && key != "x-codeSamples" {
+				collect(v[key], strings.TrimPrefix(where+"."+key, "."), out)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			collect(item, fmt.Sprintf("%s.%d", where, i), out)
+		}
+	}
+}
