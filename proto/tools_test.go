@@ -3,6 +3,7 @@ package proto_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,11 @@ func TestUnreadableIsFound(t *testing.T) {
 	for _, tc := range []struct{ schema, want string }{
 		{"{ type: object, properties: { a: { type: string } } }", ""},
 		{"{ type: object, anyOf: [{ required: [a] }, { required: [b] }] }", "components.schemas.Thing.anyOf has a branch that is only required"},
+		{"{ properties: { a: { type: 'null' } } }", "components.schemas.Thing.properties.a can only be null"},
+		{"{ type: boolean, const: false }", "components.schemas.Thing is the constant false, not a string"},
+		{"{ oneOf: [{ type: string }, { type: 'null' }], description: Either. }", ""},
+		{"{ content: { application/pdf: { schema: { type: string } } } }", "components.schemas.Thing.content.application/pdf has no format: binary"},
+		{"{ content: { application/pdf: { schema: { type: string, format: binary } } } }", ""},
 	} {
 		doc := document(t, []byte("components: { schemas: { Thing: "+tc.schema+" } }"))
 		if got := strings.Join(unreadable(doc), "\n"); got != tc.want {
@@ -49,7 +55,7 @@ func unreadable(doc object) []string {
 	var out []string
 	for where, schema := range schemas(doc) {
 		for _, rule := range rules {
-			if problem := rule(schema); problem != "" {
+			if problem := rule(where, schema); problem != "" {
 				out = append(out, where+problem)
 			}
 		}
@@ -58,11 +64,11 @@ func unreadable(doc object) []string {
 	return out
 }
 
-// rules return what is wrong with a schema, or "".
-var rules = []func(schema object) string{onlyRequired}
+// rules return what is wrong with the schema at a path, or "".
+var rules = []func(where string, schema object) string{onlyRequired, onlyNull, otherConstant, textOfPDF}
 
 // onlyRequired rejects alternatives that only name required properties: five generators make no class or a private union of them.
-func onlyRequired(schema object) string {
+func onlyRequired(_ string, schema object) string {
 	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
 		branches, _ := schema[key].([]any)
 		for _, branch := range branches {
@@ -70,6 +76,35 @@ func onlyRequired(schema object) string {
 				return "." + key + " has a branch that is only required"
 			}
 		}
+	}
+	return ""
+}
+
+// inAlternatives matches the path of a branch of a oneOf.
+var inAlternatives = regexp.MustCompile(`\.(oneOf|anyOf)\.\d+$`)
+
+// onlyNull rejects a value that is always null. Generators in Go, TypeScript, Rust and Python have no such type. As a branch of a
+// oneOf, null makes the value nullable.
+func onlyNull(where string, schema object) string {
+	if schema["type"] == "null" && !inAlternatives.MatchString(where) {
+		return " can only be null"
+	}
+	return ""
+}
+
+// otherConstant rejects constants that are not strings, because generators only know constant strings.
+func otherConstant(_ string, schema object) string {
+	if value, ok := schema["const"]; ok && schema["type"] != "string" {
+		return fmt.Sprintf(" is the constant %v, not a string", value)
+	}
+	return ""
+}
+
+// textOfPDF rejects a document whose schema is text. Clients would decode its bytes as UTF-8.
+func textOfPDF(where string, media object) string {
+	schema, _ := media["schema"].(object)
+	if strings.HasSuffix(where, "application/pdf") && schema["format"] != "binary" {
+		return " has no format: binary"
 	}
 	return ""
 }

@@ -88,21 +88,6 @@ func (e AvailabilityExplanationReason) Valid() bool {
 	}
 }
 
-// Defines values for AvailabilityListHasMore.
-const (
-	False AvailabilityListHasMore = false
-)
-
-// Valid indicates whether the value is a known member of the AvailabilityListHasMore enum.
-func (e AvailabilityListHasMore) Valid() bool {
-	switch e {
-	case False:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for AvailabilitySlotStatus.
 const (
 	AvailabilitySlotStatusAvailable AvailabilitySlotStatus = "available"
@@ -1768,14 +1753,11 @@ type AvailabilityList struct {
 	Data []AvailabilityDay `json:"data"`
 
 	// HasMore Always false: one response contains the whole range.
-	HasMore AvailabilityListHasMore `json:"has_more"`
+	HasMore bool `json:"has_more"`
 
 	// NextCursor Always null: one response contains the whole range.
-	NextCursor nullable.Nullable[any] `json:"next_cursor"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
-
-// AvailabilityListHasMore Always false: one response contains the whole range.
-type AvailabilityListHasMore bool
 
 // AvailabilitySlot A time at which a unit can be booked.
 type AvailabilitySlot struct {

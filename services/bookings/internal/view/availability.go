@@ -10,7 +10,7 @@ import (
 
 // Availability returns the public form of a response. It contains all days, and there is no next page.
 func Availability(days []availability.Day, timezone string) api.AvailabilityList {
-	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[any]()}
+	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[string]()}
 	for i, d := range days {
 		list.Data[i] = api.AvailabilityDay{
 			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
