@@ -33,6 +33,8 @@ func TestUnreadableIsFound(t *testing.T) {
 		{"{ oneOf: [{ type: string }, { type: 'null' }], description: Either. }", ""},
 		{"{ content: { application/pdf: { schema: { type: string } } } }", "components.schemas.Thing.content.application/pdf has no format: binary"},
 		{"{ content: { application/pdf: { schema: { type: string, format: binary } } } }", ""},
+		{"{ oneOf: [{ type: object, a: 1 }, { type: object, b: 1 }] }", "components.schemas.Thing.oneOf has two branches of the type object"},
+		{"{ oneOf: [{ type: object }, { type: array }] }", ""},
 	} {
 		doc := document(t, []byte("components: { schemas: { Thing: "+tc.schema+" } }"))
 		if got := strings.Join(unreadable(doc), "\n"); got != tc.want {
@@ -55,7 +57,7 @@ func unreadable(doc object) []string {
 	var out []string
 	for where, schema := range schemas(doc) {
 		for _, rule := range rules {
-			if problem := rule(where, schema); problem != "" {
+			if problem := rule(reader{doc, where}, schema); problem != "" {
 				out = append(out, where+problem)
 			}
 		}
@@ -64,11 +66,32 @@ func unreadable(doc object) []string {
 	return out
 }
 
-// rules return what is wrong with the schema at a path, or "".
-var rules = []func(where string, schema object) string{onlyRequired, onlyNull, otherConstant, textOfPDF}
+// reader is the position of a schema in a document.
+type reader struct {
+	doc   object
+	where string
+}
+
+// follow returns the schema that a reference names, or the schema itself.
+func (r reader) follow(schema any) object {
+	o, _ := schema.(object)
+	ref, ok := o["$ref"].(string)
+	if !ok {
+		return o
+	}
+	var at any = r.doc
+	for key := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		parent, _ := at.(object)
+		at = parent[key]
+	}
+	return r.follow(at)
+}
+
+// rules return what is wrong with a schema, or "".
+var rules = []func(r reader, schema object) string{onlyRequired, onlyNull, otherConstant, textOfPDF, sameType}
 
 // onlyRequired rejects alternatives that only name required properties: five generators make no class or a private union of them.
-func onlyRequired(_ string, schema object) string {
+func onlyRequired(_ reader, schema object) string {
 	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
 		branches, _ := schema[key].([]any)
 		for _, branch := range branches {
@@ -85,15 +108,15 @@ var inAlternatives = regexp.MustCompile(`\.(oneOf|anyOf)\.\d+$`)
 
 // onlyNull rejects a value that is always null. Generators in Go, TypeScript, Rust and Python have no such type. As a branch of a
 // oneOf, null makes the value nullable.
-func onlyNull(where string, schema object) string {
-	if schema["type"] == "null" && !inAlternatives.MatchString(where) {
+func onlyNull(r reader, schema object) string {
+	if schema["type"] == "null" && !inAlternatives.MatchString(r.where) {
 		return " can only be null"
 	}
 	return ""
 }
 
 // otherConstant rejects constants that are not strings, because generators only know constant strings.
-func otherConstant(_ string, schema object) string {
+func otherConstant(_ reader, schema object) string {
 	if value, ok := schema["const"]; ok && schema["type"] != "string" {
 		return fmt.Sprintf(" is the constant %v, not a string", value)
 	}
@@ -101,10 +124,24 @@ func otherConstant(_ string, schema object) string {
 }
 
 // textOfPDF rejects a document whose schema is text. Clients would decode its bytes as UTF-8.
-func textOfPDF(where string, media object) string {
+func textOfPDF(r reader, media object) string {
 	schema, _ := media["schema"].(object)
-	if strings.HasSuffix(where, "application/pdf") && schema["format"] != "binary" {
+	if strings.HasSuffix(r.where, "application/pdf") && schema["format"] != "binary" {
 		return " has no format: binary"
+	}
+	return ""
+}
+
+// sameType rejects a oneOf with two branches of the same type and no discriminator: which of them a value has is not visible.
+func sameType(r reader, schema object) string {
+	branches, _ := schema["oneOf"].([]any)
+	types := map[any]bool{}
+	for _, branch := range branches {
+		kind, _ := r.follow(branch)["type"].(string)
+		if types[kind] && schema["discriminator"] == nil {
+			return ".oneOf has two branches of the type " + kind
+		}
+		types[kind] = true
 	}
 	return ""
 }
@@ -123,7 +160,7 @@ func collect(value any, where string, out map[string]object) {
 			out[where] = v
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if key != "example" && key != "examples" && key != "x-codeSamples" {
+			if key != "example" && key != "examples" && !strings.HasPrefix(key, "x-") {
 				collect(v[key], strings.TrimPrefix(where+"."+key, "."), out)
 			}
 		}

@@ -105,3 +105,33 @@ func TestPublicContract(t *testing.T) {
 		}
 	}
 }
+
+// The validator uses the keywords of x-validate instead of those that generators read.
+func TestExactForm(t *testing.T) {
+	t.Parallel()
+	for exact, want := range map[string]string{"": "", "x-validate: { required: [a] },": "a: Is required."} {
+		c, err := contract.Load([]byte(`openapi: 3.1.0
+paths:
+  /things:
+    post:
+      operationId: createThing
+      x-service: things
+      x-required-scopes: []
+      requestBody:
+        required: true
+        content: { application/json: { schema: { type: object, ` + exact + ` properties: { a: { type: string } } } } }
+      responses:
+        "201": { description: Made. }
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := c.Operation("createThing")
+		if got := messages(op.ValidateBody(parse(t, op, "{}"), false)); got != want {
+			t.Errorf("%q: %q, want %q", exact, got, want)
+		}
+		if got := messages(op.ValidateBody(parse(t, op, `{"a":1}`), false)); got != "a: Must be a string." {
+			t.Errorf("%q: %q", exact, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,10 @@ func plain(n *yaml.Node) (any, error) {
 				return nil, err
 			}
 			m[key] = v
+		}
+		// The exact form, where the document has one that more tools can read.
+		if exact, ok := m["x-validate"].(map[string]any); ok {
+			maps.Copy(m, exact)
 		}
 		return m, nil
 	case yaml.SequenceNode:

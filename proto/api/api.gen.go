@@ -10,6 +10,21 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for AppliesToAll.
+const (
+	All AppliesToAll = "all"
+)
+
+// Valid indicates whether the value is a known member of the AppliesToAll enum.
+func (e AppliesToAll) Valid() bool {
+	switch e {
+	case All:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AvailabilityDayObject.
 const (
 	AvailabilityDayObjectAvailabilityDay AvailabilityDayObject = "availability_day"
@@ -1702,8 +1717,20 @@ func (e ListDeliveriesParamsSort) Valid() bool {
 	}
 }
 
-// AppliesToWrite What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
-type AppliesToWrite = json.RawMessage
+// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
+type AppliesTo = json.RawMessage
+
+// AppliesToAll The rule applies to all services.
+type AppliesToAll string
+
+// AppliesToSelection The services or packages that the rule applies to. Exactly one of the two fields is set.
+type AppliesToSelection struct {
+	// ServiceIds IDs of services, 1 to 100.
+	ServiceIds *[]string `json:"service_ids,omitempty"`
+
+	// PackageIds IDs of packages, 1 to 100.
+	PackageIds *[]string `json:"package_ids,omitempty"`
+}
 
 // AvailabilityDay Availability on a day.
 type AvailabilityDay struct {
@@ -2629,7 +2656,7 @@ type HolidayRule struct {
 	MultiplierBps int64 `json:"multiplier_bps"`
 
 	// AppliesTo Services or packages that the rule applies to.
-	AppliesTo json.RawMessage `json:"applies_to"`
+	AppliesTo AppliesTo `json:"applies_to"`
 
 	// Priority If several rules match a day, the one with the highest priority applies.
 	Priority int `json:"priority"`
@@ -2674,7 +2701,7 @@ type HolidayRuleCreate struct {
 	MultiplierBps int64 `json:"multiplier_bps"`
 
 	// AppliesTo Services or packages that the rule applies to. Defaults to `all`.
-	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	AppliesTo *AppliesTo `json:"applies_to,omitempty"`
 
 	// Priority If several rules match a day, the one with the highest priority applies. Defaults to 0.
 	Priority *int `json:"priority,omitempty"`
@@ -2716,7 +2743,7 @@ type HolidayRuleUpdate struct {
 	MultiplierBps *int64 `json:"multiplier_bps,omitempty"`
 
 	// AppliesTo Services or packages that the rule applies to.
-	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	AppliesTo *AppliesTo `json:"applies_to,omitempty"`
 
 	// Priority If several rules match a day, the one with the highest priority applies.
 	Priority *int `json:"priority,omitempty"`

@@ -106,7 +106,7 @@ func public(source []byte) (doc []byte, tree map[string]any, err error) {
 // withoutGo removes all x-go-* from n.
 func withoutGo(n *yaml.Node) {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); {
-		if strings.HasPrefix(n.Content[i].Value, "x-go-") {
+		if key := n.Content[i].Value; strings.HasPrefix(key, "x-go-") || key == "x-validate" {
 			n.Content = slices.Delete(n.Content, i, i+2)
 		} else {
 			i += 2

@@ -194,7 +194,7 @@ func TestTheServedContract(t *testing.T) {
 	var source, asYAML, asJSON any
 	served := p.get(t, "/openapi.yaml", "").Body.Bytes()
 	if err := errors.Join(
-		yaml.Unmarshal(regexp.MustCompile(`(?m), x-go-[a-z-]+: [^,}\n]+|^ +x-go-[a-z-]+: .*\n`).ReplaceAll(proto.OpenAPI, nil), &source),
+		yaml.Unmarshal(proto.OpenAPI, &source),
 		yaml.Unmarshal(served, &asYAML), json.Unmarshal(p.get(t, "/openapi.json", "").Body.Bytes(), &asJSON),
 	); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestTheServedContract(t *testing.T) {
 		}
 		return string(b)
 	}
-	if want := plain(source); plain(asYAML) != want || plain(asJSON) != want || strings.Contains(want, "x-go-") {
+	if want := plain(published(source)); plain(asYAML) != want || plain(asJSON) != want || strings.Contains(want, "x-go-") {
 		t.Error("the contract is not served as it is")
 	}
 	if bytes.Contains(served, []byte("x-go-")) || !bytes.Contains(served, []byte("\n  /customers:\n    get:\n")) {
@@ -215,6 +215,23 @@ func TestTheServedContract(t *testing.T) {
 	if _, err := contract.Load(served); err != nil {
 		t.Error(err)
 	}
+}
+
+// published removes the keys that only our own code reads.
+func published(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, child := range v {
+			if v[key] = published(child); strings.HasPrefix(key, "x-go-") || key == "x-validate" {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for _, child := range v {
+			published(child)
+		}
+	}
+	return v
 }
 
 func TestHeadersOfTheDocuments(t *testing.T) {
