@@ -27,14 +27,22 @@ func TestUnreadableIsFound(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ schema, want string }{
 		{"{ type: object, properties: { a: { type: string } } }", ""},
-		{"{ type: object, anyOf: [{ required: [a] }, { required: [b] }] }", "components.schemas.Thing.anyOf has a branch that is only required"},
+		{"{ anyOf: [{ required: [a] }] }", "components.schemas.Thing.anyOf has a branch that is only required\ncomponents.schemas.Thing.anyOf has a branch without a name"},
 		{"{ properties: { a: { type: 'null' } } }", "components.schemas.Thing.properties.a can only be null"},
 		{"{ type: boolean, const: false }", "components.schemas.Thing is the constant false, not a string"},
-		{"{ oneOf: [{ type: string }, { type: 'null' }], description: Either. }", ""},
+		{"{ type: string }, Other: { oneOf: [{ $ref: '#/components/schemas/Thing' }, { type: 'null' }] }", ""},
 		{"{ content: { application/pdf: { schema: { type: string } } } }", "components.schemas.Thing.content.application/pdf has no format: binary"},
 		{"{ content: { application/pdf: { schema: { type: string, format: binary } } } }", ""},
-		{"{ oneOf: [{ type: object, a: 1 }, { type: object, b: 1 }] }", "components.schemas.Thing.oneOf has two branches of the type object"},
-		{"{ oneOf: [{ type: object }, { type: array }] }", ""},
+		{"{ type: object }, Other: { oneOf: [{ $ref: '#/components/schemas/Thing' }, { $ref: '#/components/schemas/Thing' }] }", "components.schemas.Other.oneOf has two branches of the type object"},
+		{"{ oneOf: [{ type: object }, { type: array }] }", "components.schemas.Thing.oneOf has a branch without a name"},
+		{"{ properties: { a: { properties: { b: { type: string } } } } }", "components.schemas.Thing.properties.a is an object without a name"},
+		{"{ items: { enum: [a] } }", "components.schemas.Thing.items is an enumeration without a name"},
+		{"{ items: { x-known-values: [a] } }", "components.schemas.Thing.items is an enumeration without a name"},
+		{"{ type: [string, 'null'], enum: [a, null] }", "components.schemas.Thing is an enumeration with null"},
+		{"{ type: string, format: one-line }", "components.schemas.Thing has the private format one-line"},
+		{"{ in: query, schema: { type: string } }", "components.schemas.Thing is a parameter without an example"},
+		{"{ in: query, example: a, schema: { type: string } }", ""},
+		{"{ type: string }, Error: { type: object }", "components.schemas.Error has the name of a built-in type"},
 	} {
 		doc := document(t, []byte("components: { schemas: { Thing: "+tc.schema+" } }"))
 		if got := strings.Join(unreadable(doc), "\n"); got != tc.want {
@@ -88,7 +96,9 @@ func (r reader) follow(schema any) object {
 }
 
 // rules return what is wrong with a schema, or "".
-var rules = []func(r reader, schema object) string{onlyRequired, onlyNull, otherConstant, textOfPDF, sameType}
+var rules = []func(r reader, schema object) string{
+	onlyRequired, onlyNull, otherConstant, textOfPDF, sameType, unnamed, unnamedBranch, nullableEnum, privateFormat, withoutExample, likeBuiltIn,
+}
 
 // onlyRequired rejects alternatives that only name required properties: five generators make no class or a private union of them.
 func onlyRequired(_ reader, schema object) string {
@@ -142,6 +152,72 @@ func sameType(r reader, schema object) string {
 			return ".oneOf has two branches of the type " + kind
 		}
 		types[kind] = true
+	}
+	return ""
+}
+
+// component matches the path of a component, whose name generators use for its type.
+var component = regexp.MustCompile(`^components\.schemas\.\w+$`)
+
+// unnamed rejects objects and enumerations inside other schemas: each generator invents a different name for them.
+func unnamed(r reader, schema object) string {
+	if component.MatchString(r.where) {
+		return ""
+	}
+	if _, ok := schema["properties"].(object); ok {
+		return " is an object without a name"
+	}
+	if schema["enum"] != nil || schema["x-known-values"] != nil {
+		return " is an enumeration without a name"
+	}
+	return ""
+}
+
+// unnamedBranch rejects alternatives that are not components or null, for the same reason.
+func unnamedBranch(_ reader, schema object) string {
+	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
+		branches, _ := schema[key].([]any)
+		for _, branch := range branches {
+			if branch, ok := branch.(object); ok && branch["$ref"] == nil && branch["type"] != "null" {
+				return "." + key + " has a branch without a name"
+			}
+		}
+	}
+	return ""
+}
+
+// nullableEnum rejects null as a value of an enumeration. Write oneOf with the enumeration and null.
+func nullableEnum(_ reader, schema object) string {
+	values, _ := schema["enum"].([]any)
+	if types, ok := schema["type"].([]any); len(values) > 0 && (ok && slices.Contains(types, "null") || slices.Contains(values, nil)) {
+		return " is an enumeration with null"
+	}
+	return ""
+}
+
+// formats are those of the format registry of OpenAPI that the contract uses.
+var formats = []any{nil, "date", "date-time", "int64", "email", "uri", "binary"}
+
+// privateFormat rejects formats that only the platform knows. They are called x-format.
+func privateFormat(_ reader, schema object) string {
+	if _, isProperty := schema["format"].(object); !isProperty && !slices.Contains(formats, schema["format"]) {
+		return fmt.Sprintf(" has the private format %v", schema["format"])
+	}
+	return ""
+}
+
+// withoutExample rejects a parameter without an example. Collections of requests and documentation send it.
+func withoutExample(_ reader, parameter object) string {
+	if parameter["in"] != nil && parameter["schema"] != nil && parameter["example"] == nil {
+		return " is a parameter without an example"
+	}
+	return ""
+}
+
+// likeBuiltIn rejects a name that is a built-in type of TypeScript, Python or Rust.
+func likeBuiltIn(r reader, _ object) string {
+	if name, ok := strings.CutPrefix(r.where, "components.schemas."); ok && slices.Contains([]string{"Error", "Exception", "Object", "Date", "Map"}, name) {
+		return " has the name of a built-in type"
 	}
 	return ""
 }

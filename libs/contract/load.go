@@ -61,6 +61,9 @@ func plain(n *yaml.Node) (any, error) {
 			}
 			m[key] = v
 		}
+		if own, ok := m["x-format"]; ok {
+			m["format"] = own
+		}
 		// The exact form, where the document has one that more tools can read.
 		if exact, ok := m["x-validate"].(map[string]any); ok {
 			maps.Copy(m, exact)

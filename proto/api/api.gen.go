@@ -40,30 +40,6 @@ func (e AvailabilityDayObject) Valid() bool {
 	}
 }
 
-// Defines values for AvailabilityDayStatus.
-const (
-	AvailabilityDayStatusAvailable AvailabilityDayStatus = "available"
-	AvailabilityDayStatusClosed    AvailabilityDayStatus = "closed"
-	AvailabilityDayStatusLimited   AvailabilityDayStatus = "limited"
-	AvailabilityDayStatusSoldOut   AvailabilityDayStatus = "sold_out"
-)
-
-// Valid indicates whether the value is a known member of the AvailabilityDayStatus enum.
-func (e AvailabilityDayStatus) Valid() bool {
-	switch e {
-	case AvailabilityDayStatusAvailable:
-		return true
-	case AvailabilityDayStatusClosed:
-		return true
-	case AvailabilityDayStatusLimited:
-		return true
-	case AvailabilityDayStatusSoldOut:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for AvailabilityExplanationReason.
 const (
 	AvailabilityExplanationReasonAdvance     AvailabilityExplanationReason = "advance"
@@ -127,24 +103,24 @@ func (e AvailabilitySlotStatus) Valid() bool {
 	}
 }
 
-// Defines values for AvailabilityUnitStatus.
+// Defines values for AvailabilityStatus.
 const (
-	AvailabilityUnitStatusAvailable AvailabilityUnitStatus = "available"
-	AvailabilityUnitStatusClosed    AvailabilityUnitStatus = "closed"
-	AvailabilityUnitStatusLimited   AvailabilityUnitStatus = "limited"
-	AvailabilityUnitStatusSoldOut   AvailabilityUnitStatus = "sold_out"
+	AvailabilityStatusAvailable AvailabilityStatus = "available"
+	AvailabilityStatusClosed    AvailabilityStatus = "closed"
+	AvailabilityStatusLimited   AvailabilityStatus = "limited"
+	AvailabilityStatusSoldOut   AvailabilityStatus = "sold_out"
 )
 
-// Valid indicates whether the value is a known member of the AvailabilityUnitStatus enum.
-func (e AvailabilityUnitStatus) Valid() bool {
+// Valid indicates whether the value is a known member of the AvailabilityStatus enum.
+func (e AvailabilityStatus) Valid() bool {
 	switch e {
-	case AvailabilityUnitStatusAvailable:
+	case AvailabilityStatusAvailable:
 		return true
-	case AvailabilityUnitStatusClosed:
+	case AvailabilityStatusClosed:
 		return true
-	case AvailabilityUnitStatusLimited:
+	case AvailabilityStatusLimited:
 		return true
-	case AvailabilityUnitStatusSoldOut:
+	case AvailabilityStatusSoldOut:
 		return true
 	default:
 		return false
@@ -193,24 +169,6 @@ const (
 func (e BookingPaymentObject) Valid() bool {
 	switch e {
 	case BookingPaymentObjectBookingPayment:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BookingPaymentSource.
-const (
-	BookingPaymentSourceGateway BookingPaymentSource = "gateway"
-	BookingPaymentSourceManual  BookingPaymentSource = "manual"
-)
-
-// Valid indicates whether the value is a known member of the BookingPaymentSource enum.
-func (e BookingPaymentSource) Valid() bool {
-	switch e {
-	case BookingPaymentSourceGateway:
-		return true
-	case BookingPaymentSourceManual:
 		return true
 	default:
 		return false
@@ -328,6 +286,24 @@ func (e CaptureMethod) Valid() bool {
 	}
 }
 
+// Defines values for CredentialType.
+const (
+	ApiKey CredentialType = "api_key"
+	Oauth  CredentialType = "oauth"
+)
+
+// Valid indicates whether the value is a known member of the CredentialType enum.
+func (e CredentialType) Valid() bool {
+	switch e {
+	case ApiKey:
+		return true
+	case Oauth:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerObject.
 const (
 	CustomerObjectCustomer CustomerObject = "customer"
@@ -378,7 +354,6 @@ const (
 	DeliveryFailureReasonAttemptsExhausted DeliveryFailureReason = "attempts_exhausted"
 	DeliveryFailureReasonEndpointDisabled  DeliveryFailureReason = "endpoint_disabled"
 	DeliveryFailureReasonExpired           DeliveryFailureReason = "expired"
-	DeliveryFailureReasonLessThannil       DeliveryFailureReason = "<nil>"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryFailureReason enum.
@@ -389,8 +364,6 @@ func (e DeliveryFailureReason) Valid() bool {
 	case DeliveryFailureReasonEndpointDisabled:
 		return true
 	case DeliveryFailureReasonExpired:
-		return true
-	case DeliveryFailureReasonLessThannil:
 		return true
 	default:
 		return false
@@ -442,30 +415,30 @@ func (e DepositType) Valid() bool {
 	}
 }
 
-// Defines values for ErrorBodyType.
+// Defines values for ErrorType.
 const (
-	ErrorBodyTypeApiError            ErrorBodyType = "api_error"
-	ErrorBodyTypeAuthenticationError ErrorBodyType = "authentication_error"
-	ErrorBodyTypeInvalidRequestError ErrorBodyType = "invalid_request_error"
-	ErrorBodyTypePermissionError     ErrorBodyType = "permission_error"
-	ErrorBodyTypeRateLimitError      ErrorBodyType = "rate_limit_error"
-	ErrorBodyTypeValidationError     ErrorBodyType = "validation_error"
+	ErrorTypeApiError            ErrorType = "api_error"
+	ErrorTypeAuthenticationError ErrorType = "authentication_error"
+	ErrorTypeInvalidRequestError ErrorType = "invalid_request_error"
+	ErrorTypePermissionError     ErrorType = "permission_error"
+	ErrorTypeRateLimitError      ErrorType = "rate_limit_error"
+	ErrorTypeValidationError     ErrorType = "validation_error"
 )
 
-// Valid indicates whether the value is a known member of the ErrorBodyType enum.
-func (e ErrorBodyType) Valid() bool {
+// Valid indicates whether the value is a known member of the ErrorType enum.
+func (e ErrorType) Valid() bool {
 	switch e {
-	case ErrorBodyTypeApiError:
+	case ErrorTypeApiError:
 		return true
-	case ErrorBodyTypeAuthenticationError:
+	case ErrorTypeAuthenticationError:
 		return true
-	case ErrorBodyTypeInvalidRequestError:
+	case ErrorTypeInvalidRequestError:
 		return true
-	case ErrorBodyTypePermissionError:
+	case ErrorTypePermissionError:
 		return true
-	case ErrorBodyTypeRateLimitError:
+	case ErrorTypeRateLimitError:
 		return true
-	case ErrorBodyTypeValidationError:
+	case ErrorTypeValidationError:
 		return true
 	default:
 		return false
@@ -607,6 +580,21 @@ func (e EventTypeWrite) Valid() bool {
 	}
 }
 
+// Defines values for ExpandableResource.
+const (
+	ExpandableResourceCustomer ExpandableResource = "customer"
+)
+
+// Valid indicates whether the value is a known member of the ExpandableResource enum.
+func (e ExpandableResource) Valid() bool {
+	switch e {
+	case ExpandableResourceCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HolidayRuleObject.
 const (
 	HolidayRuleObjectHolidayRule HolidayRuleObject = "holiday_rule"
@@ -673,24 +661,6 @@ func (e InvoicePaymentObject) Valid() bool {
 	}
 }
 
-// Defines values for InvoicePaymentSource.
-const (
-	InvoicePaymentSourceGateway InvoicePaymentSource = "gateway"
-	InvoicePaymentSourceManual  InvoicePaymentSource = "manual"
-)
-
-// Valid indicates whether the value is a known member of the InvoicePaymentSource enum.
-func (e InvoicePaymentSource) Valid() bool {
-	switch e {
-	case InvoicePaymentSourceGateway:
-		return true
-	case InvoicePaymentSourceManual:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for InvoiceStatus.
 const (
 	InvoiceStatusDraft         InvoiceStatus = "draft"
@@ -730,24 +700,6 @@ const (
 func (e LeadObject) Valid() bool {
 	switch e {
 	case LeadObjectLead:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for LeadBookingStatus.
-const (
-	LeadBookingStatusConfirmed LeadBookingStatus = "confirmed"
-	LeadBookingStatusPending   LeadBookingStatus = "pending"
-)
-
-// Valid indicates whether the value is a known member of the LeadBookingStatus enum.
-func (e LeadBookingStatus) Valid() bool {
-	switch e {
-	case LeadBookingStatusConfirmed:
-		return true
-	case LeadBookingStatusPending:
 		return true
 	default:
 		return false
@@ -814,24 +766,6 @@ const (
 func (e MeObject) Valid() bool {
 	switch e {
 	case Credential:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for MeType.
-const (
-	ApiKey MeType = "api_key"
-	Oauth  MeType = "oauth"
-)
-
-// Valid indicates whether the value is a known member of the MeType enum.
-func (e MeType) Valid() bool {
-	switch e {
-	case ApiKey:
-		return true
-	case Oauth:
 		return true
 	default:
 		return false
@@ -943,6 +877,24 @@ func (e PaymentMethod) Valid() bool {
 	}
 }
 
+// Defines values for PaymentSource.
+const (
+	PaymentSourceGateway PaymentSource = "gateway"
+	PaymentSourceManual  PaymentSource = "manual"
+)
+
+// Valid indicates whether the value is a known member of the PaymentSource enum.
+func (e PaymentSource) Valid() bool {
+	switch e {
+	case PaymentSourceGateway:
+		return true
+	case PaymentSourceManual:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentStatus.
 const (
 	PaymentStatusDepositPaid       PaymentStatus = "deposit_paid"
@@ -985,6 +937,24 @@ const (
 func (e QuoteObject) Valid() bool {
 	switch e {
 	case QuoteObjectQuote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QuoteExpandableResource.
+const (
+	QuoteExpandableResourceCustomer QuoteExpandableResource = "customer"
+	QuoteExpandableResourceLead     QuoteExpandableResource = "lead"
+)
+
+// Valid indicates whether the value is a known member of the QuoteExpandableResource enum.
+func (e QuoteExpandableResource) Valid() bool {
+	switch e {
+	case QuoteExpandableResourceCustomer:
+		return true
+	case QuoteExpandableResourceLead:
 		return true
 	default:
 		return false
@@ -1117,6 +1087,24 @@ func (e ServiceObject) Valid() bool {
 	}
 }
 
+// Defines values for SortOrder.
+const (
+	CreatedAt SortOrder = "created_at"
+	UpdatedAt SortOrder = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the SortOrder enum.
+func (e SortOrder) Valid() bool {
+	switch e {
+	case CreatedAt:
+		return true
+	case UpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TenantObject.
 const (
 	TenantObjectTenant TenantObject = "tenant"
@@ -1134,22 +1122,19 @@ func (e TenantObject) Valid() bool {
 
 // Defines values for TenantPaymentsEvents.
 const (
-	TenantPaymentsEventsLate        TenantPaymentsEvents = "late"
-	TenantPaymentsEventsLessThannil TenantPaymentsEvents = "<nil>"
-	TenantPaymentsEventsMissing     TenantPaymentsEvents = "missing"
-	TenantPaymentsEventsOk          TenantPaymentsEvents = "ok"
+	Late    TenantPaymentsEvents = "late"
+	Missing TenantPaymentsEvents = "missing"
+	Ok      TenantPaymentsEvents = "ok"
 )
 
 // Valid indicates whether the value is a known member of the TenantPaymentsEvents enum.
 func (e TenantPaymentsEvents) Valid() bool {
 	switch e {
-	case TenantPaymentsEventsLate:
+	case Late:
 		return true
-	case TenantPaymentsEventsLessThannil:
+	case Missing:
 		return true
-	case TenantPaymentsEventsMissing:
-		return true
-	case TenantPaymentsEventsOk:
+	case Ok:
 		return true
 	default:
 		return false
@@ -1224,22 +1209,19 @@ func (e WebhookEndpointObject) Valid() bool {
 
 // Defines values for WebhookEndpointDisabledReason.
 const (
-	WebhookEndpointDisabledReasonConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
-	WebhookEndpointDisabledReasonGone                WebhookEndpointDisabledReason = "gone"
-	WebhookEndpointDisabledReasonLessThannil         WebhookEndpointDisabledReason = "<nil>"
-	WebhookEndpointDisabledReasonRequested           WebhookEndpointDisabledReason = "requested"
+	ConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
+	Gone                WebhookEndpointDisabledReason = "gone"
+	Requested           WebhookEndpointDisabledReason = "requested"
 )
 
 // Valid indicates whether the value is a known member of the WebhookEndpointDisabledReason enum.
 func (e WebhookEndpointDisabledReason) Valid() bool {
 	switch e {
-	case WebhookEndpointDisabledReasonConsecutiveFailures:
+	case ConsecutiveFailures:
 		return true
-	case WebhookEndpointDisabledReasonGone:
+	case Gone:
 		return true
-	case WebhookEndpointDisabledReasonLessThannil:
-		return true
-	case WebhookEndpointDisabledReasonRequested:
+	case Requested:
 		return true
 	default:
 		return false
@@ -1279,444 +1261,6 @@ func (e WebhookEndpointWithSecretObject) Valid() bool {
 	}
 }
 
-// Defines values for WebhookEndpointWithSecretDisabledReason.
-const (
-	WebhookEndpointWithSecretDisabledReasonConsecutiveFailures WebhookEndpointWithSecretDisabledReason = "consecutive_failures"
-	WebhookEndpointWithSecretDisabledReasonGone                WebhookEndpointWithSecretDisabledReason = "gone"
-	WebhookEndpointWithSecretDisabledReasonLessThannil         WebhookEndpointWithSecretDisabledReason = "<nil>"
-	WebhookEndpointWithSecretDisabledReasonRequested           WebhookEndpointWithSecretDisabledReason = "requested"
-)
-
-// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretDisabledReason enum.
-func (e WebhookEndpointWithSecretDisabledReason) Valid() bool {
-	switch e {
-	case WebhookEndpointWithSecretDisabledReasonConsecutiveFailures:
-		return true
-	case WebhookEndpointWithSecretDisabledReasonGone:
-		return true
-	case WebhookEndpointWithSecretDisabledReasonLessThannil:
-		return true
-	case WebhookEndpointWithSecretDisabledReasonRequested:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for Sort.
-const (
-	SortCreatedAt Sort = "created_at"
-	SortUpdatedAt Sort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the Sort enum.
-func (e Sort) Valid() bool {
-	switch e {
-	case SortCreatedAt:
-		return true
-	case SortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListBookingsParamsSort.
-const (
-	ListBookingsParamsSortCreatedAt ListBookingsParamsSort = "created_at"
-	ListBookingsParamsSortUpdatedAt ListBookingsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListBookingsParamsSort enum.
-func (e ListBookingsParamsSort) Valid() bool {
-	switch e {
-	case ListBookingsParamsSortCreatedAt:
-		return true
-	case ListBookingsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListBookingsParamsExpand.
-const (
-	ListBookingsParamsExpandCustomer ListBookingsParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the ListBookingsParamsExpand enum.
-func (e ListBookingsParamsExpand) Valid() bool {
-	switch e {
-	case ListBookingsParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetBookingParamsExpand.
-const (
-	GetBookingParamsExpandCustomer GetBookingParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the GetBookingParamsExpand enum.
-func (e GetBookingParamsExpand) Valid() bool {
-	switch e {
-	case GetBookingParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListCalendarFeedsParamsSort.
-const (
-	ListCalendarFeedsParamsSortCreatedAt ListCalendarFeedsParamsSort = "created_at"
-	ListCalendarFeedsParamsSortUpdatedAt ListCalendarFeedsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListCalendarFeedsParamsSort enum.
-func (e ListCalendarFeedsParamsSort) Valid() bool {
-	switch e {
-	case ListCalendarFeedsParamsSortCreatedAt:
-		return true
-	case ListCalendarFeedsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListCustomersParamsSort.
-const (
-	ListCustomersParamsSortCreatedAt ListCustomersParamsSort = "created_at"
-	ListCustomersParamsSortUpdatedAt ListCustomersParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListCustomersParamsSort enum.
-func (e ListCustomersParamsSort) Valid() bool {
-	switch e {
-	case ListCustomersParamsSortCreatedAt:
-		return true
-	case ListCustomersParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListEventsParamsSort.
-const (
-	ListEventsParamsSortCreatedAt ListEventsParamsSort = "created_at"
-	ListEventsParamsSortUpdatedAt ListEventsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListEventsParamsSort enum.
-func (e ListEventsParamsSort) Valid() bool {
-	switch e {
-	case ListEventsParamsSortCreatedAt:
-		return true
-	case ListEventsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListHolidayRulesParamsSort.
-const (
-	ListHolidayRulesParamsSortCreatedAt ListHolidayRulesParamsSort = "created_at"
-	ListHolidayRulesParamsSortUpdatedAt ListHolidayRulesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListHolidayRulesParamsSort enum.
-func (e ListHolidayRulesParamsSort) Valid() bool {
-	switch e {
-	case ListHolidayRulesParamsSortCreatedAt:
-		return true
-	case ListHolidayRulesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListInvoicesParamsSort.
-const (
-	ListInvoicesParamsSortCreatedAt ListInvoicesParamsSort = "created_at"
-	ListInvoicesParamsSortUpdatedAt ListInvoicesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListInvoicesParamsSort enum.
-func (e ListInvoicesParamsSort) Valid() bool {
-	switch e {
-	case ListInvoicesParamsSortCreatedAt:
-		return true
-	case ListInvoicesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListInvoicesParamsExpand.
-const (
-	ListInvoicesParamsExpandCustomer ListInvoicesParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the ListInvoicesParamsExpand enum.
-func (e ListInvoicesParamsExpand) Valid() bool {
-	switch e {
-	case ListInvoicesParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetInvoiceParamsExpand.
-const (
-	GetInvoiceParamsExpandCustomer GetInvoiceParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the GetInvoiceParamsExpand enum.
-func (e GetInvoiceParamsExpand) Valid() bool {
-	switch e {
-	case GetInvoiceParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListLeadsParamsSort.
-const (
-	ListLeadsParamsSortCreatedAt ListLeadsParamsSort = "created_at"
-	ListLeadsParamsSortUpdatedAt ListLeadsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListLeadsParamsSort enum.
-func (e ListLeadsParamsSort) Valid() bool {
-	switch e {
-	case ListLeadsParamsSortCreatedAt:
-		return true
-	case ListLeadsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListLeadsParamsExpand.
-const (
-	ListLeadsParamsExpandCustomer ListLeadsParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the ListLeadsParamsExpand enum.
-func (e ListLeadsParamsExpand) Valid() bool {
-	switch e {
-	case ListLeadsParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetLeadParamsExpand.
-const (
-	GetLeadParamsExpandCustomer GetLeadParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the GetLeadParamsExpand enum.
-func (e GetLeadParamsExpand) Valid() bool {
-	switch e {
-	case GetLeadParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListPackagesParamsSort.
-const (
-	ListPackagesParamsSortCreatedAt ListPackagesParamsSort = "created_at"
-	ListPackagesParamsSortUpdatedAt ListPackagesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListPackagesParamsSort enum.
-func (e ListPackagesParamsSort) Valid() bool {
-	switch e {
-	case ListPackagesParamsSortCreatedAt:
-		return true
-	case ListPackagesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListPaymentIntentsParamsSort.
-const (
-	ListPaymentIntentsParamsSortCreatedAt ListPaymentIntentsParamsSort = "created_at"
-	ListPaymentIntentsParamsSortUpdatedAt ListPaymentIntentsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListPaymentIntentsParamsSort enum.
-func (e ListPaymentIntentsParamsSort) Valid() bool {
-	switch e {
-	case ListPaymentIntentsParamsSortCreatedAt:
-		return true
-	case ListPaymentIntentsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListQuotesParamsSort.
-const (
-	ListQuotesParamsSortCreatedAt ListQuotesParamsSort = "created_at"
-	ListQuotesParamsSortUpdatedAt ListQuotesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListQuotesParamsSort enum.
-func (e ListQuotesParamsSort) Valid() bool {
-	switch e {
-	case ListQuotesParamsSortCreatedAt:
-		return true
-	case ListQuotesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListQuotesParamsExpand.
-const (
-	ListQuotesParamsExpandCustomer ListQuotesParamsExpand = "customer"
-	ListQuotesParamsExpandLead     ListQuotesParamsExpand = "lead"
-)
-
-// Valid indicates whether the value is a known member of the ListQuotesParamsExpand enum.
-func (e ListQuotesParamsExpand) Valid() bool {
-	switch e {
-	case ListQuotesParamsExpandCustomer:
-		return true
-	case ListQuotesParamsExpandLead:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetQuoteParamsExpand.
-const (
-	GetQuoteParamsExpandCustomer GetQuoteParamsExpand = "customer"
-	GetQuoteParamsExpandLead     GetQuoteParamsExpand = "lead"
-)
-
-// Valid indicates whether the value is a known member of the GetQuoteParamsExpand enum.
-func (e GetQuoteParamsExpand) Valid() bool {
-	switch e {
-	case GetQuoteParamsExpandCustomer:
-		return true
-	case GetQuoteParamsExpandLead:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListRefundsParamsSort.
-const (
-	ListRefundsParamsSortCreatedAt ListRefundsParamsSort = "created_at"
-	ListRefundsParamsSortUpdatedAt ListRefundsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListRefundsParamsSort enum.
-func (e ListRefundsParamsSort) Valid() bool {
-	switch e {
-	case ListRefundsParamsSortCreatedAt:
-		return true
-	case ListRefundsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListServicesParamsSort.
-const (
-	ListServicesParamsSortCreatedAt ListServicesParamsSort = "created_at"
-	ListServicesParamsSortUpdatedAt ListServicesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListServicesParamsSort enum.
-func (e ListServicesParamsSort) Valid() bool {
-	switch e {
-	case ListServicesParamsSortCreatedAt:
-		return true
-	case ListServicesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListUnitsParamsSort.
-const (
-	ListUnitsParamsSortCreatedAt ListUnitsParamsSort = "created_at"
-	ListUnitsParamsSortUpdatedAt ListUnitsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListUnitsParamsSort enum.
-func (e ListUnitsParamsSort) Valid() bool {
-	switch e {
-	case ListUnitsParamsSortCreatedAt:
-		return true
-	case ListUnitsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListWebhookEndpointsParamsSort.
-const (
-	ListWebhookEndpointsParamsSortCreatedAt ListWebhookEndpointsParamsSort = "created_at"
-	ListWebhookEndpointsParamsSortUpdatedAt ListWebhookEndpointsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListWebhookEndpointsParamsSort enum.
-func (e ListWebhookEndpointsParamsSort) Valid() bool {
-	switch e {
-	case ListWebhookEndpointsParamsSortCreatedAt:
-		return true
-	case ListWebhookEndpointsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListDeliveriesParamsSort.
-const (
-	ListDeliveriesParamsSortCreatedAt ListDeliveriesParamsSort = "created_at"
-	ListDeliveriesParamsSortUpdatedAt ListDeliveriesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListDeliveriesParamsSort enum.
-func (e ListDeliveriesParamsSort) Valid() bool {
-	switch e {
-	case ListDeliveriesParamsSortCreatedAt:
-		return true
-	case ListDeliveriesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
 // AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
 type AppliesTo = json.RawMessage
 
@@ -1741,7 +1285,7 @@ type AvailabilityDay struct {
 	Date string `json:"date"`
 
 	// Status Summary of the day's slots.
-	Status AvailabilityDayStatus `json:"status"`
+	Status AvailabilityStatus `json:"status"`
 
 	// Timezone IANA name of the operator's time zone.
 	Timezone string `json:"timezone"`
@@ -1759,9 +1303,6 @@ type AvailabilityDay struct {
 // AvailabilityDayObject Always `availability_day`.
 type AvailabilityDayObject string
 
-// AvailabilityDayStatus Summary of the day's slots.
-type AvailabilityDayStatus string
-
 // AvailabilityExplanation Whether a slot can be booked, and if not, the reason.
 type AvailabilityExplanation struct {
 	// Available Whether a booking of the unit at that time would be accepted.
@@ -1771,7 +1312,7 @@ type AvailabilityExplanation struct {
 	Reason nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
 }
 
-// AvailabilityExplanationReason defines model for AvailabilityExplanation.Reason.
+// AvailabilityExplanationReason Reason why a slot cannot be booked.
 type AvailabilityExplanationReason string
 
 // AvailabilityList Days of a range.
@@ -1798,8 +1339,11 @@ type AvailabilitySlot struct {
 	Status AvailabilitySlotStatus `json:"status"`
 }
 
-// AvailabilitySlotStatus Whether the slot can be booked.
+// AvailabilitySlotStatus Whether a slot can be booked.
 type AvailabilitySlotStatus string
+
+// AvailabilityStatus Summary of slots.
+type AvailabilityStatus string
 
 // AvailabilityUnit Availability of a unit on a day.
 type AvailabilityUnit struct {
@@ -1810,14 +1354,11 @@ type AvailabilityUnit struct {
 	Name string `json:"name"`
 
 	// Status Summary of the unit's slots.
-	Status AvailabilityUnitStatus `json:"status"`
+	Status AvailabilityStatus `json:"status"`
 
 	// Slots Slots of the day, sorted by time.
 	Slots []AvailabilitySlot `json:"slots"`
 }
-
-// AvailabilityUnitStatus Summary of the unit's slots.
-type AvailabilityUnitStatus string
 
 // Billing The recipient of an invoice when it was opened. Because the law requires it, this data stays when the customer is erased.
 type Billing struct {
@@ -2014,7 +1555,7 @@ type BookingCreate struct {
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// BookingCreateStatus Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
+// BookingCreateStatus Status that a new booking can have.
 type BookingCreateStatus string
 
 // BookingList A page of bookings.
@@ -2038,7 +1579,7 @@ type BookingPayment struct {
 	Object BookingPaymentObject `json:"object"`
 
 	// Source Source of the payment.
-	Source BookingPaymentSource `json:"source"`
+	Source PaymentSource `json:"source"`
 
 	// Amount Amount that was paid.
 	Amount Money `json:"amount"`
@@ -2064,9 +1605,6 @@ type BookingPayment struct {
 
 // BookingPaymentObject Always `booking_payment`.
 type BookingPaymentObject string
-
-// BookingPaymentSource Source of the payment.
-type BookingPaymentSource string
 
 // BookingPaymentList A page of payments of a booking.
 type BookingPaymentList struct {
@@ -2149,7 +1687,7 @@ type BookingUpdate struct {
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// BookingUpdateStatus New status of the booking. `canceled` means `cancelled`. You cannot set `expired`.
+// BookingUpdateStatus Status that an update can set.
 type BookingUpdateStatus string
 
 // CalendarFeed A URL where calendar programs read bookings.
@@ -2268,6 +1806,18 @@ type Cancellation struct {
 
 // CaptureMethod When the money of a payment intent is captured.
 type CaptureMethod string
+
+// CredentialRateLimit Request limit of a credential.
+type CredentialRateLimit struct {
+	// Limit Requests that the credential can send within the window.
+	Limit int `json:"limit"`
+
+	// WindowSeconds Length of the window, in seconds.
+	WindowSeconds int `json:"window_seconds"`
+}
+
+// CredentialType Type of a credential.
+type CredentialType string
 
 // Customer A person or company that books.
 type Customer struct {
@@ -2443,9 +1993,6 @@ type Delivery struct {
 // DeliveryObject Always `delivery`.
 type DeliveryObject string
 
-// DeliveryFailureReason Why a failed delivery is not attempted again, or null if it has not failed.
-type DeliveryFailureReason string
-
 // DeliveryAttempt One attempt to deliver an event.
 type DeliveryAttempt struct {
 	// Number Number of the attempt, from 1.
@@ -2466,6 +2013,9 @@ type DeliveryAttempt struct {
 	// ResponseBody First 4 KiB of the response, or null if there was none.
 	ResponseBody nullable.Nullable[string] `json:"response_body"`
 }
+
+// DeliveryFailureReason Why a failed delivery is not attempted again.
+type DeliveryFailureReason string
 
 // DeliveryList A page of deliveries.
 type DeliveryList struct {
@@ -2488,16 +2038,10 @@ type DeliveryStatus string
 // DepositType How the deposit of a package is calculated from its price.
 type DepositType string
 
-// Error Response to a failed request.
-type Error struct {
-	// Error The error.
-	Error ErrorBody `json:"error"`
-}
-
 // ErrorBody The error, for programs and for people.
 type ErrorBody struct {
 	// Type Category of the error.
-	Type ErrorBodyType `json:"type"`
+	Type ErrorType `json:"type"`
 
 	// Code Stable error code for programs to branch on. See [/docs/errors](/docs/errors) for all codes.
 	Code string `json:"code"`
@@ -2515,8 +2059,14 @@ type ErrorBody struct {
 	RequestId string `json:"request_id"`
 }
 
-// ErrorBodyType Category of the error.
-type ErrorBodyType string
+// ErrorResponse Response to a failed request.
+type ErrorResponse struct {
+	// Error The error.
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorType Category of an error.
+type ErrorType string
 
 // Event A change to an object. An event is created at the time of the change and never changes; its deliveries contain exactly these bytes.
 type Event struct {
@@ -2542,22 +2092,10 @@ type Event struct {
 	ResourceVersion int64 `json:"resource_version"`
 
 	// Request The request that caused the change, or null.
-	Request nullable.Nullable[struct {
-		// Id ID of the request, `req_…`.
-		Id string `json:"id"`
-
-		// IdempotencyKey Idempotency-Key of the request, or null.
-		IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
-	}] `json:"request"`
+	Request nullable.Nullable[EventRequest] `json:"request"`
 
 	// Data The object and its changes.
-	Data struct {
-		// Object The object after the change, as its GET returns it.
-		Object json.RawMessage `json:"object"`
-
-		// PreviousAttributes The changed fields with their previous values; `{}` on a created object.
-		PreviousAttributes json.RawMessage `json:"previous_attributes"`
-	} `json:"data"`
+	Data EventData `json:"data"`
 }
 
 // EventObject Always `event`.
@@ -2565,6 +2103,15 @@ type EventObject string
 
 // EventApiVersion API version of the event; always `v1`.
 type EventApiVersion string
+
+// EventData An object after a change, and what changed.
+type EventData struct {
+	// Object The object after the change, as its GET returns it.
+	Object json.RawMessage `json:"object"`
+
+	// PreviousAttributes The changed fields with their previous values; `{}` on a created object.
+	PreviousAttributes json.RawMessage `json:"previous_attributes"`
+}
 
 // EventList A page of events.
 type EventList struct {
@@ -2599,6 +2146,15 @@ type EventReplayResult struct {
 	Queued int `json:"queued"`
 }
 
+// EventRequest The request that caused a change.
+type EventRequest struct {
+	// Id ID of the request, `req_…`.
+	Id string `json:"id"`
+
+	// IdempotencyKey Idempotency-Key of the request, or null.
+	IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
+}
+
 // EventType Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 type EventType string
 
@@ -2631,6 +2187,9 @@ type EventTypeList struct {
 
 // EventTypeWrite An event type, or `*` for all types.
 type EventTypeWrite string
+
+// ExpandableResource Related resource that a response can contain.
+type ExpandableResource string
 
 // HolidayRule A price change on certain days.
 type HolidayRule struct {
@@ -2935,7 +2494,7 @@ type InvoicePayment struct {
 	Method PaymentMethod `json:"method"`
 
 	// Source Source of the payment.
-	Source InvoicePaymentSource `json:"source"`
+	Source PaymentSource `json:"source"`
 
 	// Reference Your own reference, or null.
 	Reference nullable.Nullable[string] `json:"reference"`
@@ -2949,9 +2508,6 @@ type InvoicePayment struct {
 
 // InvoicePaymentObject Always `invoice_payment`.
 type InvoicePaymentObject string
-
-// InvoicePaymentSource Source of the payment.
-type InvoicePaymentSource string
 
 // InvoicePaymentCreate A payment that was made outside the payment gateway.
 type InvoicePaymentCreate struct {
@@ -3112,7 +2668,7 @@ type LeadBooking struct {
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
 	// Status Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
-	Status *LeadBookingStatus `json:"status,omitempty"`
+	Status *BookingCreateStatus `json:"status,omitempty"`
 
 	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days). Null means the value of the booking policy.
 	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
@@ -3135,9 +2691,6 @@ type LeadBooking struct {
 	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
-
-// LeadBookingStatus Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
-type LeadBookingStatus string
 
 // LeadConvert How to convert a lead.
 type LeadConvert struct {
@@ -3322,7 +2875,7 @@ type Me struct {
 	Object MeObject `json:"object"`
 
 	// Type Type of the credential.
-	Type MeType `json:"type"`
+	Type CredentialType `json:"type"`
 
 	// Name Name of the API key or of the OAuth app, or null if there is none.
 	Name nullable.Nullable[string] `json:"name,omitempty"`
@@ -3334,13 +2887,7 @@ type Me struct {
 	TenantId string `json:"tenant_id"`
 
 	// RateLimit Request limit of the credential.
-	RateLimit struct {
-		// Limit Requests that the credential can send within the window.
-		Limit int `json:"limit"`
-
-		// WindowSeconds Length of the window, in seconds.
-		WindowSeconds int `json:"window_seconds"`
-	} `json:"rate_limit"`
+	RateLimit CredentialRateLimit `json:"rate_limit"`
 
 	// Mode Mode of the credential. It can access only data of this mode.
 	Mode Mode `json:"mode"`
@@ -3349,11 +2896,14 @@ type Me struct {
 // MeObject Always `credential`.
 type MeObject string
 
-// MeType Type of the credential.
-type MeType string
-
 // Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 type Metadata = json.RawMessage
+
+// MetadataList At most 50 values of at most 500 characters.
+type MetadataList = []string
+
+// MetadataMap At most 50 keys of 1 to 40 characters with values of at most 500 characters.
+type MetadataMap map[string]string
 
 // MetadataRead Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 type MetadataRead = json.RawMessage
@@ -3688,6 +3238,9 @@ type PaymentIntentStatus string
 // PaymentMethod Method of payment.
 type PaymentMethod string
 
+// PaymentSource Source of a payment.
+type PaymentSource string
+
 // PaymentStatus Payment status of a booking.
 type PaymentStatus string
 
@@ -3867,6 +3420,9 @@ type QuoteDecline struct {
 	// Reason Why the customer declined, at most 5,000 characters, or null.
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
+
+// QuoteExpandableResource Related resource that a response with quotes can contain.
+type QuoteExpandableResource string
 
 // QuoteList A page of quotes.
 type QuoteList struct {
@@ -4156,6 +3712,9 @@ type ServiceUpdate struct {
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 }
 
+// SortOrder Order of the rows of a list.
+type SortOrder string
+
 // Tenant The operator that owns the credential.
 type Tenant struct {
 	// Id ID of the tenant, `tn_…`. Treat it as an opaque string.
@@ -4183,16 +3742,7 @@ type Tenant struct {
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
 	// Payments Payment gateway of the operator in this mode.
-	Payments struct {
-		// Provider Name of the payment gateway, or null if not set.
-		Provider nullable.Nullable[string] `json:"provider"`
-
-		// Configured Whether the operator can take card payments.
-		Configured bool `json:"configured"`
-
-		// Events Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
-		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
-	} `json:"payments"`
+	Payments TenantPayments `json:"payments"`
 
 	// Mode Mode of the calling credential.
 	Mode Mode `json:"mode"`
@@ -4201,7 +3751,19 @@ type Tenant struct {
 // TenantObject Always `tenant`.
 type TenantObject string
 
-// TenantPaymentsEvents Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
+// TenantPayments Payment gateway of an operator in one mode.
+type TenantPayments struct {
+	// Provider Name of the payment gateway, or null if not set.
+	Provider nullable.Nullable[string] `json:"provider"`
+
+	// Configured Whether the operator can take card payments.
+	Configured bool `json:"configured"`
+
+	// Events Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
+	Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
+}
+
+// TenantPaymentsEvents Whether the payment gateway's webhooks arrive.
 type TenantPaymentsEvents string
 
 // TestClock The tenant's time in test mode.
@@ -4387,9 +3949,6 @@ type WebhookEndpoint struct {
 // WebhookEndpointObject Always `webhook_endpoint`.
 type WebhookEndpointObject string
 
-// WebhookEndpointDisabledReason Why the endpoint is disabled, or null if it is enabled.
-type WebhookEndpointDisabledReason string
-
 // WebhookEndpointCreate An endpoint to create.
 type WebhookEndpointCreate struct {
 	// Url URL that receives the events, at most 2,048 characters: https, and in test mode also http. Private addresses are refused.
@@ -4407,6 +3966,9 @@ type WebhookEndpointCreate struct {
 	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
 }
+
+// WebhookEndpointDisabledReason Why an endpoint is disabled.
+type WebhookEndpointDisabledReason string
 
 // WebhookEndpointList A page of endpoints.
 type WebhookEndpointList struct {
@@ -4456,7 +4018,7 @@ type WebhookEndpointWithSecret struct {
 	Status WebhookEndpointStatus `json:"status"`
 
 	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
-	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
+	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
 
 	// Url URL that receives the events.
 	Url string `json:"url"`
@@ -4497,9 +4059,6 @@ type WebhookEndpointWithSecret struct {
 
 // WebhookEndpointWithSecretObject Always `webhook_endpoint`.
 type WebhookEndpointWithSecretObject string
-
-// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled, or null if it is enabled.
-type WebhookEndpointWithSecretDisabledReason string
 
 // WebhookSecretRotate How long the earlier secrets remain valid.
 type WebhookSecretRotate struct {
@@ -4595,10 +4154,10 @@ type EventTypeFilter = string
 type EventTypesFilter = []EventType
 
 // Expand defines model for Expand.
-type Expand = []string
+type Expand = []ExpandableResource
 
 // ExpandQuote defines model for ExpandQuote.
-type ExpandQuote = []string
+type ExpandQuote = []QuoteExpandableResource
 
 // ExplainStart defines model for ExplainStart.
 type ExplainStart = string
@@ -4699,8 +4258,8 @@ type ServiceFilter = string
 // ServiceId defines model for ServiceId.
 type ServiceId = string
 
-// Sort defines model for Sort.
-type Sort string
+// Sort Order of the rows of a list.
+type Sort = SortOrder
 
 // UnitFilter defines model for UnitFilter.
 type UnitFilter = string
@@ -4715,43 +4274,43 @@ type UpdatedAfter = time.Time
 type UpdatedBefore = time.Time
 
 // BadRequest Response to a failed request.
-type BadRequest = Error
+type BadRequest = ErrorResponse
 
 // Conflict Response to a failed request.
-type Conflict = Error
+type Conflict = ErrorResponse
 
 // Forbidden Response to a failed request.
-type Forbidden = Error
+type Forbidden = ErrorResponse
 
 // GatewayFailed Response to a failed request.
-type GatewayFailed = Error
+type GatewayFailed = ErrorResponse
 
 // Invalid Response to a request with invalid fields, parameters or headers.
 type Invalid = ValidationError
 
 // NotFound Response to a failed request.
-type NotFound = Error
+type NotFound = ErrorResponse
 
 // PreconditionFailed Response to a failed request.
-type PreconditionFailed = Error
+type PreconditionFailed = ErrorResponse
 
 // RateLimited Response to a failed request.
-type RateLimited = Error
+type RateLimited = ErrorResponse
 
 // ServerError Response to a failed request.
-type ServerError = Error
+type ServerError = ErrorResponse
 
 // Timeout Response to a failed request.
-type Timeout = Error
+type Timeout = ErrorResponse
 
 // TooLarge Response to a failed request.
-type TooLarge = Error
+type TooLarge = ErrorResponse
 
 // Unauthenticated Response to a failed request.
-type Unauthenticated = Error
+type Unauthenticated = ErrorResponse
 
 // Unavailable Response to a failed request.
-type Unavailable = Error
+type Unavailable = ErrorResponse
 
 // ListAvailabilityParams defines parameters for ListAvailability.
 type ListAvailabilityParams struct {
@@ -4789,7 +4348,7 @@ type ListBookingsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListBookingsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -4840,12 +4399,6 @@ type ListBookingsParams struct {
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListBookingsParamsSort defines parameters for ListBookings.
-type ListBookingsParamsSort string
-
-// ListBookingsParamsExpand defines parameters for ListBookings.
-type ListBookingsParamsExpand string
-
 // CreateBookingParams defines parameters for CreateBooking.
 type CreateBookingParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -4860,9 +4413,6 @@ type GetBookingParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetBookingParamsExpand defines parameters for GetBooking.
-type GetBookingParamsExpand string
 
 // UpdateBookingParams defines parameters for UpdateBooking.
 type UpdateBookingParams struct {
@@ -4918,7 +4468,7 @@ type ListCalendarFeedsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListCalendarFeedsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -4935,9 +4485,6 @@ type ListCalendarFeedsParams struct {
 	// UnitId Returns only rows for this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 }
-
-// ListCalendarFeedsParamsSort defines parameters for ListCalendarFeeds.
-type ListCalendarFeedsParamsSort string
 
 // CreateCalendarFeedParams defines parameters for CreateCalendarFeed.
 type CreateCalendarFeedParams struct {
@@ -4969,7 +4516,7 @@ type ListCustomersParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListCustomersParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -4995,9 +4542,6 @@ type ListCustomersParams struct {
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
-
-// ListCustomersParamsSort defines parameters for ListCustomers.
-type ListCustomersParamsSort string
 
 // CreateCustomerParams defines parameters for CreateCustomer.
 type CreateCustomerParams struct {
@@ -5035,7 +4579,7 @@ type ListEventsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListEventsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5055,9 +4599,6 @@ type ListEventsParams struct {
 	// ObjectId Returns only events about the object with this ID.
 	ObjectId *ObjectFilter `form:"object_id,omitempty" json:"object_id,omitempty"`
 }
-
-// ListEventsParamsSort defines parameters for ListEvents.
-type ListEventsParamsSort string
 
 // ReplayEventsParams defines parameters for ReplayEvents.
 type ReplayEventsParams struct {
@@ -5086,7 +4627,7 @@ type ListHolidayRulesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListHolidayRulesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5103,9 +4644,6 @@ type ListHolidayRulesParams struct {
 	// Active Returns only active rows (`true`) or only inactive rows (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 }
-
-// ListHolidayRulesParamsSort defines parameters for ListHolidayRules.
-type ListHolidayRulesParamsSort string
 
 // CreateHolidayRuleParams defines parameters for CreateHolidayRule.
 type CreateHolidayRuleParams struct {
@@ -5137,7 +4675,7 @@ type ListInvoicesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListInvoicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5176,12 +4714,6 @@ type ListInvoicesParams struct {
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListInvoicesParamsSort defines parameters for ListInvoices.
-type ListInvoicesParamsSort string
-
-// ListInvoicesParamsExpand defines parameters for ListInvoices.
-type ListInvoicesParamsExpand string
-
 // CreateInvoiceParams defines parameters for CreateInvoice.
 type CreateInvoiceParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5196,9 +4728,6 @@ type GetInvoiceParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetInvoiceParamsExpand defines parameters for GetInvoice.
-type GetInvoiceParamsExpand string
 
 // UpdateInvoiceParams defines parameters for UpdateInvoice.
 type UpdateInvoiceParams struct {
@@ -5281,7 +4810,7 @@ type ListLeadsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListLeadsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5314,12 +4843,6 @@ type ListLeadsParams struct {
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListLeadsParamsSort defines parameters for ListLeads.
-type ListLeadsParamsSort string
-
-// ListLeadsParamsExpand defines parameters for ListLeads.
-type ListLeadsParamsExpand string
-
 // CreateLeadParams defines parameters for CreateLead.
 type CreateLeadParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5334,9 +4857,6 @@ type GetLeadParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetLeadParamsExpand defines parameters for GetLead.
-type GetLeadParamsExpand string
 
 // UpdateLeadParams defines parameters for UpdateLead.
 type UpdateLeadParams struct {
@@ -5371,7 +4891,7 @@ type ListPackagesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListPackagesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5391,9 +4911,6 @@ type ListPackagesParams struct {
 	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
-
-// ListPackagesParamsSort defines parameters for ListPackages.
-type ListPackagesParamsSort string
 
 // CreatePackageParams defines parameters for CreatePackage.
 type CreatePackageParams struct {
@@ -5425,7 +4942,7 @@ type ListPaymentIntentsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListPaymentIntentsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5448,9 +4965,6 @@ type ListPaymentIntentsParams struct {
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
-
-// ListPaymentIntentsParamsSort defines parameters for ListPaymentIntents.
-type ListPaymentIntentsParamsSort string
 
 // CreatePaymentIntentParams defines parameters for CreatePaymentIntent.
 type CreatePaymentIntentParams struct {
@@ -5494,7 +5008,7 @@ type ListQuotesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListQuotesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5530,12 +5044,6 @@ type ListQuotesParams struct {
 	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListQuotesParamsSort defines parameters for ListQuotes.
-type ListQuotesParamsSort string
-
-// ListQuotesParamsExpand defines parameters for ListQuotes.
-type ListQuotesParamsExpand string
-
 // CreateQuoteParams defines parameters for CreateQuote.
 type CreateQuoteParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5550,9 +5058,6 @@ type GetQuoteParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetQuoteParamsExpand defines parameters for GetQuote.
-type GetQuoteParamsExpand string
 
 // UpdateQuoteParams defines parameters for UpdateQuote.
 type UpdateQuoteParams struct {
@@ -5623,7 +5128,7 @@ type ListRefundsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListRefundsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5650,9 +5155,6 @@ type ListRefundsParams struct {
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
-// ListRefundsParamsSort defines parameters for ListRefunds.
-type ListRefundsParamsSort string
-
 // CreateRefundParams defines parameters for CreateRefund.
 type CreateRefundParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5671,7 +5173,7 @@ type ListServicesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListServicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5691,9 +5193,6 @@ type ListServicesParams struct {
 	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
-
-// ListServicesParamsSort defines parameters for ListServices.
-type ListServicesParamsSort string
 
 // CreateServiceParams defines parameters for CreateService.
 type CreateServiceParams struct {
@@ -5734,7 +5233,7 @@ type ListUnitsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListUnitsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5754,9 +5253,6 @@ type ListUnitsParams struct {
 	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
-
-// ListUnitsParamsSort defines parameters for ListUnits.
-type ListUnitsParamsSort string
 
 // CreateUnitParams defines parameters for CreateUnit.
 type CreateUnitParams struct {
@@ -5788,7 +5284,7 @@ type ListWebhookEndpointsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListWebhookEndpointsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5805,9 +5301,6 @@ type ListWebhookEndpointsParams struct {
 	// Status Returns only endpoints with this status.
 	Status *EndpointStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 }
-
-// ListWebhookEndpointsParamsSort defines parameters for ListWebhookEndpoints.
-type ListWebhookEndpointsParamsSort string
 
 // CreateWebhookEndpointParams defines parameters for CreateWebhookEndpoint.
 type CreateWebhookEndpointParams struct {
@@ -5845,7 +5338,7 @@ type ListDeliveriesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListDeliveriesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5865,9 +5358,6 @@ type ListDeliveriesParams struct {
 	// EventType Returns only deliveries of this event type.
 	EventType *DeliveryTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 }
-
-// ListDeliveriesParamsSort defines parameters for ListDeliveries.
-type ListDeliveriesParamsSort string
 
 // RetryDeliveryParams defines parameters for RetryDelivery.
 type RetryDeliveryParams struct {

@@ -13,7 +13,7 @@ func Availability(days []availability.Day, timezone string) api.AvailabilityList
 	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[string]()}
 	for i, d := range days {
 		list.Data[i] = api.AvailabilityDay{
-			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
+			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityStatus(d.Status),
 			PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](),
 			Units: make([]api.AvailabilityUnit, len(d.Units)),
 		}
@@ -33,7 +33,7 @@ func unitDay(u availability.UnitDay) api.AvailabilityUnit {
 	for i, s := range u.Slots {
 		slots[i] = api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status)}
 	}
-	return api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityUnitStatus(u.Status), Slots: slots}
+	return api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityStatus(u.Status), Slots: slots}
 }
 
 // Explanation returns the public form of a reason. availability.Free means no reason.
