@@ -11,14 +11,17 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/proto"
+	"holdfast.dev/proto/view"
 )
 
 // TestToolsCanReadTheContract fails for each form of a schema that generators of code are known to reject or to misread. Each form
 // broke at least one of the tools of make contract-matrix.
 func TestToolsCanReadTheContract(t *testing.T) {
 	t.Parallel()
-	for _, problem := range unreadable(document(t, proto.OpenAPI)) {
-		t.Error(problem)
+	for name, doc := range served(t) {
+		for _, problem := range unreadable(doc) {
+			t.Errorf("%s: %s", name, problem)
+		}
 	}
 }
 
@@ -49,6 +52,27 @@ func TestUnreadableIsFound(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.schema, got, tc.want)
 		}
 	}
+}
+
+// address is the URL of a platform.
+const address = "https://booking.test"
+
+// served returns the documents that the gateway serves, by name.
+func served(t *testing.T) map[string]object {
+	t.Helper()
+	documents, err := view.New(proto.OpenAPI, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]object{}
+	for name, node := range map[string]*yaml.Node{"contract": documents.Contract, "SDK": documents.SDK, "webhooks": documents.Webhooks} {
+		text, err := view.YAML(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = document(t, text)
+	}
+	return all
 }
 
 func document(t *testing.T, text []byte) object {
@@ -220,6 +244,70 @@ func likeBuiltIn(r reader, _ object) string {
 		return " has the name of a built-in type"
 	}
 	return ""
+}
+
+// closedEverywhere are the enumerations that never get another value.
+var closedEverywhere = []string{"Mode", "AppliesToAll"}
+
+// TestEnumerationsOfResponsesAreOpen checks that each enumeration that a response contains is open, and that each enumeration that a
+// request contains is closed.
+func TestEnumerationsOfResponsesAreOpen(t *testing.T) {
+	t.Parallel()
+	doc := served(t)["contract"]
+	sent, received := map[string]object{}, map[string]object{}
+	components, _ := doc["components"].(object)
+	reachable(doc, components["parameters"], sent)
+	reachable(doc, components["responses"], received)
+	for _, item := range children(doc, "paths") {
+		for _, op := range item {
+			op, _ := op.(object)
+			reachable(doc, op["requestBody"], sent)
+			reachable(doc, op["responses"], received)
+		}
+	}
+	closed, open := 0, 0
+	for name, schema := range received {
+		if schema["enum"] != nil && !slices.Contains(closedEverywhere, name) {
+			t.Errorf("%s is closed, and responses contain it", name)
+		}
+		if schema["x-known-values"] != nil {
+			open++
+		}
+	}
+	for name, schema := range sent {
+		if schema["x-known-values"] != nil {
+			t.Errorf("%s is open, and requests contain it", name)
+		}
+		if schema["enum"] != nil {
+			closed++
+		}
+	}
+	if open < 25 || closed < 20 {
+		t.Errorf("%d open and %d closed enumerations, want more", open, closed)
+	}
+}
+
+// reachable adds the components that a value refers to, directly or through others.
+func reachable(doc object, value any, into map[string]object) {
+	switch v := value.(type) {
+	case object:
+		if ref, ok := v["$ref"].(string); ok {
+			name := ref[strings.LastIndexByte(ref, '/')+1:]
+			if into[name] == nil {
+				into[name] = reader{doc: doc}.follow(v)
+				reachable(doc, into[name], into)
+			}
+		}
+		for key, child := range v {
+			if !strings.HasPrefix(key, "x-") {
+				reachable(doc, child, into)
+			}
+		}
+	case []any:
+		for _, child := range v {
+			reachable(doc, child, into)
+		}
+	}
 }
 
 // schemas returns each mapping of a document that can be a schema, by its path.

@@ -108,11 +108,10 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	}
 	log := &lines{}
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	server, store, err := build(cfg, logger, prometheus.NewRegistry())
+	server, store, err := build(cfg, "https://booking.test/", logger, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.PublicURL = "https://booking.test/"
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- store.Run(ctx) }()

@@ -24,11 +24,10 @@ import (
 
 // wire builds the object graph and registers the parts that run.
 func wire(rt *service.Runtime, cfg Config) error {
-	server, redis, err := build(cfg, rt.Log, rt.Metrics)
+	server, redis, err := build(cfg, rt.Common.PublicURL, rt.Log, rt.Metrics)
 	if err != nil {
 		return err
 	}
-	server.PublicURL = rt.Common.PublicURL
 	server.ReadTimeout = rt.Common.HTTP.ReadTimeout
 	if !server.Docs.Redoc {
 		rt.Log.Info("/docs is a plain page: the build found no Node to embed redoc with")
@@ -46,7 +45,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 }
 
 // build is wire without the process, for tests.
-func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
+func build(cfg Config, publicURL string, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +53,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 	if err != nil {
 		return nil, nil, err
 	}
-	pages, err := docs.New(proto.OpenAPI, c, docs.Embedded())
+	pages, err := docs.New(proto.OpenAPI, publicURL, c, docs.Embedded())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,9 +83,10 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
 	return &api.Server{
-		Contract: c,
-		Docs:     pages,
-		Hops:     cfg.TrustedProxyHops,
+		Contract:  c,
+		Docs:      pages,
+		PublicURL: publicURL,
+		Hops:      cfg.TrustedProxyHops,
 
 		BodyStallTimeout: cfg.BodyStallTimeout,
 		Pipeline: &app.Pipeline{
