@@ -34,13 +34,13 @@ func run(ctx context.Context) error {
 	fast := flag.Bool("fast", false, "run only the tools that need neither a JVM nor much time, with the SDK view")
 	only := flag.String("tools", "", "run only these tools, separated by commas")
 	views := flag.String("views", "", "only write the served documents to this folder")
-	keep := flag.String("keep", "", "write the generated code to this folder and keep it")
+	out := flag.String("out", "", "write the generated code to this folder; by default it is deleted")
 	flag.Parse()
 	if *views != "" {
 		_, err := writeViews(*views)
 		return err
 	}
-	work := *keep
+	work := *out
 	if work == "" {
 		temporary, err := os.MkdirTemp("", "contract-matrix-")
 		if err != nil {

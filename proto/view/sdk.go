@@ -33,14 +33,14 @@ func sdk(doc *yaml.Node) *yaml.Node {
 // oneError replaces the errors of an operation by one default response.
 func oneError(op *yaml.Node) {
 	responses := yamlnode.Get(op, "responses")
-	kept := yamlnode.Mapping()
+	retained := yamlnode.Mapping()
 	for status, response := range yamlnode.Pairs(responses) {
 		if strings.HasPrefix(status, "2") || strings.HasPrefix(status, "3") {
-			yamlnode.Set(kept, status, response)
+			yamlnode.Set(retained, status, response)
 		}
 	}
-	yamlnode.Set(kept, "default", yamlnode.Reference("responses", "Error"))
-	*responses = *kept
+	yamlnode.Set(retained, "default", yamlnode.Reference("responses", "Error"))
+	*responses = *retained
 }
 
 // defaultError returns the components with the response to each failed request.
@@ -105,13 +105,13 @@ func prune(doc *yaml.Node) {
 		if kind == "securitySchemes" {
 			continue
 		}
-		kept := yamlnode.Mapping()
+		retained := yamlnode.Mapping()
 		for name, component := range yamlnode.Pairs(all) {
 			if used["#/components/"+kind+"/"+name] {
-				yamlnode.Set(kept, name, component)
+				yamlnode.Set(retained, name, component)
 			}
 		}
-		*all = *kept
+		*all = *retained
 	}
 }
 

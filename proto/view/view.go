@@ -54,14 +54,14 @@ func public(doc *yaml.Node) (*yaml.Node, error) {
 
 // withoutPrivateKeys removes the keys that only our generator of Go types and our validator read.
 func withoutPrivateKeys(n *yaml.Node) {
-	var kept []*yaml.Node
+	var retained []*yaml.Node
 	for key, value := range yamlnode.Pairs(n) {
 		if !strings.HasPrefix(key, "x-go-") && key != "x-validate" {
-			kept = append(kept, yamlnode.Scalar(key), value)
+			retained = append(retained, yamlnode.Scalar(key), value)
 		}
 	}
 	if n.Kind == yaml.MappingNode {
-		n.Content = kept
+		n.Content = retained
 	}
 	for _, child := range n.Content {
 		withoutPrivateKeys(child)
