@@ -29,7 +29,7 @@ func Embedded() fs.FS { return assets }
 const (
 	bundle        = "assets/redoc.standalone.js"
 	referencePath = "/docs/openapi.json" // the contract with the text of the errors of each operation
-	redocPage = `<!doctype html>
+	redocPage     = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
 <style>body{margin:0}</style></head>
