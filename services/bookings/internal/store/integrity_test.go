@@ -39,8 +39,7 @@ func TestDanglingReferencesAreFound(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	for column, table := range referred {
-		_, name, _ := strings.Cut(column, ".")
-		from := strings.TrimSuffix(column, "."+name)
+		from, name, _ := strings.Cut(column, ".")
 		_, err := conn.Exec(t.Context(), fmt.Sprintf(`delete from %s where id = (select %s from %s where %s is not null limit 1)`, table, name, from, name))
 		if pg.Code(err) != "23503" {
 			t.Errorf("delete a row to which %s refers: %v", column, err)
