@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +20,11 @@ func TestMain(m *testing.M) {
 		os.Args = []string{"local-stripe", "serve"}
 		main()
 		return
+	}
+	if os.Getenv("TEST_SCALE") != "full" {
+		if err := flag.Set("rapid.checks", "40"); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }
