@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -110,10 +112,13 @@ func (s *Signer) SignEncoded(who Encoded, call Call, now time.Time) (string, err
 	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), sum)), nil
 }
 
-// Verifier checks calls that reach the service Self; Keys holds each permitted caller's keys.
+// Verifier checks calls that reach the service Self; Keys holds each permitted caller's keys. It is safe for concurrent use. Do not
+// copy it after its first use.
 type Verifier struct {
 	Self string
 	Keys Keys
+
+	callers decoded
 }
 
 // Verify returns the caller in a header value, and the name of the service that signed it.
@@ -127,9 +132,9 @@ func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, s
 	if err != nil || !v.known(parts[0], parts[1], signed, got) {
 		return Caller{}, "", ErrInvalid
 	}
-	var c Caller
 	var to Call
-	if !decode(parts[2], &c) || !decode(parts[3], &to) {
+	c, ok := v.callers.decode(parts[2])
+	if !ok || !decode(parts[3], &to) {
 		return Caller{}, "", ErrInvalid
 	}
 	if to.Target != v.Self || to.Method != method || to.Path != path || now.Unix() > to.Expiry {
@@ -153,8 +158,18 @@ func (v *Verifier) known(peer, kid, signed string, got []byte) bool {
 	return false
 }
 
+// hashes contains a pool of hashes for each secret. A hash that was used once has stored its first block, which depends only on the
+// secret.
+var hashes sync.Map // of *sync.Pool, by the secret as a string
+
 func mac(secret, text []byte) []byte {
-	h := hmac.New(sha256.New, secret)
+	pool, ok := hashes.Load(string(secret))
+	if !ok {
+		pool, _ = hashes.LoadOrStore(string(secret), &sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }})
+	}
+	h := pool.(*sync.Pool).Get().(hash.Hash)
+	defer pool.(*sync.Pool).Put(h)
+	h.Reset()
 	h.Write(text)
 	return h.Sum(nil)
 }

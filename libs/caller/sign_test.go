@@ -2,7 +2,9 @@ package caller_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -152,4 +154,52 @@ func TestTestClockHoldsInTestModeOnly(t *testing.T) {
 	if got := c.Now(now); !got.Equal(now) {
 		t.Errorf("live mode: %v", got)
 	}
+}
+
+// BenchmarkVerify measures a call of a known credential.
+func BenchmarkVerify(b *testing.B) {
+	keys, err := caller.ParseKeys("gateway=k1:" + one + ",bookings=k1:" + one)
+	if err != nil {
+		b.Fatal(err)
+	}
+	header, err := (&caller.Signer{From: "gateway", Keys: keys}).Sign(somebody(), "bookings", "GET", "/api/v1/bookings", now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := &caller.Verifier{Self: "bookings", Keys: keys}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := v.Verify(header, "GET", "/api/v1/bookings", now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestEachCallHasItsOwnCaller checks that each call has its own caller, also when there are more callers than the verifier stores.
+func TestEachCallHasItsOwnCaller(t *testing.T) {
+	t.Parallel()
+	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k1:"+one)}
+	v := &caller.Verifier{Self: "bookings", Keys: keys(t, "gateway=k1:"+one)}
+	var headers []string
+	for i := range 5000 {
+		c := somebody()
+		c.Credential, c.RequestID = fmt.Sprint("key_", i), fmt.Sprint("req_", i)
+		h, err := s.Sign(c, "bookings", "GET", "/a", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers = append(headers, h)
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i, h := range headers {
+				got, _, err := v.Verify(h, "GET", "/a", now)
+				if err != nil || got.Credential != fmt.Sprint("key_", i) || got.RequestID != fmt.Sprint("req_", i) {
+					t.Errorf("call %d is of %s, %s: %v", i, got.Credential, got.RequestID, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
