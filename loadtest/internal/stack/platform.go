@@ -28,17 +28,19 @@ var programs = append([]string{"local", "local-kafka", "local-stripe"}, proto.Se
 
 // Platform is a complete Holdfast with its own data, started by bin/local in a temporary checkout.
 type Platform struct {
-	Dir     string
-	Env     map[string]string // of .run/env
-	say     func(string, ...any)
-	local   *Process
-	others  []*Process
-	closers []io.Closer
+	Dir      string
+	Env      map[string]string // of .run/env
+	say      func(string, ...any)
+	checkout string
+	local    *Process
+	others   []*Process
+	closers  []io.Closer
+	events   *events // of Drain; nil before its first call
 }
 
 // Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop even after an error.
 func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
-	p := &Platform{say: say}
+	p := &Platform{say: say, checkout: checkout}
 	sweep() //nolint:contextcheck // it deletes what a killed run has left, regardless of this run
 	var err error
 	if p.Dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid())); err != nil {
@@ -61,8 +63,10 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 		return p, err
 	}
 	shown := &progress{log: log, say: say}
-	p.local, err = start("bin/local up", inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit),
-		shown, filepath.Join(bin, "local"), "up")
+	p.local, err = start(program{
+		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true"),
+		log: shown, path: filepath.Join(bin, "local"), args: []string{"up"},
+	})
 	if err != nil {
 		return p, err
 	}
@@ -79,6 +83,7 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 
 // Stop stops every process and removes the data.
 func (p *Platform) Stop() {
+	p.events.close()
 	for i := len(p.others) - 1; i >= 0; i-- {
 		p.others[i].Stop()
 	}
@@ -103,6 +108,11 @@ func (p *Platform) PID(name string) (int, error) {
 // Settings returns the variables that a service was started with.
 func (p *Platform) Settings(service string) (map[string]string, error) {
 	return readEnv(filepath.Join(p.Dir, ".run", "services", service+".env"))
+}
+
+// AdminURL returns the administrator's URL of the database in a service's URL.
+func (p *Platform) AdminURL(database string) (string, error) {
+	return inDatabase(p.Env["POSTGRES_URL"], database)
 }
 
 // LogFile returns the path of a process's log.
@@ -139,7 +149,7 @@ func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, 
 	if err != nil {
 		return nil, err
 	}
-	one, err := start(name, inherited(extra...), log, path, args...)
+	one, err := start(program{name: name, env: inherited(extra...), log: log, path: path, args: args})
 	if err != nil {
 		return nil, err
 	}
