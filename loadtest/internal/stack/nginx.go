@@ -25,37 +25,46 @@ if [ ! -e "$policy" ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends nginx-light
+apt-get install -y -qq --no-install-recommends nginx-light libnginx-mod-http-lua lua-nginx-redis lua-resty-core
 if [ -d /run/systemd/system ]; then systemctl disable nginx || true; fi
 `
 
-var errNoNginx = errors.New("nginx is needed for the comparison: install it (Debian: apt-get install nginx-light)")
+var errNoNginx = errors.New("nginx is needed for the comparison: install it (Debian: apt-get install nginx-light libnginx-mod-http-lua lua-nginx-redis lua-resty-core)")
 
-// FindNginx returns nginx's path. If nginx is missing, it installs it with apt, as root or with sudo.
+// FindNginx returns nginx's path. If nginx or its Lua packages are missing, it installs them with apt, as root or with sudo. nginx
+// without Lua is not an error.
 func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
-	if path := lookNginx(); path != "" {
+	path := lookNginx()
+	if path != "" && HasLua() {
 		return path, nil
 	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
+	if err := installNginx(ctx, say); err != nil && path == "" {
+		return "", err
+	}
+	if path = lookNginx(); path == "" {
 		return "", errNoNginx
+	}
+	return path, nil
+}
+
+func installNginx(ctx context.Context, say func(string, ...any)) error {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return errNoNginx
 	}
 	command := []string{"sh", "-c", quietInstall}
 	if os.Geteuid() != 0 {
 		if _, err := exec.LookPath("sudo"); err != nil {
-			return "", errNoNginx
+			return errNoNginx
 		}
 		command = append([]string{"sudo"}, command...)
 	}
-	say("installing nginx-light (the system's own instance is not started)")
+	say("installing nginx with Lua (the system's own instance is not started)")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin = os.Stdin // sudo can prompt for a password
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %w\n%s", errNoNginx, err, out)
+		return fmt.Errorf("%w: %w\n%s", errNoNginx, err, out)
 	}
-	if path := lookNginx(); path != "" {
-		return path, nil
-	}
-	return "", errNoNginx
+	return nil
 }
 
 func lookNginx() string {
@@ -99,7 +108,12 @@ http {
 
 // Nginx starts nginx as a plain proxy with one worker in front of upstream. It returns the process and its address.
 func (p *Platform) Nginx(ctx context.Context, path, upstream string) (*Process, string, error) {
-	dir := filepath.Join(p.Dir, "nginx")
+	return p.nginx(ctx, path, "nginx", upstream, nginxConf, nil)
+}
+
+// nginx starts an nginx in its own folder, which also contains the files.
+func (p *Platform) nginx(ctx context.Context, path, name, upstream, conf string, files map[string][]byte) (*Process, string, error) {
+	dir := filepath.Join(p.Dir, name)
 	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // its worker is another user
 		return nil, "", err
 	}
@@ -111,11 +125,16 @@ func (p *Platform) Nginx(ctx context.Context, path, upstream string) (*Process, 
 	if err != nil {
 		return nil, "", err
 	}
-	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, worker, dir, addr, upstream), 0o600); err != nil {
+	main := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(main, fmt.Appendf(nil, conf, worker, dir, addr, upstream), 0o600); err != nil {
 		return nil, "", err
 	}
-	one, err := p.Run(ctx, "nginx", "http://"+addr+"/", nil, path, "-c", conf, "-p", dir)
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+			return nil, "", err
+		}
+	}
+	one, err := p.Run(ctx, name, "http://"+addr+"/", nil, path, "-c", main, "-p", dir)
 	return one, addr, err
 }
 
