@@ -61,28 +61,26 @@ func (b *bench) bookings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.wants("race") {
-		b.try(ctx, "race", "race for a day", func() error { return b.race(ctx, s) })
+	var small *list
+	if b.wants("bookings") || b.wants("list") {
+		if small, err = b.smallList(ctx, s, template); err != nil {
+			return fmt.Errorf("filling the small list: %w", err)
+		}
 	}
-	if b.wants("availability") {
-		b.try(ctx, "availability", "`GET /availability`", func() error { return b.availability(ctx, s) })
-	}
-	if b.wants("pricing") {
-		b.try(ctx, "pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) })
-	}
-	if !b.wants("bookings") && !b.wants("list") {
-		return nil
-	}
-	list, err := b.smallList(ctx, s, template)
-	if err != nil {
-		return fmt.Errorf("filling the small list: %w", err)
-	}
-	if b.wants("bookings") {
-		b.try(ctx, "bookings", "`GET /bookings/{id}`", func() error { return b.read(ctx, s) })
-		b.try(ctx, "bookings", "`POST /bookings`", func() error { return b.create(ctx, s) })
-	}
-	if b.wants("list") {
-		b.try(ctx, "list", "`GET /bookings?limit=25`", func() error { return b.largeList(ctx, s, list) })
+	for _, one := range []struct {
+		show, figure string
+		measure      func() error
+	}{
+		{"bookings", "`GET /bookings/{id}`", func() error { return b.read(ctx, s) }},
+		{"bookings", "`POST /bookings`", func() error { return b.create(ctx, s) }},
+		{"race", "race for a day", func() error { return b.race(ctx, s) }},
+		{"availability", "`GET /availability`", func() error { return b.availability(ctx, s) }},
+		{"pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) }},
+		{"list", "`GET /bookings?limit=25`", func() error { return b.largeList(ctx, s, small) }},
+	} {
+		if b.wants(one.show) {
+			b.try(ctx, one.show, one.figure, one.measure)
+		}
 	}
 	return nil
 }
@@ -99,8 +97,9 @@ func (b *bench) openShop(ctx context.Context) (*shop, error) {
 		addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"],
 		app: settings["DATABASE_URL"], bookings: settings["HTTP_ADDR"],
 	}
-	at := strings.LastIndexByte(s.app, '/')
-	s.admins = strings.Replace(env["POSTGRES_URL"], "/postgres?", s.app[at:strings.IndexByte(s.app+"?", '?')]+"?", 1)
+	if s.admins, err = b.platform.AdminURL(s.app); err != nil {
+		return nil, err
+	}
 	if s.admin, err = pgx.Connect(ctx, s.admins); err != nil {
 		return nil, err
 	}

@@ -116,22 +116,6 @@ func TestTraefikIsLeftOutWithAReason(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	t.Parallel()
-	before := usage{"postgres": time.Second, "redis": 2 * time.Second}
-	after := usage{"postgres": 3 * time.Second, "redis": 2*time.Second + time.Millisecond, "kafka": 500 * time.Millisecond}
-	delta := after.since(before)
-	if got := delta.per(1000); got != "postgres 2000, kafka 500, redis 1" {
-		t.Errorf("per request: %s", got)
-	}
-	if got := delta.plus(delta).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
-		t.Errorf("two slices: %s", got)
-	}
-	if got := (usage{}).plus(delta).per(0); got != "" {
-		t.Errorf("without requests: %q", got)
-	}
-}
-
 func TestRequestedBookingsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	s := &shop{}
