@@ -41,7 +41,7 @@ type settings struct {
 const upstreamCommand = "upstream"
 
 var figures = []string{
-	"idle", "cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
+	"idle", "cpu", "latency", "connections", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
 	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
 }
 
@@ -199,7 +199,7 @@ func (b *bench) measure(ctx context.Context) {
 		measure func(context.Context) error
 	}{
 		{"idle platform", []string{"idle"}, b.idle},
-		{"gateway compared with nginx", []string{"cpu", "latency"}, b.gateway},
+		{"gateway compared with nginx", []string{"cpu", "latency", "connections"}, b.gateway},
 		// These copy the databases for pgbench, so they run before the large tables are filled.
 		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
 		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},

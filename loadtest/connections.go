@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+)
+
+const (
+	idleClients   = 10_000
+	idleClientAim = 16 // KiB
+	// otherFiles is how many files this process and the gateway may have open in addition to the connections.
+	otherFiles = 500
+)
+
+// idleConnections measures the memory that the gateway uses for each keep-alive connection that has been served and waits for its
+// next request. The run fails unless every connection is served twice.
+func (b *bench) idleConnections(ctx context.Context, one route) (err error) {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return err
+	}
+	if files.Max < idleClients+otherFiles { // both processes raise their own limit up to this one
+		return fmt.Errorf("%w: at most %d open files are allowed, and %d are needed: raise ulimit -Hn", errResult, files.Max, idleClients+otherFiles)
+	}
+	if _, err := load.Closed(ctx, one.target, connections, warmUp); err != nil {
+		return err
+	}
+	before, err := held(ctx, one.profiles)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	idle, err := load.OpenIdle(ctx, one.target, idleClients)
+	defer func() { err = errors.Join(err, idle.Close()) }()
+	if err != nil {
+		return err
+	}
+	b.say("%d connections are open after %.1f s", idleClients, time.Since(began).Seconds())
+	after, err := held(ctx, one.profiles)
+	if err != nil {
+		return err
+	}
+	if err := idle.Again(ctx); err != nil {
+		return fmt.Errorf("second request: %w", err)
+	}
+	each := report.Quantity{Value: float64(after-before) / idleClients / 1024, Unit: "KiB"}
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("gateway: memory per idle client connection, %d open and all of them served", idleClients), Value: each,
+		Aim: report.AtMost(each, idleClientAim), Show: "connections",
+	})
+	return nil
+}
