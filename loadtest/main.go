@@ -35,6 +35,7 @@ type settings struct {
 	Only    []string `env:"BENCH_ONLY"`                      // names of figures; empty: all
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; empty: none
 	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
+	History string   `env:"BENCH_HISTORY"`                   // file to which the figures are added; empty: that of the checkout, if it has no changes
 }
 
 // upstreamCommand is the command that serves the fixed response: `loadtest upstream HOST:PORT`.
@@ -168,12 +169,19 @@ func run(ctx context.Context, cfg settings, out io.Writer) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return b.result(out)
+	warnings, err := b.compare(ctx, checkout)
+	return errors.Join(b.result(out, warnings), err)
 }
 
-// result prints the table. A missing figure is an error.
-func (b *bench) result(out io.Writer) error {
+// result prints the table and the warnings. A missing figure is an error.
+func (b *bench) result(out io.Writer, warnings []string) error {
 	b.print(out)
+	if len(warnings) > 0 {
+		fmt.Fprint(out, "\nWorse than in earlier runs:\n\n")
+	}
+	for _, one := range warnings {
+		fmt.Fprintln(out, "- "+one)
+	}
 	if failed := b.table.Failed(); failed > 0 {
 		return fmt.Errorf("%d figures %w", failed, errFailed)
 	}

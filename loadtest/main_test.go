@@ -81,13 +81,13 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 		return nil
 	})
 	var out strings.Builder
-	err := b.result(&out)
+	err := b.result(&out, []string{"first page: worse"})
 	if !errors.Is(err, errFailed) || !strings.HasPrefix(err.Error(), "1 figures") {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
 		"| `POST /bookings` | pgbench: exit status 2 ERROR: conflicting \\| key xxx", " … |  |  |  | **failed** | `BENCH_ONLY=bookings make bench` |\n",
-		" … |  | **failed** |\n", "| first page | 2 ms |",
+		" … |  | **failed** |\n", "| first page | 2 ms |", "\nWorse than in earlier runs:\n\n- first page: worse\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -97,7 +97,7 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 		t.Errorf("%d bytes are printed of a long error", out.Len())
 	}
 	fine := &bench{table: &report.Table{}, began: time.Now()}
-	if err := fine.result(io.Discard); err != nil {
+	if err := fine.result(io.Discard, nil); err != nil {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
