@@ -42,6 +42,15 @@ func (u usage) since(before usage) usage {
 	return rest
 }
 
+// times returns a multiple.
+func (u usage) times(factor float64) usage {
+	product := usage{}
+	for name, used := range u {
+		product[name] = time.Duration(float64(used) * factor)
+	}
+	return product
+}
+
 // per formats the microseconds per request, the largest first, without those that round to zero.
 func (u usage) per(requests float64) string {
 	names := slices.SortedFunc(maps.Keys(u), func(a, b string) int { return int(u[b] - u[a]) })
@@ -151,19 +160,28 @@ func (b *bench) findDatabases() error {
 	return nil
 }
 
+// restTime is how long the idle platform is measured before each slice.
+const restTime = time.Second
+
 // account calls slice and adds the processor time of everything that it causes. It begins and ends when no event is waiting, because
-// some services collect events for up to a second.
+// some services collect events for up to a second. The time that the idle platform needs during the last wait is subtracted.
 func (b *bench) account(ctx context.Context, used *usage, slice func() error) error {
 	if err := b.platform.Drain(ctx); err != nil {
+		return err
+	}
+	resting := b.processors()
+	if err := pause(ctx, restTime); err != nil {
 		return err
 	}
 	before := b.processors()
 	if err := slice(); err != nil {
 		return err
 	}
+	end := time.Now()
 	if err := b.platform.Drain(ctx); err != nil {
 		return err
 	}
-	*used = used.plus(b.processors().since(before))
+	idle := before.since(resting).times(time.Since(end).Seconds() / restTime.Seconds())
+	*used = used.plus(b.processors().since(before).since(idle))
 	return nil
 }

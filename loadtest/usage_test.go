@@ -17,6 +17,9 @@ func TestUsage(t *testing.T) {
 	if got := delta.plus(delta).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
 		t.Errorf("two slices: %s", got)
 	}
+	if got := delta.times(0.5).per(500); got != "postgres 2000, kafka 500, redis 1" {
+		t.Errorf("half of it for half of the requests: %s", got)
+	}
 	if got := (usage{}).plus(delta).per(0); got != "" {
 		t.Errorf("without requests: %q", got)
 	}
