@@ -109,7 +109,7 @@ func (b *bench) openAcceptance(ctx context.Context, c *chain) (*acceptance, erro
 	if a.operator, err = c.as(ctx, c.key); err != nil {
 		return nil, err
 	}
-	if a.bookings, err = b.admin(ctx, a.app); err != nil {
+	if a.bookings, err = b.platform.Admin(ctx, a.app); err != nil {
 		return nil, err
 	}
 	_, err = a.bookings.Exec(ctx, `insert into units (tenant_id, livemode, id, name)

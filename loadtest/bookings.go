@@ -36,7 +36,7 @@ type shop struct {
 	pack, customer  string
 	units           [units + 1]string
 	admin           *pgx.Conn // in the bookings database, not subject to row-level security
-	admins, app     string    // URLs of that database: of the administrator, and of the service's own role
+	app             string    // URL of that database with the service's own role
 	bookings        string    // address of the bookings service
 }
 
@@ -97,10 +97,7 @@ func (b *bench) openShop(ctx context.Context) (*shop, error) {
 		addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"],
 		app: settings["DATABASE_URL"], bookings: settings["HTTP_ADDR"],
 	}
-	if s.admins, err = b.platform.AdminURL(s.app); err != nil {
-		return nil, err
-	}
-	if s.admin, err = pgx.Connect(ctx, s.admins); err != nil {
+	if s.admin, err = b.platform.Admin(ctx, s.app); err != nil {
 		return nil, err
 	}
 	var me struct {

@@ -82,7 +82,7 @@ func (b *bench) openChain(ctx context.Context) (*chain, error) {
 		shop: shop{addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"]}, app: settings["DATABASE_URL"], addr: settings["HTTP_ADDR"],
 		signer: &caller.Signer{From: "gateway", Keys: keys},
 	}
-	if c.db, err = b.admin(ctx, c.app); err != nil {
+	if c.db, err = b.platform.Admin(ctx, c.app); err != nil {
 		return nil, err
 	}
 	c.customer, err = c.create(ctx, c.key, "/customers", `{"first_name":"Chain","email":"chain@example.com"}`)

@@ -105,7 +105,7 @@ func (b *bench) openApps(ctx context.Context) (*apps, error) {
 	if a.who, err = caller.Encode(caller.Service("gateway", ids.Tenant{}, "")); err != nil {
 		return nil, err
 	}
-	a.db, err = b.admin(ctx, a.app)
+	a.db, err = b.platform.Admin(ctx, a.app)
 	return a, err
 }
 

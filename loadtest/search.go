@@ -39,7 +39,7 @@ func (b *bench) search(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := b.admin(ctx, settings["DATABASE_URL"])
+	admin, err := b.platform.Admin(ctx, settings["DATABASE_URL"])
 	if err != nil {
 		return err
 	}

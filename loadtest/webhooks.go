@@ -113,7 +113,7 @@ func (b *bench) gather(ctx context.Context, h *endpointSet, tenants, inFlight in
 	if err != nil {
 		return err
 	}
-	if h.outbox, err = b.admin(ctx, settings["DATABASE_URL"]); err != nil {
+	if h.outbox, err = b.platform.Admin(ctx, settings["DATABASE_URL"]); err != nil {
 		return err
 	}
 	base, _, _ := strings.Cut(strings.TrimPrefix(b.platform.Env["BASE_URL"], "http://"), "/")
@@ -139,15 +139,6 @@ func (b *bench) gather(ctx context.Context, h *endpointSet, tenants, inFlight in
 		}
 	}
 	return nil
-}
-
-// admin connects to a service's database as the administrator.
-func (b *bench) admin(ctx context.Context, url string) (*pgx.Conn, error) {
-	address, err := b.platform.AdminURL(url)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.Connect(ctx, address)
 }
 
 // tenant creates a tenant with the command-line tool and returns one of its test keys.
@@ -244,7 +235,7 @@ func (b *bench) claims(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := b.admin(ctx, settings["DATABASE_URL"])
+	admin, err := b.platform.Admin(ctx, settings["DATABASE_URL"])
 	if err != nil {
 		return err
 	}

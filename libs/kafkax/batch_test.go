@@ -1,11 +1,9 @@
 package kafkax_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -117,26 +115,67 @@ func TestHeldBackMessagesArriveInBatches(t *testing.T) {
 	})
 }
 
-// A reader is not reported as stalled when a broker delays a message for longer than the interval of the check.
-func TestHeldBackIsNotStalled(t *testing.T) {
+// A batch spans partitions: one call handles what several of them have.
+func TestBatchesSpanPartitions(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		s := prepare(t, brokers)
-		var handled atomic.Int64
-		var log bytes.Buffer
-		stop := s.consume(t, func(context.Context, kafkax.Message) error {
+		const messages = 64
+		var msgs []kafkax.Message
+		for n := range messages {
+			msgs = append(msgs, thing(fmt.Sprint("k", n), "v"))
+		}
+		s.produce(t, msgs...)
+		var calls, handled atomic.Int64
+		s.consume(t, func(context.Context, kafkax.Message) error {
+			calls.Add(1)
 			handled.Add(1)
 			return nil
 		}, func(c *kafkax.Consumer) {
-			c.FetchWait = 11 * time.Second
-			c.HandleBatch = func(context.Context, []kafkax.Message) error { return kafkax.ErrSeparate }
-			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+			c.HandleBatch = func(_ context.Context, list []kafkax.Message) error {
+				calls.Add(1)
+				handled.Add(int64(len(list)))
+				return nil
+			}
 		})
-		s.produce(t, thing("k", "alone"))
-		eventually(t, "the message", func() bool { return handled.Load() == 1 })
-		stop()
-		if strings.Contains(log.String(), "reading again") {
-			t.Errorf("log: %s", log.String())
+		eventually(t, "all of them", func() bool { return handled.Load() == messages })
+		if n := calls.Load(); n > 3 { // the messages of four partitions in one response, or in two
+			t.Errorf("%d calls", n)
 		}
+	})
+}
+
+// A batch that does not end delays the other partitions only for a limited time. Its partitions are then handled separately, and the
+// one that is blocked blocks no other.
+func TestABlockedBatchDelaysOthersOnlyBriefly(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		s := prepare(t, brokers)
+		blocks := func(list []kafkax.Message) bool {
+			return slices.ContainsFunc(list, func(m kafkax.Message) bool { return string(m.Value) == "blocks" })
+		}
+		var got seen
+		batch := func(ctx context.Context, list []kafkax.Message) error {
+			if blocks(list) {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			for _, m := range list {
+				got.add(m.Key)
+			}
+			return nil
+		}
+		s.consume(t, func(ctx context.Context, m kafkax.Message) error { return batch(ctx, []kafkax.Message{m}) },
+			func(c *kafkax.Consumer) { c.HandleBatch = batch })
+		s.produce(t, thing("held", "blocks"))
+		others := func(name string) {
+			for n := range 16 {
+				s.produce(t, thing(fmt.Sprint(name, n), "v"))
+			}
+		}
+		others("first")
+		eventually(t, "other partitions go on", func() bool { return len(got.all()) >= 8 })
+		others("second")
+		eventually(t, "and go on", func() bool { return len(got.all()) >= 16 })
 	})
 }

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/libs/kafkatest"
 	"holdfast.dev/libs/kafkax"
@@ -53,17 +54,14 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) {
 		}
 		memtest.Under(t, limit, func() {
 			var got, begun seen
-			handleBatch := func(_ context.Context, batch []kafkax.Message) error {
+			handle := func(_ context.Context, m kafkax.Message) error {
 				begun.add("")
-				eventually(t, "all partitions have a batch in hand", func() bool { return len(begun.all()) >= partitions })
-				time.Sleep(100 * time.Millisecond) // meanwhile the next messages are fetched in advance
-				for _, m := range batch {
-					got.add(m.Key)
-				}
+				eventually(t, "all partitions have a message in hand", func() bool { return len(begun.all()) >= partitions })
+				time.Sleep(10 * time.Millisecond) // meanwhile the next messages are fetched in advance
+				got.add(m.Key)
 				return nil
 			}
-			handle := func(ctx context.Context, m kafkax.Message) error { return handleBatch(ctx, []kafkax.Message{m}) }
-			stop := s.consume(t, handle, func(c *kafkax.Consumer) { c.HandleBatch = handleBatch })
+			stop := s.consume(t, handle)
 			eventually(t, "all have come", func() bool { return len(got.all()) >= messages })
 			stop()
 		})
@@ -81,24 +79,25 @@ func TestABatchIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		s := prepare(t, brokers)
-		const messages, size, partitions = 100, 100, 4
+		const messages, size = 200, 100
 		var msgs []kafkax.Message
 		for n := range messages {
 			length := size
 			if n%10 == 0 {
 				length = 10 * size
 			}
-			msgs = append(msgs, thing("a", fmt.Sprintf("%03d%s", n, strings.Repeat("x", length-3))))
+			msgs = append(msgs, thing(fmt.Sprint("k", n%8), fmt.Sprintf("%03d%s", n, strings.Repeat("x", length-3))))
 		}
 		s.produce(t, msgs...)
 		var got, groups seen
-		s.consume(t, func(_ context.Context, m kafkax.Message) error { got.add(string(m.Value[:3])); return nil }, func(c *kafkax.Consumer) {
-			c.BatchBytes = partitions * 3 * size
+		add := func(m kafkax.Message) { got.add(m.Key + " " + string(m.Value[:3])) }
+		s.consume(t, func(_ context.Context, m kafkax.Message) error { add(m); return nil }, func(c *kafkax.Consumer) {
+			c.BatchBytes = 3 * size
 			c.HandleBatch = func(_ context.Context, batch []kafkax.Message) error {
 				bytes := 0
 				for _, m := range batch {
 					bytes += len(m.Value)
-					got.add(string(m.Value[:3]))
+					add(m)
 				}
 				if bytes > 3*size {
 					t.Errorf("%d bytes in a batch of %d", bytes, len(batch))
@@ -108,8 +107,14 @@ func TestABatchIsBoundedByBytes(t *testing.T) {
 			}
 		})
 		eventually(t, "all have come", func() bool { return len(got.all()) >= messages })
-		if all := got.all(); len(all) != messages || !slices.IsSorted(all) {
-			t.Errorf("%d messages: %v", len(all), all)
+		byKey := map[string][]string{}
+		for _, v := range got.all() {
+			byKey[v[:2]] = append(byKey[v[:2]], v)
+		}
+		for key, values := range byKey {
+			if len(values) != messages/8 || !slices.IsSorted(values) {
+				t.Errorf("%s: %d messages: %v", key, len(values), values)
+			}
 		}
 		if n := len(groups.all()); n == 0 {
 			t.Error("no batch was formed")
@@ -189,16 +194,19 @@ func TestLostTopicsAreCreatedAgain(t *testing.T) {
 			produce(v)
 		}
 		eventually(t, "the first ones", func() bool { return got.count("3") == 1 })
-		client := &kafka.Client{Addr: kafka.TCP(brokers...), Transport: &kafka.Transport{MetadataTTL: 50 * time.Millisecond}}
-		names := []string{c.Prefix + "things", c.Prefix + "others"}
-		res, err := client.DeleteTopics(t.Context(), &kafka.DeleteTopicsRequest{Topics: names})
-		if err != nil || res.Errors[names[0]] != nil {
-			t.Fatal(err, res)
+		client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		admin, names := kadm.NewClient(client), []string{c.Prefix + "things", c.Prefix + "others"}
+		if res, err := admin.DeleteTopics(t.Context(), names...); err != nil || res.Error() != nil {
+			t.Fatal(err, res.Error())
 		}
 		produce("4")
 		eventually(t, "the topic without a writer exists again", func() bool {
-			meta, err := client.Metadata(t.Context(), &kafka.MetadataRequest{Topics: names})
-			return err == nil && len(meta.Topics) == 2 && meta.Topics[0].Error == nil && meta.Topics[1].Error == nil
+			found, err := admin.ListTopics(t.Context(), names...)
+			return err == nil && found.Error() == nil
 		})
 		produce("5")
 		eventually(t, "what was written since", func() bool { return got.count("4") > 0 && got.count("5") > 0 })

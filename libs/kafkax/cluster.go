@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"holdfast.dev/libs/tlsx"
 )
@@ -72,33 +73,44 @@ func (s Settings) sasl() (sasl.Mechanism, error) {
 	}
 	switch s.SASLMechanism {
 	case "plain":
-		return plain.Mechanism{Username: s.SASLUsername, Password: s.SASLPassword}, nil
+		return plain.Auth{User: s.SASLUsername, Pass: s.SASLPassword}.AsMechanism(), nil
 	case "scram-sha-256":
-		return scram.Mechanism(scram.SHA256, s.SASLUsername, s.SASLPassword)
+		return scram.Auth{User: s.SASLUsername, Pass: s.SASLPassword}.AsSha256Mechanism(), nil
 	case "scram-sha-512":
-		return scram.Mechanism(scram.SHA512, s.SASLUsername, s.SASLPassword)
+		return scram.Auth{User: s.SASLUsername, Pass: s.SASLPassword}.AsSha512Mechanism(), nil
 	default:
 		return nil, fmt.Errorf("%w, not %q", errMechanism, s.SASLMechanism)
 	}
 }
 
 const (
-	clientID    = "holdfast"
-	dialTimeout = 3 * time.Second // for one connection with TLS and SASL
+	clientID       = "holdfast"
+	dialTimeout    = 3 * time.Second        // for one connection with TLS and SASL
+	requestTimeout = 5 * time.Second        // for the response to a request, in addition to the time that the request lets the broker wait
+	retryTimeout   = 10 * time.Second       // for a request with its repetitions; fetches and writes have their own limits
+	metadataAge    = 250 * time.Millisecond // how soon a client asks again for the leaders of partitions
 )
 
-// transport creates a transport that keeps its connections open until CloseIdleConnections.
-func (c Cluster) transport() *kafka.Transport {
-	return &kafka.Transport{DialTimeout: dialTimeout, IdleTimeout: 30 * time.Second, ClientID: clientID, TLS: c.TLS, SASL: c.SASL}
+// options returns the options of each client, and those of one.
+func (c Cluster) options(more ...kgo.Opt) []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(clientID), kgo.DialTimeout(dialTimeout), kgo.RequestTimeoutOverhead(requestTimeout),
+		kgo.RetryTimeout(retryTimeout), kgo.MetadataMinAge(metadataAge),
+	}
+	if c.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(c.TLS.Clone()))
+	}
+	if c.SASL != nil {
+		opts = append(opts, kgo.SASL(c.SASL))
+	}
+	return append(opts, more...)
 }
 
-// newClient creates a client for individual requests. release closes its connections.
-func (c Cluster) newClient(timeout time.Duration) (client *kafka.Client, release func()) {
-	t := c.transport()
-	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: t, Timeout: timeout}, t.CloseIdleConnections
-}
-
-// dialer returns the dialer for readers and group members.
-func (c Cluster) dialer() *kafka.Dialer {
-	return &kafka.Dialer{Timeout: 10 * time.Second, DualStack: true, ClientID: clientID, TLS: c.TLS, SASLMechanism: c.SASL}
+// admin creates a client for individual requests. release closes its connections.
+func (c Cluster) admin() (admin *kadm.Client, release func(), err error) {
+	client, err := kgo.NewClient(c.options()...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("kafka: %w", err)
+	}
+	return kadm.NewClient(client), client.Close, nil
 }

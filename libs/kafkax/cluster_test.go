@@ -57,8 +57,8 @@ func TestSecureKafka(t *testing.T) {
 		change func(*kafkax.Settings)
 		want   string
 	}{
-		"wrong password":       {func(s *kafkax.Settings) { s.SASLPassword = "guessed" }, "SASL Authentication Failed"},
-		"wrong plain password": {func(s *kafkax.Settings) { s.SASLMechanism, s.SASLPassword = "plain", "guessed" }, "SASL Authentication Failed"},
+		"wrong password":       {func(s *kafkax.Settings) { s.SASLPassword = "guessed" }, "SASL Authentication failed"},
+		"wrong plain password": {func(s *kafkax.Settings) { s.SASLMechanism, s.SASLPassword = "plain", "guessed" }, "SASL Authentication failed"},
 		"no CA":                {func(s *kafkax.Settings) { s.CAFile = "" }, "certificate signed by unknown authority"},
 		"another's CA":         {func(s *kafkax.Settings) { s.CAFile = otherCA.CAFile }, "certificate signed by unknown authority"},
 		"no certificate": {func(s *kafkax.Settings) {

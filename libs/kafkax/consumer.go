@@ -1,15 +1,17 @@
 package kafkax
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Handler applies the effect of one message. nil commits the message. ErrPoison sends it to the dead-letter topic after a few
@@ -24,12 +26,13 @@ type Consumer struct {
 	Group  string
 	Topics []string
 	Handle Handler
-	// HandleBatch, when set, handles several messages of one partition in one call: either all take effect or none does. After an
-	// error, or ErrSeparate, Handle receives them one by one.
+	// HandleBatch, when set, handles several messages of one topic in one call: either all take effect or none does. The messages of
+	// one partition are in order. After an error, or ErrSeparate, the messages of each partition are handled separately: in one call
+	// of HandleBatch, and if that fails too, one by one by Handle.
 	HandleBatch func(ctx context.Context, batch []Message) error
-	BatchBytes  int // of the batches of all partitions; 0: DefaultBatchBytes
-	// FetchWait is how long a broker delays its response to collect more messages of a partition. 0: it responds as soon as it has
-	// a message. A longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.
+	BatchBytes  int // of one batch; 0: DefaultBatchBytes
+	// FetchWait is how long a broker delays its response to collect more messages. 0: it responds as soon as it has a message. A
+	// longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.
 	FetchWait  time.Duration
 	DeadLetter Producer // nil: its own Writer
 	Log        *slog.Logger
@@ -37,77 +40,78 @@ type Consumer struct {
 
 	lag     *prometheus.GaugeVec
 	handled *prometheus.CounterVec
-	client  *kafka.Client
 }
 
 const (
-	commitEvery   = 100 * time.Millisecond
-	commitTimeout = 5 * time.Second
-	rejoinPause   = 200 * time.Millisecond // the library's default of 5 s would delay a new group's first message
-	sessionLimit  = 10 * time.Second       // after which the partitions of a killed member move to others
-	lagEvery      = 5 * time.Second        // how often the lag of all partitions is measured
+	commitEvery      = 500 * time.Millisecond
+	commitTimeout    = 5 * time.Second
+	sessionLimit     = 10 * time.Second // after which the partitions of a killed member move to others
+	rebalanceLimit   = 30 * time.Second // in which each member must give up partitions; longer than batchTimeout and soon
+	lagEvery         = 5 * time.Second  // how often the lag of all partitions is measured
+	idleWait         = 5 * time.Second  // of a broker that has no message
+	fetchBytes       = 2 << 20          // of one response of a broker
+	fetchBytesEach   = 1 << 20          // of one partition in it; the broker sends at least one batch of a writer
+	maxBatch         = 500              // messages
+	gatherFor        = 10 * time.Millisecond
+	batchTimeout     = 5 * time.Second // of one batch of several partitions, which delays all others
+	soon             = time.Second     // how long partitions that are handled separately delay the others
+	shutdownDeadline = 3 * time.Second
 )
 
-// Run consumes until ctx ends. It returns nil after it commits the last offsets. A topic that the brokers do not know is an error:
-// create it, and call Run again. Do not call Run twice at the same time.
+// DefaultBatchBytes bounds the bytes of a batch when BatchBytes is zero.
+const DefaultBatchBytes = 8 << 20
+
+// Run consumes until ctx ends. It returns nil after it commits the last offsets. It returns an error if a partition cannot be
+// fetched, or if the brokers do not know a topic or created it again: create the topics, and call Run again. Do not call Run twice
+// at the same time.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
 		w := NewWriter(c.Cluster, Topic{Name: DeadLetterTopic(c.Group)})
 		defer w.Close()
 		c.DeadLetter = w
 	}
-	client, release := c.newClient(commitTimeout)
-	defer release()
-	c.client = client
 	if err := c.register(); err != nil {
 		return err
 	}
-	topics := make([]string, len(c.Topics))
-	for i, t := range c.Topics {
-		topics[i] = c.Prefix + t
-	}
-	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: c.Prefix + c.Group, Brokers: c.Brokers, Dialer: c.dialer(), Topics: topics, StartOffset: kafka.FirstOffset,
-		HeartbeatInterval: sessionLimit / 5, SessionTimeout: sessionLimit, RebalanceTimeout: sessionLimit,
-		JoinGroupBackoff: rejoinPause, Timeout: commitTimeout,
-		WatchPartitionChanges: true, PartitionWatchInterval: 10 * time.Second,
-		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { c.Log.Debug("kafka group: " + fmt.Sprintf(f, a...)) }),
-	})
+	m := newMember(c)
+	client, err := kgo.NewClient(c.options(c.groupOptions(m)...)...)
 	if err != nil {
 		return fmt.Errorf("consumer group %s: %w", c.Group, err)
 	}
-	defer group.Close()
-	for {
-		gen, err := group.Next(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			c.Log.Warn("cannot join consumer group, trying again", slog.String("group", c.Group), slog.Any("error", err))
-		default:
-			if err := c.unknown(ctx, topics); err != nil {
-				return err
-			}
-			c.start(gen)
-		}
-	}
-}
-
-// unknown returns an error if the brokers respond but do not know one of topics. Otherwise a group would rejoin endlessly. It
-// queries the brokers each time, because they may have lost their disks.
-func (c *Consumer) unknown(ctx context.Context, topics []string) error {
-	client, release := c.newClient(commitTimeout)
-	defer release()
-	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
-	if err != nil {
+	m.client, m.admin = client, kadm.NewClient(client)
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go m.commitRegularly(running)
+	go m.watch(running, end)
+	err = m.poll(running)
+	m.close(context.WithoutCancel(ctx))
+	if ctx.Err() != nil {
 		return nil
 	}
-	for _, t := range meta.Topics {
-		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
-			return fmt.Errorf("topic %s: %w", t.Name, t.Error)
-		}
+	return cmp.Or(err, context.Cause(running))
+}
+
+func (c *Consumer) groupOptions(m *member) []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.ConsumerGroup(c.Prefix + c.Group), kgo.ConsumeTopics(c.prefixed()...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.Balancers(kgo.RangeBalancer()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
+		kgo.OnPartitionsAssigned(m.assign), kgo.OnPartitionsRevoked(m.revoke), kgo.OnPartitionsLost(m.lose),
+		kgo.HeartbeatInterval(sessionLimit / 5), kgo.SessionTimeout(sessionLimit), kgo.RebalanceTimeout(rebalanceLimit),
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytesEach), kgo.FetchMaxWait(idleWait),
 	}
-	return nil
+	if c.FetchWait > 0 {
+		opts = append(opts, kgo.FetchMinBytes(fetchBytes/2), kgo.FetchMaxWait(c.FetchWait))
+	}
+	return opts
+}
+
+// prefixed returns the names of the topics at the brokers.
+func (c *Consumer) prefixed() []string {
+	names := make([]string, len(c.Topics))
+	for i, t := range c.Topics {
+		names[i] = c.Prefix + t
+	}
+	return names
 }
 
 func (c *Consumer) register() error {
@@ -143,105 +147,6 @@ func register[M prometheus.Collector](reg prometheus.Registerer, m *M) error {
 	return nil
 }
 
-// start runs one generation of the group: one reader per assigned partition, and one committer.
-func (c *Consumer) start(gen *kafka.Generation) {
-	c.lag.Reset()
-	done := &offsets{at: map[string]map[int]int64{}}
-	var list []*partition
-	for topic, assigned := range gen.Assignments {
-		for _, a := range assigned {
-			p := &partition{Consumer: c, topic: topic, id: a.ID, done: done}
-			p.next.Store(a.Offset)
-			list = append(list, p)
-		}
-	}
-	bytes := c.BatchBytes
-	if bytes == 0 {
-		bytes = DefaultBatchBytes
-	}
-	var readers sync.WaitGroup
-	for _, p := range list {
-		p.batchBytes = bytes / len(list)
-		readers.Add(1)
-		gen.Start(func(ctx context.Context) {
-			defer readers.Done()
-			p.run(ctx)
-		})
-	}
-	gen.Start(func(ctx context.Context) { c.measure(ctx, list) })
-	gen.Start(func(ctx context.Context) { c.commit(ctx, gen, done, &readers) })
-}
-
-// measure reports the lag of partitions until ctx ends, even while a message is blocked.
-func (c *Consumer) measure(ctx context.Context, list []*partition) {
-	tick := time.NewTicker(lagEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for _, p := range list {
-			if _, err := p.measure(ctx); err != nil && ctx.Err() == nil {
-				c.Log.Debug("lag is not known", slog.String("topic", p.topic), slog.Int("partition", p.id), slog.Any("error", err))
-			}
-		}
-	}
-}
-
-// commit commits the offsets of handled messages a few times a second, and once more when the generation ends.
-func (c *Consumer) commit(ctx context.Context, gen *kafka.Generation, done *offsets, readers *sync.WaitGroup) {
-	tick := time.NewTicker(commitEvery)
-	defer tick.Stop()
-	for {
-		ended := false
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			readers.Wait()
-			ended = true
-		}
-		if batch := done.take(); len(batch) > 0 {
-			if err := gen.CommitOffsets(batch); err != nil {
-				c.Log.Warn("commit of offsets failed, messages may come twice",
-					slog.String("group", c.Group), slog.Any("error", err))
-				done.giveBack(batch)
-			}
-		}
-		if ended {
-			return
-		}
-	}
-}
-
-// offsets stores the next offsets to commit, by topic and partition.
-type offsets struct {
-	mu sync.Mutex
-	at map[string]map[int]int64
-}
-
-func (o *offsets) set(topic string, partition int, next int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.at[topic] == nil {
-		o.at[topic] = map[int]int64{}
-	}
-	o.at[topic][partition] = max(next, o.at[topic][partition])
-}
-
-func (o *offsets) take() map[string]map[int]int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	at := o.at
-	o.at = map[string]map[int]int64{}
-	return at
-}
-
-func (o *offsets) giveBack(batch map[string]map[int]int64) {
-	for topic, partitions := range batch {
-		for id, next := range partitions {
-			o.set(topic, id, next)
-		}
-	}
+func (c *Consumer) gauge(topic string, id int32, lag int64) {
+	c.lag.WithLabelValues(topic[len(c.Prefix):], strconv.Itoa(int(id))).Set(float64(max(lag, 0)))
 }

@@ -4,15 +4,17 @@
 package kafkax
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"strconv"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // maxMessageBytes is the largest message with its key. It equals the brokers' default.
@@ -42,44 +44,50 @@ func Poison(err error) error { return fmt.Errorf("%w: %w", ErrPoison, err) }
 
 // Writer is a Producer.
 type Writer struct {
-	cluster   Cluster
-	topics    []Topic
-	writer    *kafka.Writer
-	transport *kafka.Transport
+	cluster Cluster
+	topics  []Topic
+	client  *kgo.Client
+	err     error // of the client's options
 }
 
-// NewWriter creates a writer to topics with the cluster's prefix. It does not connect. Topics must exist before the first write,
-// because metadata is cached for 6 s. The given topics are created if the brokers do not know one, for example after they lost
-// their disks.
+const (
+	produceTimeout  = 10 * time.Second // of one request
+	deliveryTimeout = 20 * time.Second // of one call of Produce; shorter than the time-out of the relay's open transaction
+)
+
+// NewWriter creates a writer to topics with the cluster's prefix. It does not connect. The given topics are created if the brokers
+// do not know one, for example after they lost their disks.
 func NewWriter(c Cluster, topics ...Topic) *Writer {
-	transport := c.transport()
-	return &Writer{cluster: c, topics: topics, transport: transport, writer: &kafka.Writer{
-		Addr:         kafka.TCP(c.Brokers...),
-		Transport:    transport,
-		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // like other Kafka clients; preserves the order per key
-		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgment
-		BatchTimeout: 5 * time.Millisecond,                    // the library's default is one second
-		BatchSize:    500,
-		BatchBytes:   maxMessageBytes,
-		MaxAttempts:  3,
-		WriteTimeout: 10 * time.Second,
-		ReadTimeout:  10 * time.Second,
-	}}
+	client, err := kgo.NewClient(c.options(
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		// One request at a time preserves the order per key. Without a producer id, a call can be abandoned while a broker does not
+		// respond. The messages can then arrive twice.
+		kgo.DisableIdempotentWrite(),
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // murmur2 of the key, like other Kafka clients
+		// Uncompressed, so that the size of what a consumer reads is bounded by what the brokers send.
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerBatchMaxBytes(maxMessageBytes),
+		kgo.ProduceRequestTimeout(produceTimeout),
+		kgo.RecordDeliveryTimeout(deliveryTimeout),
+		kgo.UnknownTopicRetries(1),
+	)...)
+	return &Writer{cluster: c, topics: topics, client: client, err: err}
 }
 
 // Produce implements Producer. After an error, some messages may have been stored. Produce all of them again.
 func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
-	out := make([]kafka.Message, len(msgs))
-	for i, m := range msgs {
-		out[i] = kafka.Message{Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers)}
+	if w.err != nil {
+		return fmt.Errorf("write to kafka: %w", w.err)
 	}
-	err := w.writer.WriteMessages(ctx, out...)
+	err := w.produce(ctx, msgs)
 	if unknownTopic(err) && len(w.topics) > 0 {
 		if err = EnsureTopics(ctx, w.cluster, w.topics); err != nil {
 			return err
 		}
-		w.transport.CloseIdleConnections() // also drops the cached metadata of the topics
-		err = w.writer.WriteMessages(ctx, out...)
+		for _, t := range w.topics {
+			w.client.PurgeTopicsFromProducing(w.cluster.Prefix + t.Name) // the client remembers the ids of the lost topics
+		}
+		err = w.produce(ctx, msgs)
 	}
 	if err != nil {
 		return fmt.Errorf("write to kafka: %w", err)
@@ -87,40 +95,41 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	return nil
 }
 
-// unknownTopic reports whether a broker, or the writer's cached metadata, does not know a topic or partition that was
-// written to.
-func unknownTopic(err error) bool {
-	var each kafka.WriteErrors
-	if errors.As(err, &each) {
-		return slices.ContainsFunc(each, unknownTopic)
+func (w *Writer) produce(ctx context.Context, msgs []Message) error {
+	records := make([]*kgo.Record, len(msgs))
+	for i, m := range msgs {
+		records[i] = &kgo.Record{Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers)}
 	}
-	return errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
+	return w.client.ProduceSync(ctx, records...).FirstErr()
 }
 
-// Close sends the buffered messages and closes the connections.
+// unknownTopic reports whether a broker does not know a topic or partition that was written to.
+func unknownTopic(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)
+}
+
+// Close closes the connections. No call of Produce may be in progress.
 func (w *Writer) Close() error {
-	err := w.writer.Close()
-	w.transport.CloseIdleConnections()
-	if err != nil {
-		return fmt.Errorf("close kafka writer: %w", err)
+	if w.client != nil {
+		w.client.Close()
 	}
 	return nil
 }
 
-func toHeaders(h map[string]string) []kafka.Header {
-	out := make([]kafka.Header, 0, len(h))
+func toHeaders(h map[string]string) []kgo.RecordHeader {
+	out := make([]kgo.RecordHeader, 0, len(h))
 	for k, v := range h {
-		out = append(out, kafka.Header{Key: k, Value: []byte(v)})
+		out = append(out, kgo.RecordHeader{Key: k, Value: []byte(v)})
 	}
 	return out
 }
 
-func fromKafka(prefix string, m kafka.Message) Message {
-	h := make(map[string]string, len(m.Headers))
-	for _, one := range m.Headers {
+func fromKafka(prefix string, r *kgo.Record) Message {
+	h := make(map[string]string, len(r.Headers))
+	for _, one := range r.Headers {
 		h[one.Key] = string(one.Value)
 	}
-	return Message{Topic: m.Topic[len(prefix):], Key: string(m.Key), Value: m.Value, Headers: h}
+	return Message{Topic: r.Topic[len(prefix):], Key: string(r.Key), Value: r.Value, Headers: h}
 }
 
 // Topic describes a topic to create. The number of partitions never changes afterwards, because the order per key
@@ -175,59 +184,58 @@ func retryUntilReached(ctx context.Context, pause time.Duration, try func() (aga
 func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	client, release := c.newClient(topicTimeout)
+	admin, release, err := c.admin()
+	if err != nil {
+		return err
+	}
 	defer release()
 	names := make([]string, len(topics))
 	for i, t := range topics {
 		names[i] = c.Prefix + t.Name
 	}
-	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+	found, err := admin.ListTopics(ctx, names...)
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err) // contains the reason why no broker is reached; the errors of later requests do not
 	}
-	if led(meta.Topics) == nil {
+	if led(found) == nil {
 		return nil
 	}
-	if err := createTopics(ctx, client, names, topics); err != nil {
-		return err
+	for i, t := range topics {
+		if errors.Is(found[names[i]].Err, kerr.UnknownTopicOrPartition) {
+			if err := createTopic(ctx, admin, names[i], t); err != nil {
+				return err
+			}
+		}
 	}
-	return waitForLeaders(ctx, client, names)
+	return waitForLeaders(ctx, admin, names)
 }
 
-func createTopics(ctx context.Context, client *kafka.Client, names []string, topics []Topic) error {
-	req := &kafka.CreateTopicsRequest{}
-	for i, t := range topics {
-		if t.Retention == 0 {
-			t.Retention = defaultRetention
-		}
-		req.Topics = append(req.Topics, kafka.TopicConfig{
-			Topic: names[i], NumPartitions: max(t.Partitions, 1), ReplicationFactor: -1, // the cluster's default
-			ConfigEntries: []kafka.ConfigEntry{
-				{ConfigName: "retention.ms", ConfigValue: fmt.Sprint(t.Retention.Milliseconds())},
-				{ConfigName: "cleanup.policy", ConfigValue: "delete"},
-			},
-		})
-	}
-	res, err := client.CreateTopics(ctx, req)
-	if err != nil {
-		return fmt.Errorf("create topics: %w", err)
-	}
-	for name, err := range res.Errors {
-		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			return fmt.Errorf("create topic %s: %w", name, err)
-		}
+func createTopic(ctx context.Context, admin *kadm.Client, name string, t Topic) error {
+	retention := cmp.Or(t.Retention, defaultRetention)
+	partitions := int32(max(t.Partitions, 1))                            //nolint:gosec // no cluster has two billion
+	_, err := admin.CreateTopic(ctx, partitions, -1, map[string]*string{ // -1: the cluster's default replication
+		"retention.ms":   kadm.StringPtr(strconv.FormatInt(retention.Milliseconds(), 10)),
+		"cleanup.policy": kadm.StringPtr("delete"),
+	}, name)
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("create topic %s: %w", name, err)
 	}
 	return nil
 }
 
-func waitForLeaders(ctx context.Context, client *kafka.Client, names []string) error {
+// waitForLeaders waits until each partition has a leader that responds: a leader learns about its partition slightly later than
+// the other brokers.
+func waitForLeaders(ctx context.Context, admin *kadm.Client, names []string) error {
 	for {
-		meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+		found, err := admin.ListTopics(ctx, names...)
 		if err == nil {
-			err = led(meta.Topics)
+			err = led(found)
 		}
 		if err == nil {
-			err = checkLeaders(ctx, client, meta.Topics)
+			var ends kadm.ListedOffsets
+			if ends, err = admin.ListEndOffsets(ctx, names...); err == nil {
+				err = ends.Error()
+			}
 		}
 		if err == nil {
 			return nil
@@ -240,37 +248,15 @@ func waitForLeaders(ctx context.Context, client *kafka.Client, names []string) e
 	}
 }
 
-func led(topics []kafka.Topic) error {
-	for _, t := range topics {
-		if t.Error != nil {
-			return fmt.Errorf("topic %s: %w", t.Name, t.Error)
+// led returns an error unless each topic exists and each of its partitions has a leader.
+func led(topics kadm.TopicDetails) error {
+	for _, t := range topics.Sorted() {
+		if t.Err != nil {
+			return fmt.Errorf("topic %s: %w", t.Topic, t.Err)
 		}
-		for _, p := range t.Partitions {
-			if p.Error != nil {
-				return fmt.Errorf("topic %s partition %d: %w", t.Name, p.ID, p.Error)
-			}
-		}
-	}
-	return nil
-}
-
-// checkLeaders queries the leader of each partition, because a leader learns about its partition slightly later than the other
-// brokers.
-func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
-	requests := map[string][]kafka.OffsetRequest{}
-	for _, t := range topics {
-		for _, p := range t.Partitions {
-			requests[t.Name] = append(requests[t.Name], kafka.LastOffsetOf(p.ID))
-		}
-	}
-	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: requests})
-	if err != nil {
-		return fmt.Errorf("list offsets: %w", err)
-	}
-	for name, partitions := range res.Topics {
-		for _, p := range partitions {
-			if p.Error != nil {
-				return fmt.Errorf("topic %s partition %d: %w", name, p.Partition, p.Error)
+		for _, p := range t.Partitions.Sorted() {
+			if p.Err != nil {
+				return fmt.Errorf("topic %s partition %d: %w", t.Topic, p.Partition, p.Err)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/libs/kafkatest"
 	"holdfast.dev/libs/kafkax"
@@ -214,21 +214,23 @@ func TestTransientErrorHoldsOnlyItsPartition(t *testing.T) {
 }
 
 // letters reads all messages of the dead-letter topic.
-func (s setup) letters(t *testing.T) []kafka.Message {
+func (s setup) letters(t *testing.T) []*kgo.Record {
 	t.Helper()
-	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: s.cluster.Brokers, Topic: s.cluster.Prefix + kafkax.DeadLetterTopic("readers"), MaxWait: 100 * time.Millisecond,
-	})
+	r, err := kgo.NewClient(kgo.SeedBrokers(s.cluster.Brokers...), kgo.ConsumeTopics(s.cluster.Prefix+kafkax.DeadLetterTopic("readers")),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer r.Close()
-	var out []kafka.Message
+	var out []*kgo.Record
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		m, err := r.ReadMessage(ctx)
+		records := r.PollFetches(ctx).Records()
 		cancel()
-		if err != nil {
+		if len(records) == 0 {
 			return out
 		}
-		out = append(out, m)
+		out = append(out, records...)
 	}
 }
 
@@ -260,7 +262,7 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 		if n := tries.count("bad"); n != 4 {
 			t.Errorf("%d tries in place, want 4", n)
 		}
-		var dead []kafka.Message
+		var dead []*kgo.Record
 		eventually(t, "two dead letters", func() bool { dead = s.letters(t); return len(dead) == 2 })
 		for _, m := range dead {
 			h := map[string]string{}

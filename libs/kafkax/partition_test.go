@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // topicRecorder records the topics of produced messages.
@@ -39,8 +39,9 @@ func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
 		if err := c.register(); err != nil {
 			t.Fatal(err)
 		}
-		p := &partition{Consumer: c, topic: "test.things"}
-		if !p.process(t.Context(), kafka.Message{Topic: "test.things", Value: []byte("bad")}) {
+		p := newPartition(newMember(c), place{topic: "test.things"})
+		p.blocked = make(chan struct{})
+		if !p.process(t.Context(), &kgo.Record{Topic: "test.things", Value: []byte("bad")}) {
 			t.Error("the message was not brought to its end")
 		}
 		want := []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
@@ -66,8 +67,7 @@ func TestSeparateBatchIsNoFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.HandleBatch = func(context.Context, []Message) error { return tc.err }
-		p := &partition{Consumer: c, topic: "things"}
-		if p.handleBatch(t.Context(), []kafka.Message{{Topic: "things"}, {Topic: "things"}}) {
+		if c.handleBatch(t.Context(), []*kgo.Record{{Topic: "things"}, {Topic: "things"}}) {
 			t.Errorf("%v: the batch counts as handled", tc.err)
 		}
 		if !strings.Contains(log.String(), tc.want) {

@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
-	"github.com/segmentio/kafka-go"
-)
-
-const (
-	redriveFetch = 500 * time.Millisecond // for one request
-	redrivePause = 200 * time.Millisecond // between two searches for the coordinator
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and is skipped")
@@ -26,185 +21,136 @@ func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int)
 	if err != nil {
 		return 0, err
 	}
-	client, release := c.newClient(commitTimeout)
+	admin, release, err := c.admin()
+	if err != nil {
+		return 0, err
+	}
 	defer release()
 	writer := NewWriter(c)
 	defer writer.Close()
 	r := redrive{
-		client: client, writer: writer, prefix: c.Prefix, batchBytes: batchBytes,
+		cluster: c, admin: admin, writer: writer, batchBytes: batchBytes, max: max,
 		topic: c.Prefix + DeadLetterTopic(group), group: c.Prefix + group + ".redrive",
 	}
-	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{r.topic}})
-	if err != nil {
-		return 0, fmt.Errorf("redrive %s: %w", group, err)
+	if err := r.run(ctx); err != nil {
+		return r.sent, fmt.Errorf("redrive %s: %w", group, err)
 	}
-	var passed []error
-	for _, t := range meta.Topics {
-		if t.Error != nil {
-			return 0, fmt.Errorf("redrive %s: %w", group, t.Error)
-		}
-		for _, p := range t.Partitions {
-			if max > 0 && n == max {
-				break
-			}
-			sent, err := r.partition(ctx, p.ID, max-n)
-			n += sent
-			if err != nil && !errors.Is(err, errNoOrigin) {
-				return n, fmt.Errorf("redrive %s: %w", group, err)
-			}
-			passed = append(passed, err)
-		}
-	}
-	return n, errors.Join(passed...)
+	return r.sent, errors.Join(r.skipped...)
 }
 
 type redrive struct {
-	client               *kafka.Client
-	writer               *Writer
-	prefix, topic, group string
-	batchBytes           int
+	cluster         Cluster
+	admin           *kadm.Client
+	writer          *Writer
+	topic, group    string
+	batchBytes, max int
+
+	sent    int
+	skipped []error // each is errNoOrigin
 }
 
-// partition sends up to limit letters, or all when limit is not positive. errNoOrigin names skipped letters and does not stop the
-// redrive.
-func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error) {
-	first, last, err := bounds(ctx, r.client, r.topic, id)
-	if err != nil {
-		return 0, err
+// run reads the letters of all partitions from the committed offsets up to the present ends.
+func (r *redrive) run(ctx context.Context) error {
+	from, end, err := r.bounds(ctx)
+	if err != nil || len(from) == 0 {
+		return err
 	}
-	next, err := r.committed(ctx, id)
+	reader, err := kgo.NewClient(r.cluster.options(
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: from}), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxBytes(int32(r.batchBytes)), kgo.FetchMaxPartitionBytes(int32(r.batchBytes)), kgo.MaxConcurrentFetches(1), //nolint:gosec // BATCH_BYTES is below 2 GiB
+	)...)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var passed []error
-	for next = max(next, first); next < last; {
-		letters, err := r.fetch(ctx, id, next)
-		if err != nil {
-			return n, err
+	defer reader.Close()
+	for len(from) > 0 && !r.complete() {
+		fetches := reader.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			return fmt.Errorf("fetch: %w", err)
 		}
-		for _, m := range letters {
-			if limit > 0 && n == limit {
-				return n, errors.Join(passed...)
+		for _, letter := range fetches.Records() {
+			if _, open := from[letter.Partition]; !open || r.complete() {
+				continue // written after the start, or more than max
 			}
-			switch err := r.send(ctx, m); {
-			case err == nil:
-				n++
-			case errors.Is(err, errNoOrigin):
-				passed = append(passed, err)
-			default:
-				return n, err
+			if err := r.send(ctx, letter); err != nil {
+				return err
 			}
-			next = m.Offset + 1
-			if err := r.commit(ctx, id, next); err != nil {
-				return n, err
+			if letter.Offset+1 >= end[letter.Partition] {
+				delete(from, letter.Partition)
 			}
-		}
-	}
-	return n, errors.Join(passed...)
-}
-
-// fetch reads some letters from offset next on. It returns none when the broker has none ready.
-func (r redrive) fetch(ctx context.Context, id int, next int64) (letters []kafka.Message, err error) {
-	res, err := r.client.Fetch(ctx, &kafka.FetchRequest{
-		Topic: r.topic, Partition: id, Offset: next, MinBytes: 1, MaxBytes: int64(r.batchBytes), MaxWait: redriveFetch,
-	})
-	if err == nil {
-		err = res.Error
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fetch: %w", err)
-	}
-	for {
-		rec, err := res.Records.ReadRecord()
-		if errors.Is(err, io.EOF) {
-			return letters, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("fetch: %w", err)
-		}
-		if rec.Offset < next {
-			continue // a batch may begin before the requested offset
-		}
-		m := kafka.Message{Topic: r.topic, Partition: id, Offset: rec.Offset, Headers: rec.Headers}
-		if m.Key, err = kafka.ReadAll(rec.Key); err != nil {
-			return nil, fmt.Errorf("fetch: %w", err)
-		}
-		if m.Value, err = kafka.ReadAll(rec.Value); err != nil {
-			return nil, fmt.Errorf("fetch: %w", err)
-		}
-		letters = append(letters, m)
-	}
-}
-
-// send sends one letter back to its origin.
-func (r redrive) send(ctx context.Context, letter kafka.Message) error {
-	m := fromKafka(r.prefix, letter)
-	m.Topic = m.Headers[HeaderTopic]
-	if m.Topic == "" {
-		return fmt.Errorf("partition %d, offset %d: %w", letter.Partition, letter.Offset, errNoOrigin)
-	}
-	for _, h := range []string{HeaderTopic, HeaderPartition, HeaderOffset, HeaderError} {
-		delete(m.Headers, h)
-	}
-	return r.writer.Produce(ctx, m)
-}
-
-// committed returns the group's offset, or -1 if it never committed one.
-func (r redrive) committed(ctx context.Context, id int) (int64, error) {
-	var res *kafka.OffsetFetchResponse
-	err := retryUntilReached(ctx, redrivePause, func() (again bool, err error) {
-		res, err = r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
-		if err != nil {
-			return false, err
-		}
-		var said kafka.Error // a coordinator that is not ready yet does not mean a new group
-		return errors.As(res.Error, &said) && said.Temporary(), res.Error
-	})
-	switch {
-	case errors.Is(err, kafka.GroupIdNotFound):
-		return -1, nil
-	case err != nil:
-		return 0, fmt.Errorf("fetch offset: %w", err)
-	}
-	list := res.Topics[r.topic]
-	if len(list) == 0 {
-		return -1, nil
-	}
-	if err := list[0].Error; err != nil {
-		return 0, fmt.Errorf("fetch offset: %w", err)
-	}
-	return list[0].CommittedOffset, nil
-}
-
-func (r redrive) commit(ctx context.Context, id int, next int64) error {
-	res, err := r.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
-		GroupID: r.group, GenerationID: -1, // not a member: no consumer ever joins this group
-		Topics: map[string][]kafka.OffsetCommit{r.topic: {{Partition: id, Offset: next}}},
-	})
-	if err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	for _, p := range res.Topics[r.topic] {
-		if p.Error != nil {
-			return fmt.Errorf("commit: %w", p.Error)
 		}
 	}
 	return nil
 }
 
-// bounds returns the first offset of a partition and the one after its last message.
-func bounds(ctx context.Context, client *kafka.Client, topic string, id int) (first, last int64, err error) {
-	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
-		topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
-	}})
+func (r *redrive) complete() bool { return r.max > 0 && r.sent == r.max }
+
+// bounds returns the offset of the next letter of each partition that has one, and the offset after the last letter of each.
+func (r *redrive) bounds(ctx context.Context) (from map[int32]kgo.Offset, end map[int32]int64, err error) {
+	starts, err := r.admin.ListStartOffsets(ctx, r.topic)
+	if err == nil {
+		err = starts.Error()
+	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("list offsets: %w", err)
+		return nil, nil, fmt.Errorf("list offsets: %w", err)
 	}
-	for _, p := range res.Topics[topic] {
-		if p.Error != nil {
-			return 0, 0, fmt.Errorf("list offsets: %w", p.Error)
+	ends, err := r.admin.ListEndOffsets(ctx, r.topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("list offsets: %w", err)
+	}
+	committed, err := committed(ctx, r.admin, r.group, r.topic)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, end = map[int32]kgo.Offset{}, map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) { end[o.Partition] = o.Offset })
+	starts.Each(func(o kadm.ListedOffset) {
+		if next := max(o.Offset, committed[o.Partition]); next < end[o.Partition] {
+			from[o.Partition] = kgo.NewOffset().At(next)
 		}
-		first, last = p.FirstOffset, p.LastOffset
+	})
+	return from, end, nil
+}
+
+// committed returns the offsets that the group committed, none if it is new.
+func committed(ctx context.Context, admin *kadm.Client, group, topic string) (map[int32]int64, error) {
+	list, err := admin.FetchOffsetsForTopics(ctx, group, topic)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, nil
 	}
-	return first, last, nil
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch offset: %w", err)
+	}
+	out := map[int32]int64{}
+	list.Each(func(o kadm.OffsetResponse) { out[o.Partition] = o.At })
+	return out, nil
+}
+
+// send sends one letter back to its origin and commits its offset.
+func (r *redrive) send(ctx context.Context, letter *kgo.Record) error {
+	m := fromKafka(r.cluster.Prefix, letter)
+	m.Topic = m.Headers[HeaderTopic]
+	if m.Topic == "" {
+		r.skipped = append(r.skipped, fmt.Errorf("partition %d, offset %d: %w", letter.Partition, letter.Offset, errNoOrigin))
+	} else {
+		for _, h := range []string{HeaderTopic, HeaderPartition, HeaderOffset, HeaderError} {
+			delete(m.Headers, h)
+		}
+		if err := r.writer.Produce(ctx, m); err != nil {
+			return err
+		}
+		r.sent++
+	}
+	next := kadm.Offsets{}
+	next.AddOffset(r.topic, letter.Partition, letter.Offset+1, letter.LeaderEpoch)
+	if err := r.admin.CommitAllOffsets(ctx, r.group, next); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
 }

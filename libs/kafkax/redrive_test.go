@@ -1,53 +1,64 @@
 package kafkax
 
 import (
-	"context"
-	"net"
 	"strings"
 	"testing"
 
-	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol/offsetfetch"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// coordinator responds to each request for a group's offsets with its next error, and then with the offset.
-type coordinator struct {
-	errors []kafka.Error
-	offset int64
-}
-
-func (c *coordinator) RoundTrip(context.Context, net.Addr, kafka.Request) (kafka.Response, error) {
-	if len(c.errors) > 0 {
-		err := c.errors[0]
-		c.errors = c.errors[1:]
-		return &offsetfetch.Response{ErrorCode: int16(err)}, nil
-	}
-	return &offsetfetch.Response{Topics: []offsetfetch.ResponseTopic{{
-		Name: "letters", Partitions: []offsetfetch.ResponsePartition{{CommittedOffset: c.offset}},
-	}}}, nil
-}
 
 // A group whose coordinator is not ready yet is not a new group. Otherwise all its letters would be sent again.
 func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		errors []kafka.Error
-		offset int64
+		errors []*kerr.Error
+		commit bool
 		want   int64
 		fails  string
 	}{
-		"known":                     {nil, 7, 7, ""},
-		"the coordinator is coming": {[]kafka.Error{kafka.NotCoordinatorForGroup, kafka.GroupLoadInProgress}, 7, 7, ""},
-		"nothing yet":               {nil, -1, -1, ""},
-		"first time":                {[]kafka.Error{kafka.GroupIdNotFound}, 7, -1, ""},
-		"no right to read":          {[]kafka.Error{kafka.GroupAuthorizationFailed}, 7, 0, "Group Authorization Failed"},
+		"known":                     {nil, true, 7, ""},
+		"the coordinator is coming": {[]*kerr.Error{kerr.NotCoordinator, kerr.CoordinatorLoadInProgress}, true, 7, ""},
+		"nothing yet":               {nil, false, 0, ""},
+		"first time":                {[]*kerr.Error{kerr.GroupIDNotFound}, true, 0, ""},
+		"no right to read":          {[]*kerr.Error{kerr.GroupAuthorizationFailed}, true, 0, "GROUP_AUTHORIZATION_FAILED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := redrive{client: &kafka.Client{Addr: kafka.TCP("localhost:1"), Transport: &coordinator{tc.errors, tc.offset}}, topic: "letters", group: "g"}
-			got, err := r.committed(t.Context(), 0)
-			if got != tc.want || (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
-				t.Errorf("%d, %v", got, err)
+			broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "letters"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(broker.Close)
+			client, err := kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(client.Close)
+			admin := kadm.NewClient(client)
+			if tc.commit {
+				offsets := kadm.Offsets{}
+				offsets.AddOffset("letters", 0, 7, -1)
+				if err := admin.CommitAllOffsets(t.Context(), "g", offsets); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, one := range tc.errors {
+				broker.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+					res, _ := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+					res.ErrorCode = one.Code
+					for _, g := range req.(*kmsg.OffsetFetchRequest).Groups {
+						res.Groups = append(res.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group, ErrorCode: one.Code})
+					}
+					return res, nil, true
+				})
+			}
+			got, err := committed(t.Context(), admin, "g", "letters")
+			if got[0] != tc.want || (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%v, %v", got, err)
 			}
 		})
 	}

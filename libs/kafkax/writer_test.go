@@ -8,27 +8,29 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
-
-	"holdfast.dev/libs/kafkatest"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestWriterLosesNothing checks the settings that replace the library's defaults: no acknowledgment, a delay of one second, and
-// messages of one key on all partitions.
+// TestWriterLosesNothing checks the settings that prevent loss and preserve the order: all replicas acknowledge, one request at a
+// time, and messages of one key on one partition.
 func TestWriterLosesNothing(t *testing.T) {
 	t.Parallel()
-	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."}).writer
-	if w.RequiredAcks != kafka.RequireAll {
-		t.Errorf("acks %v", w.RequiredAcks)
+	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."})
+	defer w.Close()
+	if acks := w.client.OptValue(kgo.RequiredAcks); acks != kgo.AllISRAcks() {
+		t.Errorf("acks %v", acks)
 	}
-	if w.BatchTimeout > 10*time.Millisecond || w.BatchSize < 100 || w.Async || w.AllowAutoTopicCreation {
-		t.Errorf("%+v", w)
+	if auto := w.client.OptValue(kgo.AllowAutoTopicCreation); auto != false {
+		t.Errorf("topics are created automatically: %v", auto)
 	}
-	partitions := []int{0, 1, 2, 3, 4, 5}
-	first := w.Balancer.Balance(kafka.Message{Key: []byte("cu_1")}, partitions...)
+	if inFlight := w.client.OptValue(kgo.MaxProduceRequestsInflightPerBroker); inFlight != 1 {
+		t.Errorf("%v requests at once", inFlight)
+	}
+	partition := kgo.StickyKeyPartitioner(nil).ForTopic("things")
+	first := partition.Partition(&kgo.Record{Key: []byte("cu_1")}, 6)
 	for range 10 {
-		if got := w.Balancer.Balance(kafka.Message{Key: []byte("cu_1")}, partitions...); got != first {
+		if got := partition.Partition(&kgo.Record{Key: []byte("cu_1")}, 6); got != first {
 			t.Fatalf("one key on partitions %d and %d", first, got)
 		}
 	}
@@ -45,46 +47,17 @@ func TestWriterFailsWithoutABroker(t *testing.T) {
 	}
 }
 
-// The offsets distinguish a stalled reader from a partition without new messages.
-func TestCheckFindsAStalledReader(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		cluster := Cluster{Brokers: brokers, Prefix: kafkatest.Prefix(t)}
-		if err := EnsureTopics(t.Context(), cluster, []Topic{{Name: "things"}}); err != nil {
-			t.Fatal(err)
-		}
-		w := NewWriter(cluster)
-		defer w.Close()
-		if err := w.Produce(t.Context(), Message{Topic: "things", Key: "a"}, Message{Topic: "things", Key: "a"}); err != nil {
-			t.Fatal(err)
-		}
-		c := &Consumer{Cluster: cluster, Group: "readers", client: &kafka.Client{Addr: kafka.TCP(brokers...)}}
-		if err := c.register(); err != nil {
-			t.Fatal(err)
-		}
-		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil, 3: errRecreated} {
-			p := &partition{Consumer: c, topic: cluster.Prefix + "things"}
-			p.next.Store(next)
-			if err := p.check(t.Context()); !errors.Is(err, want) {
-				t.Errorf("at %d: %v, want %v", next, err, want)
-			}
-		}
-	})
-}
-
 func TestUnknownTopic(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"none":                      {nil, false},
-		"the broker's response":     {kafka.UnknownTopicOrPartition, true},
-		"one of several":            {fmt.Errorf("write: %w", kafka.WriteErrors{nil, kafka.UnknownTopicOrPartition}), true},
-		"topic not in metadata":     {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoTopic("t"))}, true},
-		"partition not in metadata": {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoPartition("t", 1))}, true},
-		"another response":          {kafka.WriteErrors{kafka.NotLeaderForPartition}, false},
-		"no response":               {errors.New("connection refused"), false},
+		"none":                  {nil, false},
+		"the broker's response": {kerr.UnknownTopicOrPartition, true},
+		"created again":         {fmt.Errorf("write: %w", kerr.UnknownTopicID), true},
+		"another response":      {kerr.NotLeaderForPartition, false},
+		"no response":           {errors.New("connection refused"), false},
 	} {
 		if got := unknownTopic(tc.err); got != tc.want {
 			t.Errorf("%s: %v", name, got)

@@ -21,7 +21,7 @@ func TestNoDriverIsLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range strings.Lines(string(out)) {
-		for _, driver := range []string{"github.com/jackc/", "otelpgx", "github.com/segmentio/kafka-go"} {
+		for _, driver := range []string{"github.com/jackc/", "otelpgx", "github.com/twmb/franz-go"} {
 			if strings.Contains(name, driver) {
 				t.Errorf("the gateway links %s", name)
 			}

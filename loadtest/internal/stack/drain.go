@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/proto"
 )
@@ -52,22 +54,15 @@ func (p *Platform) awaitReady(ctx context.Context) error {
 // events reads how many events are still to be published or processed.
 type events struct {
 	outboxes map[string]*pgx.Conn // by service
-	kafka    *kafka.Client
-	readers  []reader
-	bounds   map[string][]kafka.OffsetRequest // of each topic
-}
-
-// reader is a consumer group with its topics and their partitions.
-type reader struct {
-	service, group string
-	topics         map[string][]int
+	kafka    *kgo.Client
+	topics   []string            // that at least one service reads
+	readers  map[string][]string // topics by consumer group
 }
 
 const (
-	kafkaTimeout = 5 * time.Second
-	drainLimit   = time.Minute
-	drainEvery   = 100 * time.Millisecond
-	drainChecks  = 2 // consecutive ones: between the two reads of one check, an event can pass unseen
+	drainLimit  = time.Minute
+	drainEvery  = 100 * time.Millisecond
+	drainChecks = 2 // consecutive ones: between the two reads of one check, an event can pass unseen
 )
 
 var errWaiting = errors.New("events are still waiting")
@@ -75,8 +70,9 @@ var errWaiting = errors.New("events are still waiting")
 // Drain waits until the platform has published every event, and every group has processed the events that it reads.
 func (p *Platform) Drain(ctx context.Context) error {
 	if p.events == nil {
-		opened, err := p.openEvents(ctx)
-		if err != nil {
+		opened := &events{outboxes: map[string]*pgx.Conn{}, readers: map[string][]string{}}
+		if err := opened.open(ctx, p); err != nil {
+			opened.close()
 			return err
 		}
 		p.events = opened
@@ -106,63 +102,34 @@ func (p *Platform) Drain(ctx context.Context) error {
 	}
 }
 
-func (p *Platform) openEvents(ctx context.Context) (*events, error) {
-	e := &events{outboxes: map[string]*pgx.Conn{}, bounds: map[string][]kafka.OffsetRequest{}}
+// open connects to Kafka and to the databases with an outbox. Call close even after an error.
+func (e *events) open(ctx context.Context, p *Platform) error {
 	for _, s := range proto.Services() {
 		if !s.Kafka() {
 			continue
 		}
 		settings, err := p.Settings(s.Name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if e.kafka == nil {
-			e.kafka = &kafka.Client{
-				Addr: kafka.TCP(strings.Split(settings["KAFKA_BROKERS"], ",")...), Timeout: kafkaTimeout, Transport: &kafka.Transport{},
+			if e.kafka, err = kgo.NewClient(kgo.SeedBrokers(strings.Split(settings["KAFKA_BROKERS"], ",")...)); err != nil {
+				return fmt.Errorf("kafka: %w", err)
 			}
 		}
-		if err := e.open(ctx, s, settings, p.Env["POSTGRES_URL"]); err != nil {
-			return nil, err
+		if len(s.Topics) > 0 {
+			db, err := p.Admin(ctx, settings["DATABASE_URL"])
+			if err != nil {
+				return err
+			}
+			e.outboxes[s.Name] = db
+		}
+		prefix := settings["KAFKA_TOPIC_PREFIX"]
+		for _, topic := range s.Reads {
+			e.readers[prefix+s.Name] = append(e.readers[prefix+s.Name], prefix+topic)
+			e.topics = append(e.topics, prefix+topic)
 		}
 	}
-	return e, nil
-}
-
-// open adds a service.
-func (e *events) open(ctx context.Context, s proto.Service, settings map[string]string, admin string) error {
-	if len(s.Topics) > 0 {
-		address, err := inDatabase(admin, settings["DATABASE_URL"])
-		if err != nil {
-			return err
-		}
-		if e.outboxes[s.Name], err = pgx.Connect(ctx, address); err != nil {
-			return err
-		}
-	}
-	if len(s.Reads) == 0 {
-		return nil
-	}
-	prefix := settings["KAFKA_TOPIC_PREFIX"]
-	topics := make([]string, len(s.Reads))
-	for i, name := range s.Reads {
-		topics[i] = prefix + name
-	}
-	meta, err := e.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
-	if err != nil {
-		return fmt.Errorf("topics of %s: %w", s.Name, err)
-	}
-	one := reader{service: s.Name, group: prefix + s.Name, topics: map[string][]int{}}
-	for _, t := range meta.Topics {
-		if t.Error != nil {
-			return fmt.Errorf("topic %s: %w", t.Name, t.Error)
-		}
-		e.bounds[t.Name] = nil
-		for _, partition := range t.Partitions {
-			one.topics[t.Name] = append(one.topics[t.Name], partition.ID)
-			e.bounds[t.Name] = append(e.bounds[t.Name], kafka.FirstOffsetOf(partition.ID), kafka.LastOffsetOf(partition.ID))
-		}
-	}
-	e.readers = append(e.readers, one)
 	return nil
 }
 
@@ -192,39 +159,30 @@ func (e *events) waiting(ctx context.Context) ([]string, error) {
 			all = append(all, "outbox of "+service)
 		}
 	}
-	bounds, err := e.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: e.bounds})
-	if err != nil {
+	admin := kadm.NewClient(e.kafka)
+	ends, err := admin.ListEndOffsets(ctx, e.topics...)
+	if err = errors.Join(err, ends.Error()); err != nil {
 		return nil, fmt.Errorf("offsets of Kafka: %w", err)
 	}
-	for _, r := range e.readers {
-		done, err := e.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: r.topics})
-		if err = errors.Join(err, offsetError(done)); err != nil {
-			return nil, fmt.Errorf("offsets of %s: %w", r.service, err)
-		}
-		if n := lag(bounds.Topics, done.Topics); n > 0 {
-			all = append(all, fmt.Sprintf("%d for %s", n, r.service))
+	committed := admin.FetchManyOffsets(ctx, slices.Collect(maps.Keys(e.readers))...)
+	if err := committed.Error(); err != nil {
+		return nil, fmt.Errorf("offsets of Kafka's groups: %w", err)
+	}
+	for group, topics := range e.readers {
+		if n := lag(topics, ends, committed[group].Fetched); n > 0 {
+			all = append(all, fmt.Sprintf("%d for %s", n, group))
 		}
 	}
 	return all, nil
 }
 
-func offsetError(res *kafka.OffsetFetchResponse) error {
-	if res == nil {
-		return nil
-	}
-	return res.Error
-}
-
-// lag returns how many messages a group has not processed. A partition without a committed offset is read from its beginning.
-func lag(bounds map[string][]kafka.PartitionOffsets, done map[string][]kafka.OffsetFetchPartition) int64 {
+// lag returns how many messages a group has not processed. The group reads a partition without a committed offset from its beginning.
+func lag(topics []string, ends kadm.ListedOffsets, committed kadm.OffsetResponses) int64 {
 	var sum int64
-	for topic, partitions := range done {
-		for _, p := range partitions {
-			i := slices.IndexFunc(bounds[topic], func(b kafka.PartitionOffsets) bool { return b.Partition == p.Partition })
-			if i < 0 {
-				continue
-			}
-			sum += bounds[topic][i].LastOffset - max(p.CommittedOffset, bounds[topic][i].FirstOffset)
+	for _, topic := range topics {
+		for partition, end := range ends[topic] {
+			done, _ := committed.Lookup(topic, partition)
+			sum += end.Offset - max(done.At, 0)
 		}
 	}
 	return sum
@@ -238,7 +196,7 @@ func (e *events) close() {
 	for _, db := range e.outboxes {
 		_ = db.Close(context.Background())
 	}
-	if t, ok := e.kafka.Transport.(*kafka.Transport); ok {
-		t.CloseIdleConnections()
+	if e.kafka != nil {
+		e.kafka.Close()
 	}
 }

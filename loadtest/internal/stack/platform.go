@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/proto"
 )
 
@@ -113,6 +115,15 @@ func (p *Platform) Settings(service string) (map[string]string, error) {
 // AdminURL returns the administrator's URL of the database in a service's URL.
 func (p *Platform) AdminURL(database string) (string, error) {
 	return inDatabase(p.Env["POSTGRES_URL"], database)
+}
+
+// Admin connects to the database in a service's URL as the administrator.
+func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error) {
+	address, err := p.AdminURL(database)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.Connect(ctx, address)
 }
 
 // LogFile returns the path of a process's log.

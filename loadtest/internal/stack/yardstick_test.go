@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 func TestMovedServerHasTheSameSettings(t *testing.T) {
@@ -55,18 +55,13 @@ func TestDatabaseOfServerProcesses(t *testing.T) {
 
 func TestLagCountsUnprocessedMessages(t *testing.T) {
 	t.Parallel()
-	bounds := map[string][]kafka.PartitionOffsets{
-		"a": {{Partition: 0, FirstOffset: 10, LastOffset: 30}, {Partition: 1, FirstOffset: 5, LastOffset: 8}},
-		"b": {{Partition: 0, FirstOffset: 0, LastOffset: 7}},
-	}
-	done := map[string][]kafka.OffsetFetchPartition{
-		"a": {{Partition: 0, CommittedOffset: 28}, {Partition: 1, CommittedOffset: -1}}, // nothing was committed yet
-	}
-	if got := lag(bounds, done); got != 2+3 {
+	ends := kadm.ListedOffsets{"a": {0: {Offset: 30}, 1: {Offset: 8}}, "b": {0: {Offset: 7}}}
+	committed := kadm.OffsetResponses{"a": {0: {Offset: kadm.Offset{At: 28}}}} // of partition 1, nothing was processed yet
+	if got := lag([]string{"a"}, ends, committed); got != 2+8 {
 		t.Errorf("%d messages", got)
 	}
-	done["a"][0].CommittedOffset, done["a"][1].CommittedOffset = 30, 8
-	if got := lag(bounds, done); got != 0 {
+	committed["a"][0], committed["a"][1] = kadm.OffsetResponse{Offset: kadm.Offset{At: 30}}, kadm.OffsetResponse{Offset: kadm.Offset{At: 8}}
+	if got := lag([]string{"a"}, ends, committed); got != 0 {
 		t.Errorf("%d messages, want 0", got)
 	}
 }

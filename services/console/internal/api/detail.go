@@ -141,7 +141,7 @@ func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.Timelin
 	nameOf := s.app.Names.Of(s.r.Context(), names)
 	out := make([]pages.TimelineItem, 0, len(lines))
 	for _, l := range lines {
-		one := pages.TimelineItem{At: s.DateTime(l.At), Action: l.Action, Who: cmp.Or(nameOf[l.Actor], l.Actor)}
+		one := pages.TimelineItem{At: s.DateTime(l.At), Action: l.Action, Who: cmp.Or(nameOf[l.Actor], s.Actor(l.Actor))}
 		fields := make([]string, 0, len(l.Fields))
 		for _, name := range l.Fields {
 			fields = append(fields, s.Label(name))

@@ -293,7 +293,7 @@ func TestTimeline(t *testing.T) {
 	})
 	text := textOf(parse(t, p.get("owner", where+"bookings/bk"+oneID).Body.String()))
 	updated, accepted, created := strings.Index(text, "booking.updated"), strings.Index(text, "quote.accepted"), strings.Index(text, "booking.created")
-	if updated < 0 || accepted < updated || created < accepted || strings.Count(text, "booking.updated") != 1 || !strings.Contains(text[updated:accepted], "Olive") || !strings.Contains(text[created:], "svc:customers") {
+	if updated < 0 || accepted < updated || created < accepted || strings.Count(text, "booking.updated") != 1 || !strings.Contains(text[updated:accepted], "Olive") || !strings.Contains(text[created:], "System") {
 		t.Errorf("%d %d %d: %s", updated, accepted, created, text[max(updated, 0):])
 	}
 	if staff := textOf(parse(t, p.get("staff", where+"bookings/bk"+oneID).Body.String())); !strings.Contains(staff, "booking.created") || strings.Contains(staff, "quote.accepted") {

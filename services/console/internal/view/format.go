@@ -95,6 +95,14 @@ func (f Format) Label(field string) string {
 	return field
 }
 
+// Actor returns the name of an actor that has no page: a service of the platform, or an unknown one.
+func (f Format) Actor(id string) string {
+	if strings.HasPrefix(id, "svc:") {
+		return f.T("actor_system")
+	}
+	return id
+}
+
 // Word returns a value of an enumeration as text: a status, a method. A value without a text is shown unchanged.
 func (f Format) Word(value string) string {
 	if s, ok := f.Find("word_" + value); ok {

@@ -77,6 +77,11 @@ func (v Values) Of(o domain.Object, name string) Value {
 		}
 		return out
 	}
+	if inner := o.Object("data").Object("object"); name == "object" && inner != nil { // of an event
+		out.Text = inner.Text("id")
+		v.link(&out, o, name, out.Text)
+		return out
+	}
 	if m, ok := o.Money(name); ok && strings.Contains(name, "amount") || ok && o.Object(name) != nil {
 		out.Kind, out.Text = Amount, v.Money(m)
 		return out
@@ -118,8 +123,6 @@ func (v Values) number(out *Value, o domain.Object, name string) {
 		if price, ok := o.Money("base_price"); ok {
 			out.Text = v.Money(domain.Money{Minor: n, Currency: price.Currency})
 		}
-	case strings.HasSuffix(name, "_minutes"):
-		out.Text = v.T("minutes", "Count", n)
 	default:
 		out.Text = strconv.FormatInt(n, 10)
 	}
@@ -155,7 +158,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 func (v Values) link(out *Value, o domain.Object, name, id string) {
 	r := domain.ResourceOf(id)
 	if r == nil && name == "actor" {
-		out.Text = id
+		out.Text = v.Actor(id)
 		return
 	}
 	if r == nil || !r.HasPage() || name == "id" && r.Prefix != "pi" && r.Prefix != "rf" && r.Prefix != "evt" {

@@ -65,9 +65,20 @@ func quotesAt(t *testing.T) (*pgtest.DB, ids.Tenant) {
 	return db, tenant
 }
 
-func TestListsOfQuotesUseTheirIndexes(t *testing.T) {
+// TestQuotesUseTheirIndexes checks the plans of all reads of quotes on the same rows.
+func TestQuotesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	db, tenant := quotesAt(t)
+	for name, check := range map[string]func(*testing.T, *pgtest.DB, ids.Tenant){
+		"lists": checkListsOfQuotes, "due quotes of a tenant": checkDueQuotesOfATenant, "owned rows": checkOwnedRows,
+		"what is due for workers": checkWorkersFindWhatIsDue,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, db, tenant) })
+	}
+}
+
+func checkListsOfQuotes(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
+	t.Helper()
 	now := time.Now()
 	middle := now.Add(-perTenant / 2 * time.Minute)
 	customer := ids.FromUUID[ids.CustomerPrefix]([16]byte{15: 7})
@@ -110,10 +121,9 @@ func TestListsOfQuotesUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// TestDueQuotesOfATenantUseTheirIndex checks that the due quotes of one tenant are found by a separate index.
-func TestDueQuotesOfATenantUseTheirIndex(t *testing.T) {
-	t.Parallel()
-	db, tenant := quotesAt(t)
+// checkDueQuotesOfATenant checks that the due quotes of one tenant are found by a separate index.
+func checkDueQuotesOfATenant(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
+	t.Helper()
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		found := 0
 		plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) error {
@@ -127,10 +137,9 @@ func TestDueQuotesOfATenantUseTheirIndex(t *testing.T) {
 	}
 }
 
-// TestOwnedRowsUseTheirIndex checks that the ids of a customer's resources are read by the index of customers.
-func TestOwnedRowsUseTheirIndex(t *testing.T) {
-	t.Parallel()
-	db, tenant := quotesAt(t)
+// checkOwnedRows checks that the ids of a customer's resources are read by the index of customers.
+func checkOwnedRows(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
+	t.Helper()
 	customer := ids.FromUUID[ids.CustomerPrefix]([16]byte{15: 7})
 	for index, read := range map[string]store.OwnedRows{"quotes_customer": store.QuoteRows, "invoices_customer": store.InvoiceRows} {
 		for _, after := range []*page.Position{nil, {At: time.Now()}} {
@@ -171,10 +180,9 @@ func explainRead(t *testing.T, db *pg.DB, ctx context.Context, mode string, read
 	return e.plan
 }
 
-// TestWorkersFindWhatIsDue checks that the workers find the due rows of all tenants page by page, and read no others.
-func TestWorkersFindWhatIsDue(t *testing.T) {
-	t.Parallel()
-	db, tenant := quotesAt(t)
+// checkWorkersFindWhatIsDue checks that the workers find the due rows of all tenants page by page, and read no others.
+func checkWorkersFindWhatIsDue(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
+	t.Helper()
 	count := func(list func(context.Context, pg.Tx, time.Time, store.QuoteDue, int) ([]store.QuoteDue, error)) (n, mine int) {
 		t.Helper()
 		for after, full := (store.QuoteDue{}), true; full; {

@@ -2,17 +2,17 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
-	"github.com/segmentio/kafka-go"
-	"golang.org/x/sync/errgroup"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
@@ -95,9 +95,9 @@ func ofType(events []*eventsv1.Event, kind string) int {
 }
 
 // messages returns all messages of a topic. It waits for a broker that is restarting.
-func (p *platform) messages(t *testing.T, topic string) []kafka.Message {
+func (p *platform) messages(t *testing.T, topic string) []*kgo.Record {
 	t.Helper()
-	var all []kafka.Message
+	var all []*kgo.Record
 	await(t, "topic "+topic+" can be read", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -108,76 +108,54 @@ func (p *platform) messages(t *testing.T, topic string) []kafka.Message {
 	return all
 }
 
-// readTopic reads the partitions in parallel.
-func readTopic(ctx context.Context, broker, topic string) ([]kafka.Message, error) {
-	conn, err := kafka.DialContext(ctx, "tcp", broker)
+// readTopic reads all partitions up to their present ends.
+func readTopic(ctx context.Context, broker, topic string) ([]*kgo.Record, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }()
-	end, _ := ctx.Deadline()
-	if err := conn.SetDeadline(end); err != nil {
-		return nil, err
-	}
-	partitions, err := conn.ReadPartitions(topic)
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	ends, err := admin.ListEndOffsets(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]kafka.Message, len(partitions))
-	var all errgroup.Group
-	for i, part := range partitions {
-		all.Go(func() (err error) {
-			found[i], err = readPartition(ctx, broker, topic, part.ID)
-			return err
-		})
-	}
-	err = all.Wait()
-	return slices.Concat(found...), err
-}
-
-func readPartition(ctx context.Context, broker, topic string, partition int) ([]kafka.Message, error) {
-	conn, err := kafka.DialLeader(ctx, "tcp", broker, topic, partition)
-	if err != nil {
+	starts, err := admin.ListStartOffsets(ctx, topic)
+	if err = errors.Join(err, ends.Error(), starts.Error()); err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }()
-	end, _ := ctx.Deadline()
-	if err := conn.SetDeadline(end); err != nil {
-		return nil, err
-	}
-	first, last, err := conn.ReadOffsets()
-	if err != nil {
-		return nil, err
-	}
-	var out []kafka.Message
-	for at := first; at < last; {
-		if _, err := conn.Seek(at, kafka.SeekAbsolute); err != nil {
+	left := map[int32]bool{}
+	ends.Each(func(end kadm.ListedOffset) {
+		if start, _ := starts.Lookup(topic, end.Partition); start.Offset < end.Offset {
+			left[end.Partition] = true
+		}
+	})
+	var out []*kgo.Record
+	for len(left) > 0 {
+		fetches := client.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
 			return nil, err
 		}
-		batch := conn.ReadBatchWith(kafka.ReadBatchConfig{MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second})
-		for {
-			m, err := batch.ReadMessage()
-			if err != nil { // the batch ended, or the next one returns the error
-				break
+		for _, r := range fetches.Records() {
+			out = append(out, r)
+			if end, _ := ends.Lookup(topic, r.Partition); r.Offset+1 >= end.Offset {
+				delete(left, r.Partition)
 			}
-			at, out = m.Offset+1, append(out, m)
-		}
-		if err := batch.Close(); err != nil && ctx.Err() != nil {
-			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// produce writes messages to a topic, without a service.
-func (p *platform) produce(t *testing.T, topic string, messages ...kafka.Message) {
+// produce writes messages to the partitions that they name, without a service.
+func (p *platform) produce(t *testing.T, topic string, messages ...*kgo.Record) {
 	t.Helper()
-	w := &kafka.Writer{
-		Addr: kafka.TCP(p.env["KAFKA_BROKERS"]), Topic: "holdfast." + topic, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond,
-		Balancer: kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return m.Partition }),
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.env["KAFKA_BROKERS"]), kgo.DefaultProduceTopic("holdfast."+topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
 	}
-	defer func() { _ = w.Close() }()
-	if err := w.WriteMessages(t.Context(), messages...); err != nil {
+	defer client.Close()
+	if err := client.ProduceSync(t.Context(), messages...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 }

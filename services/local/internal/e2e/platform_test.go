@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/local/internal/cluster"
@@ -28,8 +26,8 @@ import (
 // binaries are all executables that a checkout needs to run.
 var binaries = append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...)
 
-// The platform that most tests share, and one on the embedded broker for tests of Kafka.
-var shared, embedded *platform
+// The platform that most tests share. It uses Apache Kafka if a JDK and Maven are installed.
+var shared *platform
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -44,35 +42,17 @@ func run(m *testing.M) int {
 		}
 		return m.Run()
 	}
-	var start errgroup.Group
-	for p, settings := range map[**platform][]string{&shared: nil, &embedded: {"KAFKA=embedded"}} {
-		var err error
-		if *p, err = newPlatform(settings...); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer (*p).remove()
-		start.Go((*p).up)
+	var err error
+	if shared, err = newPlatform(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	if err := start.Wait(); err != nil {
+	defer shared.remove()
+	if err := shared.up(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
-}
-
-// eachBroker runs the test on both platforms at the same time. The shared one uses Apache Kafka if a JDK and Maven are installed.
-func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
-	t.Helper()
-	for name, p := range map[string]*platform{"shared": shared, "embedded": embedded} {
-		if p == nil { // a cluster has Apache Kafka only
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f(t, p)
-		})
-	}
 }
 
 // platform is one checkout: a folder with executables, and the running `local up`.

@@ -51,12 +51,11 @@ func TestEnvFile(t *testing.T) {
 	}
 }
 
-// TestGreetingWorksWhenPasted checks that the commands that `make up` prints work when pasted. They work only once, because the
+// checkGreeting checks that the commands that `make up` prints work when pasted. They work only once, because the
 // slot is then taken.
-func TestGreetingWorksWhenPasted(t *testing.T) {
-	onMachine(t)
-	said := embedded.log.String()
-	for _, want := range []string{embedded.env["DEMO_TEST_KEY"], embedded.env["DEMO_LIVE_KEY"], embedded.env["BASE_URL"], "a development default"} {
+func checkGreeting(t *testing.T, p *platform) {
+	said := p.log.String()
+	for _, want := range []string{p.env["DEMO_TEST_KEY"], p.env["DEMO_LIVE_KEY"], p.env["BASE_URL"], "a development default"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the greeting lacks %s", want)
 		}
@@ -242,23 +241,23 @@ func catalogue(t *testing.T, c *client) string {
 	return all.String()
 }
 
-func TestSeededCatalogue(t *testing.T) {
-	onMachine(t)
-	c := embedded.as(t, "DEMO_TEST_KEY")
+// checkSeededCatalogue checks that the seed has each kind of deposit and holiday rule, and two tenants with their own time zones.
+func checkSeededCatalogue(t *testing.T, p *platform) {
+	c := p.as(t, "DEMO_TEST_KEY")
 	deposits := map[any]bool{}
-	for _, p := range c.list(t, "/packages?limit=100") {
-		deposits[p["deposit_type"]] = true
+	for _, plan := range c.list(t, "/packages?limit=100") {
+		deposits[plan["deposit_type"]] = true
 	}
 	if len(deposits) != 3 {
 		t.Errorf("deposits of the kinds %v", deposits)
 	}
-	rules := rows(t, embedded.database(t, "bookings"), `select recurrence || ' ' || stackable from holiday_rules order by 1`)
+	rules := rows(t, p.database(t, "bookings"), `select recurrence || ' ' || stackable from holiday_rules order by 1`)
 	if len(rules) != 3 || !strings.Contains(fmt.Sprint(rules), "yearly") || !strings.Contains(fmt.Sprint(rules), "true") {
 		t.Errorf("holiday rules are %v", rules)
 	}
 	for key, want := range map[string]string{"DEMO_TEST_KEY": "America/New_York USD test", "DEMO_LIVE_KEY": "America/New_York USD live", "OTHER_TEST_KEY": "Europe/Berlin EUR test"} {
 		var tenant, me map[string]any
-		c := embedded.as(t, key)
+		c := p.as(t, key)
 		c.want(t, http.StatusOK, http.MethodGet, "/tenant", "").decode(t, &tenant)
 		c.want(t, http.StatusOK, http.MethodGet, "/me", "").decode(t, &me)
 		if got := fmt.Sprint(tenant["timezone"], " ", tenant["currency"], " ", tenant["mode"]); got != want {

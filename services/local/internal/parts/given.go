@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // givenLimit is the time limit for the first response of a given part.
@@ -66,9 +66,12 @@ func CheckRedis(ctx context.Context, address string) error {
 func CheckKafka(ctx context.Context, brokers string) error {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
-	list := strings.Split(brokers, ",")
-	client := &kafka.Client{Addr: kafka.TCP(list...), Timeout: givenLimit}
-	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
+	if err == nil {
+		defer client.Close()
+		err = client.Ping(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("KAFKA_BROKERS: no response from %s: %w", brokers, innermost(err))
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/services/local/internal/supervise"
 )
@@ -126,15 +127,12 @@ broker.session.timeout.ms=3000
 func (k Kafka) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	conn, err := kafka.DialContext(ctx, "tcp", Loopback(k.Port))
+	client, err := kgo.NewClient(kgo.SeedBrokers(Loopback(k.Port)))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
-		return err
-	}
-	brokers, err := conn.Brokers()
+	defer client.Close()
+	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
 	if err == nil && len(brokers) == 0 {
 		err = errors.New("the broker is not registered yet")
 	}
