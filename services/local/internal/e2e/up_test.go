@@ -54,7 +54,11 @@ func TestEnvFile(t *testing.T) {
 // checkGreeting checks that the commands that `make up` prints work when pasted. They work only once, because the
 // slot is then taken.
 func checkGreeting(t *testing.T, p *platform) {
-	said := p.log.String()
+	var said string
+	await(t, "the whole greeting", func() bool { // .run/env exists a moment earlier
+		said = p.log.String()
+		return strings.Contains(said, "`make down` stops everything")
+	})
 	for _, want := range []string{p.env["DEMO_TEST_KEY"], p.env["DEMO_LIVE_KEY"], p.env["BASE_URL"], "a development default"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the greeting lacks %s", want)
