@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"syscall"
-	"time"
 
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
@@ -20,7 +18,7 @@ const (
 
 // idleConnections measures the memory that the gateway uses for each keep-alive connection that has been served and waits for its
 // next request. The run fails unless every connection is served twice.
-func (b *bench) idleConnections(ctx context.Context, one route) (err error) {
+func (b *bench) idleConnections(ctx context.Context, one route) error {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return err
@@ -35,19 +33,14 @@ func (b *bench) idleConnections(ctx context.Context, one route) (err error) {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	idle, err := load.OpenIdle(ctx, one.target, idleClients)
-	defer func() { err = errors.Join(err, idle.Close()) }()
+	var after int64
+	err = load.Idle(ctx, one.target, idleClients, func() (err error) {
+		b.say("%d connections are open", idleClients)
+		after, err = held(ctx, one.profiles)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	b.say("%d connections are open after %.1f s", idleClients, time.Since(began).Seconds())
-	after, err := held(ctx, one.profiles)
-	if err != nil {
-		return err
-	}
-	if err := idle.Again(ctx); err != nil {
-		return fmt.Errorf("second request: %w", err)
 	}
 	each := report.Quantity{Value: float64(after-before) / idleClients / 1024, Unit: "KiB"}
 	b.table.Add(report.Row{

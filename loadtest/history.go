@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -18,69 +18,53 @@ const historyFile = "loadtest/history.csv"
 // historySeconds is the shortest run that is added to historyFile. Shorter ones vary too much.
 const historySeconds = 10
 
-// compare returns warnings about figures that are worse than in earlier runs, and stores this run if it should be.
+// compare returns warnings about figures that are worse than in earlier runs, and stores this run if it belongs to a commit.
 func (b *bench) compare(ctx context.Context, checkout string) ([]string, error) {
-	path := b.History
-	if path == "" {
-		path = filepath.Join(checkout, historyFile)
-	}
+	path := filepath.Join(checkout, historyFile)
 	past, err := history.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	commit, clean, unknown := revision(ctx, checkout)
-	now := history.Entries(time.Now().UTC().Format(time.DateOnly), commit, b.table.Rows())
-	warnings := history.Regressions(past, now)
-	if reason := b.exclusion(clean, unknown); reason != "" {
-		b.say("not added to %s: %s", historyFile, reason)
+	warnings := history.Regressions(past, b.table.Rows())
+	commit, err := b.commit(ctx, checkout)
+	if err != nil {
+		b.say("not added to %s: %v", historyFile, err)
 		return warnings, nil
 	}
-	return warnings, history.Append(path, now)
+	return warnings, history.Append(path, time.Now().UTC().Format(time.DateOnly), commit, b.table.Rows())
 }
 
-// exclusion returns why the run is not added to the history; "" if it is added. unknown is why there is no revision.
-func (b *bench) exclusion(clean bool, unknown error) string {
+// The reasons why a run is not stored.
+var (
+	errShort    = fmt.Errorf("BENCH_SECONDS is less than %d", historySeconds)
+	errProfiled = errors.New("profiles were recorded")
+	errChanged  = errors.New("the work tree has changes")
+)
+
+// commit returns the checkout's commit, or why the run is not stored for it. The history itself may have changes.
+func (b *bench) commit(ctx context.Context, checkout string) (string, error) {
 	switch {
-	case b.History != "":
-		return ""
-	case unknown != nil:
-		return unknown.Error()
-	case !clean:
-		return "the work tree has changes"
 	case b.Seconds < historySeconds:
-		return fmt.Sprintf("BENCH_SECONDS is less than %d", historySeconds)
+		return "", errShort
 	case b.Profile != "":
-		return "profiles were recorded"
-	default:
-		return ""
-	}
-}
-
-// revision returns the checkout's commit, and whether its work tree has no changes except in the history. The commit of a work tree
-// with changes ends in "+".
-func revision(ctx context.Context, checkout string) (commit string, clean bool, err error) {
-	head, err := git(ctx, checkout, "rev-parse", "--short=12", "HEAD")
-	if err != nil {
-		return "", false, err
+		return "", errProfiled
 	}
 	changes, err := git(ctx, checkout, "status", "--porcelain", "--", ".", ":(exclude)"+historyFile)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	if changes != "" {
-		return head + "+", false, nil
+		return "", errChanged
 	}
-	return head, true, nil
+	return git(ctx, checkout, "rev-parse", "--short=12", "HEAD")
 }
 
 func git(ctx context.Context, checkout string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // constant arguments
 	cmd.Dir = checkout
-	var failed bytes.Buffer
-	cmd.Stderr = &failed
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(failed.String()))
+		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,29 +9,23 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/loadtest/internal/history"
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// repository creates a checkout with one commit, and returns a function that runs git in it.
-func repository(t *testing.T) (dir string, run func(args ...string)) {
+// checkoutWithHistory creates a repository with one commit.
+func checkoutWithHistory(t *testing.T) string {
 	t.Helper()
-	dir = t.TempDir()
-	run = func(args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	run("init", "-q")
+	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "loadtest"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "a"), "1")
-	run("add", "a")
-	run("commit", "-q", "-m", "One")
-	return dir, run
+	write(t, filepath.Join(dir, historyFile), "date,commit,figure,value,unit,yardstick,ratio\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "One"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return dir
 }
 
 func write(t *testing.T, path, text string) {
@@ -43,7 +38,7 @@ func write(t *testing.T, path, text string) {
 // TestRunsOfACleanWorkTreeAreStored checks that the stored figures do not count as a change, so that the next run is stored too.
 func TestRunsOfACleanWorkTreeAreStored(t *testing.T) {
 	t.Parallel()
-	dir, _ := repository(t)
+	dir := checkoutWithHistory(t)
 	run := func(ratio float64) []string {
 		t.Helper()
 		b := &bench{settings: settings{Seconds: historySeconds}, table: &report.Table{}, began: time.Now()}
@@ -60,44 +55,21 @@ func TestRunsOfACleanWorkTreeAreStored(t *testing.T) {
 	if got := run(0.4); len(got) != 1 || !strings.Contains(got[0], "0.40 is more than 10 % worse than 0.50, the best of the last 2 runs") {
 		t.Errorf("warnings %v", got)
 	}
-	got, err := history.Read(filepath.Join(dir, historyFile))
-	if err != nil || len(got) != 3 || len(got[0].Commit) != 12 || got[0].Commit != got[2].Commit {
-		t.Errorf("%+v, %v", got, err)
-	}
 }
 
-func TestOtherRunsAreStoredOnlyOnRequest(t *testing.T) {
+func TestOtherRunsAreNotStored(t *testing.T) {
 	t.Parallel()
-	dir, _ := repository(t)
-	other := filepath.Join(t.TempDir(), "own.csv")
-	for _, c := range []struct {
-		name   string
-		cfg    settings
-		change bool
-		stored string
-	}{
-		{"short", settings{Seconds: historySeconds - 1}, false, ""},
-		{"profiled", settings{Seconds: historySeconds, Profile: "p"}, false, ""},
-		{"changed", settings{Seconds: historySeconds}, true, ""},
-		{"requested", settings{Seconds: 1, History: other}, true, other},
-	} {
-		if c.change {
-			write(t, filepath.Join(dir, "a"), "2")
-		}
-		b := &bench{settings: c.cfg, table: &report.Table{}, began: time.Now()}
-		b.table.Add(report.Row{Figure: "a", Value: report.PerSecond(100)})
-		if _, err := b.compare(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(dir, historyFile)); err == nil {
-			t.Errorf("%s: it is stored in the checkout", c.name)
-		}
-		if c.stored == "" {
-			continue
-		}
-		got, err := history.Read(c.stored)
-		if err != nil || len(got) != 1 || !strings.HasSuffix(got[0].Commit, "+") {
-			t.Errorf("%s: %+v, %v", c.name, got, err)
+	dir := checkoutWithHistory(t)
+	check := func(cfg settings, want error) {
+		t.Helper()
+		b := &bench{settings: cfg}
+		if commit, err := b.commit(t.Context(), dir); !errors.Is(err, want) || (len(commit) == 12) != (want == nil) {
+			t.Errorf("%+v: %q, %v", cfg, commit, err)
 		}
 	}
+	check(settings{Seconds: historySeconds}, nil)
+	check(settings{Seconds: historySeconds - 1}, errShort)
+	check(settings{Seconds: historySeconds, Profile: "p"}, errProfiled)
+	write(t, filepath.Join(dir, "a"), "2")
+	check(settings{Seconds: historySeconds}, errChanged)
 }

@@ -35,7 +35,6 @@ type settings struct {
 	Only    []string `env:"BENCH_ONLY"`                      // names of figures; empty: all
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; empty: none
 	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
-	History string   `env:"BENCH_HISTORY"`                   // file to which the figures are added; empty: that of the checkout, if it has no changes
 }
 
 // upstreamCommand is the command that serves the fixed response: `loadtest upstream HOST:PORT`.
@@ -108,8 +107,6 @@ type bench struct {
 	table    *report.Table
 	began    time.Time
 	load     string // the machine's load before the run
-
-	databases map[string]string // the service that owns each database
 }
 
 func (b *bench) wants(figure string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, figure) }
@@ -160,9 +157,6 @@ func run(ctx context.Context, cfg settings, out io.Writer) error {
 		b.platform.Stop()
 	}()
 	if err != nil {
-		return err
-	}
-	if err := b.findDatabases(); err != nil {
 		return err
 	}
 	b.measure(ctx)

@@ -122,7 +122,7 @@ func (b *bench) processors() usage {
 			continue
 		}
 		if all[name] = used; name == postgres {
-			b.splitPostgres(all, pid)
+			splitPostgres(all, pid)
 		}
 	}
 	if own, err := stack.Own(os.Getpid()); err == nil {
@@ -132,32 +132,19 @@ func (b *bench) processors() usage {
 }
 
 // splitPostgres lists the time of the server processes by service.
-func (b *bench) splitPostgres(all usage, pid int) {
-	used, err := stack.ByDatabase(pid, slices.Collect(maps.Keys(b.databases)))
+func splitPostgres(all usage, pid int) {
+	databases := map[string]string{} // the service of each database
+	for _, name := range proto.ServiceNames() {
+		databases[stack.DatabasePrefix+name] = name
+	}
+	used, err := stack.ByDatabase(pid, slices.Collect(maps.Keys(databases)))
 	if err != nil {
 		return // it is listed as a whole
 	}
 	for database, one := range used {
-		all[ofService(b.databases[database])] += one
+		all[ofService(databases[database])] += one
 		all[postgres] -= one
 	}
-}
-
-// findDatabases stores which service owns which database.
-func (b *bench) findDatabases() error {
-	b.databases = map[string]string{}
-	for _, s := range proto.Services() {
-		if !s.Database {
-			continue
-		}
-		settings, err := b.platform.Settings(s.Name)
-		if err != nil {
-			return err
-		}
-		path, _, _ := strings.Cut(settings["DATABASE_URL"], "?")
-		b.databases[path[strings.LastIndexByte(path, '/')+1:]] = s.Name
-	}
-	return nil
 }
 
 // restTime is how long the idle platform is measured before each slice.

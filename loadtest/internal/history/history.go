@@ -5,103 +5,67 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// Entry is one figure of one run.
-type Entry struct {
-	Date      string // YYYY-MM-DD
-	Commit    string
-	Figure    string
-	Value     report.Quantity
-	Yardstick string  // the comparison of the same run, as text
-	Ratio     float64 // to the yardstick; 0: none
-}
+// The columns of the file are date, commit, figure, value, unit, yardstick, and ratio. The yardstick is the comparison of the same
+// run. A figure without a comparison has no ratio.
+const (
+	figureColumn = 2
+	ratioColumn  = 6
+)
 
-var header = []string{"date", "commit", "figure", "value", "unit", "yardstick", "ratio"}
+// Ratios are the ratios of each figure, in the order of the runs.
+type Ratios map[string][]float64
 
-// Entries returns the entries of a run's figures.
-func Entries(date, commit string, rows []report.Row) []Entry {
-	var all []Entry
-	for _, r := range rows {
-		all = append(all, Entry{Date: date, Commit: commit, Figure: r.Figure, Value: r.Value, Yardstick: r.Baseline, Ratio: r.Ratio})
-	}
-	return all
-}
-
-// Read returns the entries of a file in the order of the runs. A file that does not exist has none.
-func Read(path string) ([]Entry, error) {
-	f, err := os.Open(path) //nolint:gosec // the caller's own file
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// Read returns the ratios in a file.
+func Read(path string) (Ratios, error) {
+	f, err := os.Open(path) //nolint:gosec // a file of the checkout
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	in := csv.NewReader(f)
-	in.FieldsPerRecord = len(header)
-	var all []Entry
-	for line := 1; ; line++ {
-		fields, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("history: %w", err)
-		}
-		if line == 1 {
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	all := Ratios{}
+	for _, record := range records[min(1, len(records)):] { // after the names of the columns
+		if record[ratioColumn] == "" {
 			continue
 		}
-		e, err := parse(fields)
+		ratio, err := strconv.ParseFloat(record[ratioColumn], 64)
 		if err != nil {
-			return nil, fmt.Errorf("history: %s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		all = append(all, e)
+		all[record[figureColumn]] = append(all[record[figureColumn]], ratio)
 	}
+	return all, nil
 }
 
-func parse(fields []string) (e Entry, err error) {
-	e = Entry{Date: fields[0], Commit: fields[1], Figure: fields[2], Value: report.Quantity{Unit: fields[4]}, Yardstick: fields[5]}
-	if e.Value.Value, err = strconv.ParseFloat(fields[3], 64); err != nil || fields[6] == "" {
-		return e, err
-	}
-	e.Ratio, err = strconv.ParseFloat(fields[6], 64)
-	return e, err
-}
-
-// Append adds entries to a file. A new file begins with the names of the columns.
-func Append(path string, entries []Entry) (err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // a file of the checkout
+// Append adds the figures of a run to a file. date is YYYY-MM-DD.
+func Append(path, date, commit string, rows []report.Row) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0) //nolint:gosec // a file of the checkout
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	out := csv.NewWriter(f)
-	if info.Size() == 0 {
-		_ = out.Write(header) // Error returns it
-	}
-	for _, e := range entries {
+	number := func(n float64) string { return strconv.FormatFloat(n, 'f', 3, 64) }
+	for _, r := range rows {
 		ratio := ""
-		if e.Ratio > 0 {
-			ratio = number(e.Ratio)
+		if r.Ratio > 0 {
+			ratio = number(r.Ratio)
 		}
-		_ = out.Write([]string{e.Date, e.Commit, e.Figure, number(e.Value.Value), e.Value.Unit, e.Yardstick, ratio})
+		_ = out.Write([]string{date, commit, r.Figure, number(r.Value.Value), r.Value.Unit, r.Baseline, ratio}) // Error returns its error
 	}
 	out.Flush()
 	return out.Error()
 }
-
-func number(n float64) string { return strconv.FormatFloat(n, 'f', 3, 64) }
 
 const (
 	compared  = 5   // runs of a figure
@@ -110,40 +74,24 @@ const (
 
 // Regressions describes the figures whose ratio is more than a tenth worse than the best of the figure's last runs. A figure without
 // a ratio is not compared, because times of different runs are not comparable.
-func Regressions(past, now []Entry) []string {
+func Regressions(past Ratios, rows []report.Row) []string {
 	var all []string
-	for _, e := range now {
-		best, runs := best(past, e)
-		if e.Ratio <= 0 || runs == 0 {
+	for _, r := range rows {
+		last := past[r.Figure]
+		last = last[max(0, len(last)-compared):]
+		if r.Ratio <= 0 || len(last) == 0 {
 			continue
 		}
-		worse := e.Ratio > best*(1+tolerance)
-		if e.Value.Rate() {
-			worse = e.Ratio < best*(1-tolerance)
+		best := slices.Min(last)
+		worse := r.Ratio > best*(1+tolerance)
+		if r.Value.Rate() {
+			best = slices.Max(last)
+			worse = r.Ratio < best*(1-tolerance)
 		}
 		if worse {
 			all = append(all, fmt.Sprintf("%s: the ratio %.2f is more than %.0f %% worse than %.2f, the best of the last %d runs",
-				e.Figure, e.Ratio, 100*tolerance, best, runs))
+				r.Figure, r.Ratio, 100*tolerance, best, len(last)))
 		}
 	}
 	return all
-}
-
-// best returns the best ratio of the last runs of a figure, and how many runs these are.
-func best(past []Entry, of Entry) (ratio float64, runs int) {
-	for i := len(past) - 1; i >= 0 && runs < compared; i-- {
-		if past[i].Figure != of.Figure || past[i].Ratio <= 0 {
-			continue
-		}
-		switch {
-		case runs == 0:
-			ratio = past[i].Ratio
-		case of.Value.Rate():
-			ratio = max(ratio, past[i].Ratio)
-		default:
-			ratio = min(ratio, past[i].Ratio)
-		}
-		runs++
-	}
-	return ratio, runs
 }

@@ -3,24 +3,18 @@ package load
 import (
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 )
 
-// The fixed responses have the size of a customer and of a booking.
-const (
-	fixedResponse = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:33.154205Z","email":"emi@tanaka.example",` +
-		`"first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka","metadata":{"source":"walk-in"},"mode":"test",` +
-		`"name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105","updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
-	createdResponse = `{"id":"bk_01m7zbmmn5exnr5ab2hvbd652f","object":"booking","number":"B-1042","status":"pending",` +
-		`"customer_id":"cu_01m7zbmmn5exnr5ab2hvbd652e","service_id":"srv_01m7zbmmn5exnr5ab2hvbd6530","unit_id":"un_01m7zbmmn5exnr5ab2hvbd6531",` +
-		`"package_id":"pkg_01m7zbmmn5exnr5ab2hvbd6532","event_date":"2031-05-05","event_start_time":"10:00","event_end_time":"14:00",` +
-		`"timezone":"America/New_York","starts_at":"2031-05-05T14:00:00Z","ends_at":"2031-05-05T18:00:00Z","event_type":"Team outing",` +
-		`"guest_count":4,"notes":"Vegetarian lunch for two.","currency":"USD","total_amount":{"amount":120000,"currency":"USD"},` +
-		`"deposit_amount":{"amount":30000,"currency":"USD"},"paid_amount":{"amount":0,"currency":"USD"},"metadata":{},"mode":"test",` +
-		`"version":1,"created_at":"2026-01-05T09:12:33.154205Z","updated_at":"2026-01-05T09:12:33.154205Z"}`
-)
+// fixedResponse has the size of a customer. createdResponse has that of a booking.
+const fixedResponse = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:33.154205Z","email":"emi@tanaka.example",` +
+	`"first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka","metadata":{"source":"walk-in"},"mode":"test",` +
+	`"name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105","updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
+
+var createdResponse = `{"id":"bk_01m7zbmmn5exnr5ab2hvbd652f","object":"booking","notes":"` + strings.Repeat("x", 900) + `"}`
 
 // recordHeader is the header in which a service returns until when a response can be replayed. libs/httpx defines it.
 const recordHeader = "X-Internal-Idem-Expires"

@@ -5,51 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/proto"
 )
-
-// readyLimit is how long the services may take until they are ready after they were stopped.
-const readyLimit = 30 * time.Second
-
-// awaitReady waits until every service reports that it is ready.
-func (p *Platform) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	names, err := p.running()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, ok := proto.ServiceNamed(name); !ok {
-			continue
-		}
-		settings, err := p.Settings(name)
-		if err != nil {
-			return err
-		}
-		for {
-			err := checkOK(ctx, "http://"+settings["HTTP_ADDR"]+"/readyz")
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%s is not ready again: %w", name, err)
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}
-	return nil
-}
 
 // events reads how many events are still to be published or processed.
 type events struct {
@@ -72,7 +38,7 @@ func (p *Platform) Drain(ctx context.Context) error {
 	if p.events == nil {
 		opened := &events{outboxes: map[string]*pgx.Conn{}, readers: map[string][]string{}}
 		if err := opened.open(ctx, p); err != nil {
-			opened.close()
+			opened.close() //nolint:contextcheck // also after the end of ctx
 			return err
 		}
 		p.events = opened
@@ -125,26 +91,15 @@ func (e *events) open(ctx context.Context, p *Platform) error {
 			e.outboxes[s.Name] = db
 		}
 		prefix := settings["KAFKA_TOPIC_PREFIX"]
-		for _, topic := range s.Reads {
-			e.readers[prefix+s.Name] = append(e.readers[prefix+s.Name], prefix+topic)
-			e.topics = append(e.topics, prefix+topic)
+		for _, name := range s.Reads {
+			topic := prefix + name
+			e.readers[prefix+s.Name] = append(e.readers[prefix+s.Name], topic)
+			if !slices.Contains(e.topics, topic) {
+				e.topics = append(e.topics, topic)
+			}
 		}
 	}
 	return nil
-}
-
-// inDatabase returns the address of the server admin for the database of another address.
-func inDatabase(admin, other string) (string, error) {
-	from, err := url.Parse(other)
-	if err != nil {
-		return "", err
-	}
-	to, err := url.Parse(admin)
-	if err != nil {
-		return "", err
-	}
-	to.Path = from.Path
-	return to.String(), nil
 }
 
 // waiting names the outboxes and groups with events.
@@ -165,10 +120,10 @@ func (e *events) waiting(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("offsets of Kafka: %w", err)
 	}
 	committed := admin.FetchManyOffsets(ctx, slices.Collect(maps.Keys(e.readers))...)
-	if err := committed.Error(); err != nil {
-		return nil, fmt.Errorf("offsets of Kafka's groups: %w", err)
-	}
 	for group, topics := range e.readers {
+		if err := committed[group].Err; err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // the embedded broker's error before the first commit
+			return nil, fmt.Errorf("offsets of %s: %w", group, err)
+		}
 		if n := lag(topics, ends, committed[group].Fetched); n > 0 {
 			all = append(all, fmt.Sprintf("%d for %s", n, group))
 		}
@@ -176,13 +131,13 @@ func (e *events) waiting(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// lag returns how many messages a group has not processed. The group reads a partition without a committed offset from its beginning.
+// lag returns how many messages a group has not processed. Without a committed offset, it reads a partition from its beginning.
 func lag(topics []string, ends kadm.ListedOffsets, committed kadm.OffsetResponses) int64 {
 	var sum int64
 	for _, topic := range topics {
 		for partition, end := range ends[topic] {
 			done, _ := committed.Lookup(topic, partition)
-			sum += end.Offset - max(done.At, 0)
+			sum += end.Offset - done.At
 		}
 	}
 	return sum

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,9 @@ import (
 
 // Limit is the rate limit of the measured gateways. No run reaches it.
 const Limit = "1000000000"
+
+// DatabasePrefix is the prefix of the services' databases.
+const DatabasePrefix = "holdfast_"
 
 const scratchPrefix = "holdfast-bench-"
 
@@ -66,7 +70,7 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 	}
 	shown := &progress{log: log, say: say}
 	p.local, err = start(program{
-		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true"),
+		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix),
 		log: shown, path: filepath.Join(bin, "local"), args: []string{"up"},
 	})
 	if err != nil {
@@ -114,7 +118,16 @@ func (p *Platform) Settings(service string) (map[string]string, error) {
 
 // AdminURL returns the administrator's URL of the database in a service's URL.
 func (p *Platform) AdminURL(database string) (string, error) {
-	return inDatabase(p.Env["POSTGRES_URL"], database)
+	of, err := url.Parse(database)
+	if err != nil {
+		return "", err
+	}
+	admin, err := url.Parse(p.Env["POSTGRES_URL"])
+	if err != nil {
+		return "", err
+	}
+	admin.Path = of.Path
+	return admin.String(), nil
 }
 
 // Admin connects to the database in a service's URL as the administrator.
@@ -211,11 +224,11 @@ func FreeAddr() (string, error) {
 func checkOK(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) //nolint:gosec // an address of our own processes
 	if err != nil {
 		return err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := http.DefaultClient.Do(req) //nolint:gosec // the same
 	if err != nil {
 		return err
 	}
@@ -261,7 +274,7 @@ func discard(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	_ = exec.CommandContext(ctx, filepath.Join(dir, "bin", "local"), "clean").Run() //nolint:gosec // our own program
-	_ = os.RemoveAll(dir)
+	_ = os.RemoveAll(dir)                                                           //nolint:gosec // the same
 }
 
 func flat(settings map[string]string) []string {

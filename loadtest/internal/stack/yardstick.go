@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,10 +30,9 @@ var errServer = errors.New("the platform's PostgreSQL cannot be copied")
 
 // server describes a running PostgreSQL server.
 type server struct {
-	bin  string   // folder of its programs
-	args []string // of its command line
-	data string
-	user *syscall.Credential
+	program, data string
+	args          []string
+	user          *syscall.Credential
 }
 
 // Yardstick copies the platform's PostgreSQL server as it is now, and starts the copy next to the data of the original, on the same
@@ -40,7 +40,7 @@ type server struct {
 func (p *Platform) Yardstick(ctx context.Context) (y *Yardstick, err error) {
 	original, err := p.postgres()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errServer, err)
 	}
 	y = &Yardstick{platform: p, dir: filepath.Join(filepath.Dir(original.data), "yardstick")}
 	defer func() {
@@ -48,11 +48,8 @@ func (p *Platform) Yardstick(ctx context.Context) (y *Yardstick, err error) {
 			y.Stop()
 		}
 	}()
-	if err := os.RemoveAll(y.dir); err != nil {
-		return y, err
-	}
-	if err := p.backUp(ctx, original, y.dir); err != nil {
-		return y, err
+	if err := p.copyData(ctx, original.data, y.dir); err != nil {
+		return y, fmt.Errorf("%w: %w", errServer, err)
 	}
 	if y.addr, err = FreeAddr(); err != nil {
 		return y, err
@@ -61,118 +58,83 @@ func (p *Platform) Yardstick(ctx context.Context) (y *Yardstick, err error) {
 	if err != nil {
 		return y, err
 	}
-	args, err := original.moved(y.dir, y.addr)
-	if err != nil {
-		return y, err
-	}
+	_, port, _ := net.SplitHostPort(y.addr)
 	y.process, err = start(program{
-		name: "yardstick", env: serverEnv(), log: log, path: filepath.Join(original.bin, "postgres"), args: args,
-		user: original.user, stop: syscall.SIGINT, // a fast shutdown
+		name: "yardstick", env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC"}, log: log, path: original.program,
+		args: append(original.args, "-D", y.dir, "-c", "port="+port), // the last value of a setting applies
+		user: original.user, stop: syscall.SIGINT,                    // a fast shutdown
 	})
 	if err != nil {
 		return y, err
 	}
-	err = y.process.await(ctx, 3*time.Minute, func(ctx context.Context) error { return accepts(ctx, y.URL(p.Env["POSTGRES_URL"])) })
+	err = y.process.await(ctx, 3*time.Minute, func(ctx context.Context) error {
+		c, err := pgx.Connect(ctx, y.URL(p.Env["POSTGRES_URL"]))
+		if err != nil {
+			return err
+		}
+		return c.Close(ctx)
+	})
 	if err != nil {
 		return y, fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, "yardstick.log")))
 	}
-	y.suspension, err = suspend([]int{y.process.PID()}, always)
+	y.suspension, err = suspend(y.process.PID())
 	return y, err
-}
-
-func always(int) bool { return true }
-
-func serverEnv() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC"}
-}
-
-// accepts checks that a server accepts connections.
-func accepts(ctx context.Context, url string) error {
-	c, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	return c.Close(ctx)
 }
 
 // postgres returns the platform's running server.
 func (p *Platform) postgres() (s server, err error) {
 	pid, err := p.PID("postgres")
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", errServer, err)
+		return s, err
 	}
 	proc := fmt.Sprintf("/proc/%d", pid)
+	if s.program, err = os.Readlink(filepath.Join(proc, "exe")); err != nil {
+		return s, err
+	}
 	line, err := os.ReadFile(filepath.Join(proc, "cmdline")) //nolint:gosec // of /proc
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", errServer, err)
+		return s, err
 	}
-	program, err := os.Readlink(filepath.Join(proc, "exe"))
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", errServer, err)
-	}
-	s.bin = filepath.Dir(program)
 	s.args = strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")[1:]
-	for i, arg := range s.args[:max(0, len(s.args)-1)] {
-		if arg == "-D" {
-			s.data = s.args[i+1]
-		}
+	at := slices.Index(s.args, "-D") + 1
+	if at == 0 || at == len(s.args) {
+		return s, fmt.Errorf("no -D in the arguments %q", s.args)
 	}
-	if s.data == "" {
-		return s, fmt.Errorf("%w: no -D in its arguments %q", errServer, s.args)
+	s.data = s.args[at]
+	if os.Geteuid() != 0 {
+		return s, nil
 	}
-	if os.Geteuid() == 0 {
-		info, err := os.Stat(s.data) //nolint:gosec // the argument of our own server
-		if err != nil {
-			return s, err
-		}
-		owner, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
-			return s, fmt.Errorf("%w: %s has no owner", errServer, s.data)
-		}
+	info, err := os.Stat(s.data) //nolint:gosec // the argument of our own server
+	if err != nil {
+		return s, err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok { // PostgreSQL does not run as root
 		s.user = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
 	}
 	return s, nil
 }
 
-// moved returns the server's arguments for another folder and address. All other settings stay the same.
-func (s server) moved(dir, addr string) ([]string, error) {
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	args, ports := make([]string, len(s.args)), 0
-	for i, arg := range s.args {
-		switch {
-		case arg == s.data:
-			arg = dir
-		case strings.HasPrefix(arg, "port="):
-			arg = "port=" + port
-			ports++
-		}
-		args[i] = arg
-	}
-	if ports != 1 {
-		return nil, fmt.Errorf("%w: %d ports in its arguments %q", errServer, ports, s.args)
-	}
-	return args, nil
-}
-
-// backUp writes a copy of the server's files into a new folder.
-func (p *Platform) backUp(ctx context.Context, s server, dir string) error {
-	from, err := url.Parse(p.Env["POSTGRES_URL"])
+// copyData copies the server's files while the platform is stopped. PostgreSQL recovers from the copy as after a crash, and the
+// checkpoint makes that quick.
+func (p *Platform) copyData(ctx context.Context, from, to string) error {
+	db, err := pgx.Connect(ctx, p.Env["POSTGRES_URL"])
 	if err != nil {
 		return err
 	}
-	password, _ := from.User.Password()
-	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"), //nolint:gosec // next to the server that runs
-		"--host", from.Hostname(), "--port", from.Port(), "--username", from.User.Username(), "--no-password", "--pgdata", dir,
-		"--checkpoint", "fast", "--wal-method", "stream", "--no-manifest", "--no-sync")
-	cmd.Env, cmd.Dir = append(serverEnv(), "PGPASSWORD="+password), "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %w\n%.1000s", errServer, err, out)
+	_, err = db.Exec(ctx, "checkpoint")
+	if err = errors.Join(err, db.Close(ctx)); err != nil {
+		return err
 	}
-	return nil
+	return p.stopped(ctx, func() error {
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, "cp", "-a", from, to) //nolint:gosec // our own folders
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %.1000s", err, out)
+		}
+		return os.Remove(filepath.Join(to, "postmaster.pid"))
+	})
 }
 
 // URL returns the address of the copy of a database of the platform.
@@ -190,15 +152,7 @@ func (y *Yardstick) CPU() (time.Duration, error) { return CPU(y.process.PID()) }
 
 // Alone calls do while the copy runs and every process of the platform is stopped. It returns when the platform is ready again.
 func (y *Yardstick) Alone(ctx context.Context, do func() error) error {
-	platform, err := y.platform.suspend()
-	if err != nil {
-		return err
-	}
-	err = y.resumed(do)
-	if err = errors.Join(err, platform.resume()); err != nil {
-		return err
-	}
-	return y.platform.awaitReady(ctx)
+	return y.platform.stopped(ctx, func() error { return y.resumed(do) })
 }
 
 // resumed calls do while the copy runs.
@@ -208,7 +162,7 @@ func (y *Yardstick) resumed(do func() error) error {
 	}
 	err := do()
 	var stop error
-	y.suspension, stop = suspend([]int{y.process.PID()}, always)
+	y.suspension, stop = suspend(y.process.PID())
 	return errors.Join(err, stop)
 }
 
@@ -217,5 +171,43 @@ func (y *Yardstick) Stop() {
 	_ = y.suspension.resume()
 	y.suspension = nil
 	y.process.Stop()
-	_ = os.RemoveAll(y.dir)
+	_ = os.RemoveAll(y.dir) //nolint:gosec // our own folder
+}
+
+// stopped calls do while all processes of the platform, and those that Run has started, are stopped. It returns when the services are
+// ready again.
+func (p *Platform) stopped(ctx context.Context, do func() error) error {
+	pids := []int{p.local.PID()} // all other processes of the platform are its descendants
+	for _, one := range p.others {
+		pids = append(pids, one.PID())
+	}
+	s, err := suspend(pids...)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(do(), s.resume()); err != nil {
+		return err
+	}
+	return p.awaitReady(ctx)
+}
+
+// readyLimit is how long the services may take until they are ready after they were stopped.
+const readyLimit = 30 * time.Second
+
+// awaitReady waits until every service reports that it is ready.
+func (p *Platform) awaitReady(ctx context.Context) error {
+	files, err := filepath.Glob(filepath.Join(p.Dir, ".run", "services", "*.env"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		settings, err := readEnv(file)
+		if err != nil {
+			return err
+		}
+		if err := p.local.await(ctx, readyLimit, func(ctx context.Context) error { return checkOK(ctx, "http://"+settings["HTTP_ADDR"]+"/readyz") }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
