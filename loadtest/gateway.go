@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -30,23 +31,17 @@ type route struct {
 	profiles string // address of its pprof; empty: none
 }
 
-// routes lead to the same upstream: directly, through nginx, through a gateway with real identity and Redis, with and without its
-// log lines, and through the programs that do a similar job, if they are available: nginx with Lua, and Traefik with its limiter, both
-// on the same Redis. create is a POST through the gateway.
+// routes lead to the same upstream: directly, through a gateway with real identity and Redis, with and without its log lines, and
+// through the peers. create is a POST through the gateway.
 type routes struct {
-	direct, nginx, gateway, quiet, create route
-	lua, traefik                          *route
+	direct, gateway, quiet, create route
+	peers                          []peer
 }
 
-// peers returns the available programs that do a similar job to the gateway.
-func (d *routes) peers() []route {
-	var all []route
-	for _, one := range []*route{d.lua, d.traefik} {
-		if one != nil {
-			all = append(all, *one)
-		}
-	}
-	return all
+// peer is a program that the gateway is compared with.
+type peer struct {
+	route
+	aim float64 // of the gateway's processor time, relative to that of the peer
 }
 
 // gateway measures the processor time and the latency that the gateway adds to a request, and the memory of its connections.
@@ -68,34 +63,11 @@ func (b *bench) gateway(ctx context.Context) error {
 }
 
 func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
-	nginx, err := stack.FindNginx(ctx, b.say)
-	if err != nil {
-		return d, err
-	}
 	upstream, err := b.startUpstream(ctx)
 	if err != nil {
 		return d, err
 	}
-	const path = "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e"
-	get := load.Request(http.MethodGet, path, []string{"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"]}, "")
-	to := func(addr string) load.Target {
-		return load.Target{Addr: addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
-	}
-	d.direct = route{name: "direct", target: to(upstream)}
-	proxy, addr, err := b.platform.Nginx(ctx, nginx, upstream)
-	if err != nil {
-		return d, err
-	}
-	d.nginx = route{name: "nginx", target: to(addr), pid: proxy.PID()}
-	const figures = "cpu,latency"
-	b.try(ctx, figures, "nginx with Lua", func() (err error) {
-		d.lua, err = b.lua(ctx, nginx, upstream, to)
-		return err
-	})
-	b.try(ctx, figures, "Traefik with its Redis limiter", func() (err error) {
-		d.traefik, err = b.traefik(ctx, upstream, to)
-		return err
-	})
+	d.direct = route{name: "direct", target: b.get(upstream)}
 	for _, g := range []struct {
 		route       *route
 		name, level string
@@ -106,11 +78,63 @@ func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 		if err != nil {
 			return d, err
 		}
-		*g.route = route{name: g.name, target: to(addr), pid: p.PID(), profiles: profiles}
+		*g.route = route{name: g.name, target: b.get(addr), pid: p.PID(), profiles: profiles}
 	}
 	d.create = d.gateway
 	d.create.name, d.create.target.Nth, d.create.target.Status = "gateway, POST", b.nthCreate(), http.StatusCreated
+	if b.wants("cpu") || b.wants("latency") {
+		d.peers = b.openPeers(ctx, upstream)
+	}
 	return d, nil
+}
+
+// openPeers starts the peers in front of the upstream.
+func (b *bench) openPeers(ctx context.Context, upstream string) (all []peer) {
+	for _, one := range []struct {
+		name  string
+		aim   float64
+		start func() (*stack.Process, string, error)
+	}{
+		{"nginx", 3, func() (*stack.Process, string, error) { return b.platform.Nginx(ctx, upstream) }},
+		{"nginx with Lua", 1, func() (*stack.Process, string, error) {
+			owner, err := b.keyOwner(ctx)
+			if err != nil {
+				return nil, "", err
+			}
+			return b.platform.NginxLua(ctx, upstream, owner)
+		}},
+		{"Traefik", 0.5, func() (*stack.Process, string, error) { return b.platform.Traefik(ctx, b.Traefik, upstream) }},
+	} {
+		if r, ok := b.openPeer(ctx, one.name, one.start); ok {
+			all = append(all, peer{route: r, aim: one.aim})
+		}
+	}
+	return all
+}
+
+// openPeer starts a peer and sends a request through it. A note says what to do if the program is not installed.
+func (b *bench) openPeer(ctx context.Context, name string, start func() (*stack.Process, string, error)) (r route, ok bool) {
+	b.try(ctx, "cpu,latency", name, func() error {
+		process, addr, err := start()
+		if errors.Is(err, stack.ErrMissing) {
+			b.table.Note("%s was not measured: %v", name, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r = route{name: name, target: b.get(addr), pid: process.PID()}
+		_, err = load.Once(ctx, r.target)
+		ok = err == nil
+		return err
+	})
+	return r, ok
+}
+
+// get returns the GET of a customer at an address.
+func (b *bench) get(addr string) load.Target {
+	request := load.Request(http.MethodGet, "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e", []string{"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"]}, "")
+	return load.Target{Addr: addr, Nth: func(int) []byte { return request }, Status: http.StatusOK}
 }
 
 // createSize is the size of the body that is sent through the gateway, in bytes.
@@ -129,28 +153,9 @@ func (b *bench) nthCreate() func(int) []byte {
 	}
 }
 
-// lua returns the route through nginx with Lua. Without the packages, there is no such route, and a note reports this.
-func (b *bench) lua(ctx context.Context, nginx, upstream string, to func(addr string) load.Target) (*route, error) {
-	if !stack.HasLua() {
-		b.table.Note("nginx with Lua was not measured: install libnginx-mod-http-lua, lua-nginx-redis and lua-resty-core")
-		return nil, nil
-	}
-	peer, err := b.peer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	proxy, addr, err := b.platform.NginxLua(ctx, nginx, upstream, peer)
-	if err != nil {
-		return nil, err
-	}
-	one := &route{name: "nginx with Lua", target: to(addr), pid: proxy.PID()}
-	_, err = load.Once(ctx, one.target)
-	return one, err
-}
-
-// peer returns what nginx with Lua must know: the owner of the API key, as identity returns it to the gateway, and the gateway's key
-// for the service.
-func (b *bench) peer(ctx context.Context) (p stack.Peer, err error) {
+// keyOwner returns what nginx with Lua must know: the owner of the API key, as identity returns it to the gateway, and the gateway's
+// key for the service.
+func (b *bench) keyOwner(ctx context.Context) (p stack.Peer, err error) {
 	settings, err := b.platform.Settings("gateway")
 	if err != nil {
 		return p, err
@@ -182,19 +187,6 @@ func (b *bench) peer(ctx context.Context) (p stack.Peer, err error) {
 		Scopes: me.Scopes,
 	}
 	return p, nil
-}
-
-// traefik returns the route through Traefik. Without a binary in TRAEFIK, there is no such route, and a note reports this.
-func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*route, error) {
-	if b.Traefik == "" {
-		b.table.Note("Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary")
-		return nil, nil
-	}
-	proxy, addr, err := b.platform.Traefik(ctx, b.Traefik, upstream)
-	if err != nil {
-		return nil, err
-	}
-	return &route{name: "Traefik", target: to(addr), pid: proxy.PID()}, nil
 }
 
 func (b *bench) startUpstream(ctx context.Context) (string, error) {

@@ -18,9 +18,12 @@ const (
 	tailAim   = time.Millisecond
 )
 
-// latency measures how much time nginx, the gateway, and its peers add to the direct call, at each rate.
+// latency measures how much time the gateway and its peers add to the direct call, at each rate.
 func (b *bench) latency(ctx context.Context, d routes) error {
-	measured := append([]route{d.direct, d.nginx, d.gateway}, d.peers()...)
+	measured := []route{d.direct, d.gateway}
+	for _, one := range d.peers {
+		measured = append(measured, one.route)
+	}
 	for _, rate := range rates {
 		samples := make([]load.Sample, len(measured))
 		var sides []func(int) error
@@ -38,7 +41,10 @@ func (b *bench) latency(ctx context.Context, d routes) error {
 			percentile float64
 			aim        time.Duration
 		}{{50, medianAim}, {99, tailAim}} {
-			b.addLatency(delay{rate: rate, percentile: p.percentile, aim: p.aim, routes: measured, samples: samples})
+			if rate < rates[len(rates)-1] {
+				p.aim = 0
+			}
+			b.addLatency(fmt.Sprintf("gateway: p%.0f added at %d req/s", p.percentile, rate), measured, samples, p.percentile, p.aim)
 		}
 	}
 	return nil
@@ -57,49 +63,25 @@ func (b *bench) wait(ctx context.Context, one route, at load.Schedule) (load.Sam
 	return s, nil
 }
 
-// delay is one percentile at one rate, of the direct call, nginx, the gateway, and its peers.
-type delay struct {
-	rate       int
-	percentile float64
-	aim        time.Duration
-	routes     []route
-	samples    []load.Sample
-}
-
-// of returns the percentile of a route, in total and more than the direct call.
-func (d delay) of(i int) (total, added time.Duration) {
-	total = d.samples[i].Percentile(d.percentile)
-	return total, total - d.samples[0].Percentile(d.percentile)
-}
-
-func (d delay) text(i int) string {
-	total, added := d.of(i)
-	return fmt.Sprintf("%s (%s in all)", report.Millis(added), report.Millis(total))
-}
-
-// addLatency compares one percentile of the gateway with those of the other programs. The aim is for the highest rate. The ratios use
-// the total times, because the time that nginx adds is too small for a divisor.
-func (b *bench) addLatency(d delay) {
-	const nginx, gateway, firstPeer = 1, 2, 3
-	figure := fmt.Sprintf("gateway: p%.0f added at %d req/s", d.percentile, d.rate)
-	ours, added := d.of(gateway)
-	direct, _ := d.of(0)
-	row := func(i int) report.Row {
-		other, _ := d.of(i)
-		return report.Row{
-			Figure: figure, Value: report.Milliseconds(added), Ours: d.text(gateway),
-			Baseline: fmt.Sprintf("%s: %s; direct: %s", d.routes[i].name, d.text(i), report.Millis(direct)),
-			Ratio:    report.Ratio(float64(ours), float64(other)), Show: "latency",
-		}
+// addLatency compares one percentile of the gateway with that of each peer. samples begins with those of the direct call and the
+// gateway. The ratios use the total times, because the time that nginx adds is too small for a divisor.
+func (b *bench) addLatency(figure string, measured []route, samples []load.Sample, percentile float64, aim time.Duration) {
+	direct, ours := samples[0].Percentile(percentile), samples[1].Percentile(percentile)
+	text := func(total time.Duration) string {
+		return fmt.Sprintf("%s (%s in all)", report.Millis(total-direct), report.Millis(total))
 	}
-	first := row(nginx)
-	if d.rate == rates[len(rates)-1] {
-		first.Aim = report.AtMost(report.Milliseconds(added), report.Milliseconds(d.aim).Value)
+	row := report.Row{
+		Figure: figure, Value: report.Milliseconds(ours - direct), Ours: text(ours), Baseline: "direct: " + report.Millis(direct), Show: "latency",
 	}
-	b.table.Add(first)
-	for i := firstPeer; i < len(d.routes); i++ {
-		peer := row(i)
-		peer.Figure += ", compared with " + d.routes[i].name
-		b.table.Add(peer)
+	if aim > 0 {
+		row.Aim = report.AtMost(row.Value, report.Milliseconds(aim).Value)
+	}
+	b.table.Add(row)
+	row.Aim = report.Aim{}
+	for i, one := range measured[2:] {
+		other := samples[2+i].Percentile(percentile)
+		row.Figure, row.Baseline = figure+", compared with "+one.name, one.name+": "+text(other)
+		row.Ratio = report.Ratio(float64(ours), float64(other))
+		b.table.Add(row)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
+	"holdfast.dev/loadtest/internal/stack"
 )
 
 func TestSizes(t *testing.T) { archtest.Sizes(t) }
@@ -105,14 +106,23 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 	fine.try(ended, "cpu", "after the end", func() error { t.Error("it is still measured"); return nil })
 }
 
-func TestTraefikIsLeftOutWithAReason(t *testing.T) {
+// TestMissingPeersAreLeftOut checks that a program that is not installed costs only a line that says what to do, and that one that
+// does not start counts as a failed figure.
+func TestMissingPeersAreLeftOut(t *testing.T) {
 	t.Parallel()
-	b := &bench{table: &report.Table{}}
-	d, err := b.traefik(t.Context(), "127.0.0.1:1", nil)
+	b := &bench{table: &report.Table{}, platform: &stack.Platform{}, began: time.Now()}
+	_, missing := b.openPeer(t.Context(), "Traefik", func() (*stack.Process, string, error) { return b.platform.Traefik(t.Context(), "", "127.0.0.1:1") })
+	if missing || b.table.Failed() != 0 {
+		t.Errorf("opened: %v, failed: %d", missing, b.table.Failed())
+	}
+	_, broken := b.openPeer(t.Context(), "nginx", func() (*stack.Process, string, error) { return nil, "", io.ErrUnexpectedEOF })
+	if broken || b.table.Failed() != 1 {
+		t.Errorf("opened: %v, failed: %d", broken, b.table.Failed())
+	}
 	var out strings.Builder
 	b.table.Print(&out)
-	if d != nil || err != nil || !strings.Contains(out.String(), "- Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary\n") {
-		t.Errorf("%v, %v: %s", d, err, out.String())
+	if want := "- Traefik was not measured: not installed; set TRAEFIK to the path of its binary\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
 

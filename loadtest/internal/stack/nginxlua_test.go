@@ -3,15 +3,20 @@ package stack
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,209 +25,311 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto"
 )
 
-// luaTest is nginx with Lua in front of a service that verifies the signed caller.
-type luaTest struct {
+const (
+	luaLimit  = 3 // requests per minute
+	publicURL = "https://booking.test"
+)
+
+// both are the gateway and nginx with Lua in front of the same service and Redis. Each has its own API keys, so that the counters of
+// one do not affect the other.
+type both struct {
 	*testing.T
 
-	peer   Peer
-	redis  *redis.Client
-	dir    string
-	url    string
-	served atomic.Int32 // requests that reached the service
-	last   atomic.Pointer[caller.Caller]
+	redis        *redis.Client
+	gateway, lua side
+	seeded       time.Time
+
+	mu     sync.Mutex
+	owners map[string]caller.Caller // by the hash of an API key, as identity returns them
+	last   caller.Caller            // of the last request that reached the service
 }
 
-const luaPath = "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e"
+// side is one of the programs.
+type side struct {
+	url, log    string
+	key, narrow Peer // narrow lacks the scope of the operation
+}
 
-// startLua starts nginx with a limit of that many requests a minute. Without the packages, which only the benchmark installs, it
-// skips the test.
-func startLua(t *testing.T, limit int) *luaTest {
+// startBoth starts the programs. The fake service also takes the place of identity.
+func startBoth(t *testing.T) *both {
 	t.Helper()
-	path := lookNginx()
-	if path == "" || !HasLua() {
-		t.Skip("nginx with Lua is not installed: `make bench` installs it")
-	}
+	b := &both{T: t, owners: map[string]caller.Caller{}}
 	address := os.Getenv("TEST_REDIS_URL")
-	if address == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./loadtest/...`")
-	}
 	opt, err := redis.ParseURL(address)
 	if err != nil {
+		t.Fatalf("TEST_REDIS_URL: %v: run `make test`, or `bin/local with -- go test ./loadtest/...`", err)
+	}
+	b.redis = redis.NewClient(opt)
+	secret := bytes.Repeat([]byte{0x5c, 0}, 16)
+	service := httptest.NewServer(b.service(caller.Keys{"gateway": {{ID: "k1", Secret: secret}}}))
+	p := &Platform{Dir: t.TempDir(), Env: map[string]string{"REDIS_URL": address}}
+	if p.checkout, err = filepath.Abs("../../.."); err != nil {
 		t.Fatal(err)
 	}
-	key := caller.Key{ID: "k1", Secret: bytes.Repeat([]byte{0x5c, 0}, 16)}
-	l := &luaTest{T: t, redis: redis.NewClient(opt), peer: Peer{
-		Limit: fmt.Sprint(limit), Target: "customers", Key: key, Scope: "read:customers", Token: apikey.New(caller.Test),
-		Caller: caller.Caller{
-			Tenant: ids.New[ids.TenantPrefix](), Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: 3, Mode: caller.Test,
-			Credential: "key_" + strings.ToLower(apikey.Random(12)), Kind: "api_key", Scopes: []string{"write:customers", "read:customers"},
-		},
-	}}
-	service := httptest.NewServer(l.service())
-	p := &Platform{Dir: t.TempDir(), Env: map[string]string{"REDIS_URL": address}, checkout: filepath.Join("..", "..", "..")}
-	if p.checkout, err = filepath.Abs(p.checkout); err != nil {
-		t.Fatal(err)
-	}
-	l.dir = p.Dir
-	process, addr, err := p.NginxLua(t.Context(), path, strings.TrimPrefix(service.URL, "http://"), l.peer)
 	t.Cleanup(func() {
-		process.Stop()
-		service.Close()
+		for _, one := range p.others {
+			one.Stop()
+		}
 		for _, c := range p.closers {
 			_ = c.Close()
 		}
-		keys, _ := l.redis.Keys(context.Background(), "*{"+l.peer.Caller.Credential+"}*").Result()
-		_ = l.redis.Del(context.Background(), append(keys, l.principal())...).Err()
-		_ = l.redis.Close()
+		service.Close()
+		_ = b.redis.Close()
 	})
+	for _, s := range []*side{&b.gateway, &b.lua} {
+		s.key = b.peer(caller.Key{ID: "k1", Secret: secret}, "write:customers", "read:customers")
+		s.narrow = b.peer(s.key.Key, "write:customers")
+	}
+	b.startGateway(p, service.URL)
+	_, addr, err := p.NginxLua(t.Context(), strings.TrimPrefix(service.URL, "http://"), b.lua.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.url = "http://" + addr
-	return l
+	if err := b.lua.narrow.register(t.Context(), opt); err != nil {
+		t.Fatal(err)
+	}
+	b.lua.url, b.lua.log = "http://"+addr, filepath.Join(p.Dir, "nginx-lua", "access.log")
+	return b
 }
 
-func (l *luaTest) principal() string {
-	sum := apikey.Hash(l.peer.Token)
-	return principals + string(sum[:])
+// startGateway starts bin/gateway.
+func (b *both) startGateway(p *Platform, service string) {
+	b.Helper()
+	signed := ":" + hex.EncodeToString(b.gateway.key.Key.Secret)
+	var keys []string
+	for _, name := range proto.ServiceNames() {
+		keys = append(keys, name+"=k1"+signed)
+	}
+	for _, dir := range []string{"bin", ".run/services"} {
+		if err := os.MkdirAll(filepath.Join(p.Dir, dir), 0o700); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := link(filepath.Join(p.checkout, "bin", "gateway"), filepath.Join(p.Dir, "bin", "gateway")); err != nil {
+		b.Fatalf("%v (run `make build`)", err)
+	}
+	settings := "REDIS_URL=" + p.Env["REDIS_URL"] + "\nUPSTREAM_URL=" + service + "\nCALLER_SIGN_KEYS=" + strings.Join(keys, ",") + "\n"
+	if err := os.WriteFile(filepath.Join(p.Dir, ".run/services/gateway.env"), []byte(settings), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	_, addr, _, err := p.Gateway(b.Context(), "gateway", map[string]string{"RATE_LIMIT_PER_MINUTE": strconv.Itoa(luaLimit), "PUBLIC_URL": publicURL, "REDIS_TIMEOUT": "10s"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.gateway.url, b.gateway.log = "http://"+addr, filepath.Join(p.Dir, "gateway.log")
 }
 
-// service verifies the signed caller as a service does, and responds with internal headers that clients must not see.
-func (l *luaTest) service() http.Handler {
-	verifier := &caller.Verifier{Self: "customers", Keys: caller.Keys{"gateway": {l.peer.Key}}}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l.served.Add(1)
-		who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
-		if err != nil || from != "gateway" || r.Header.Get("Authorization") != "" || r.Header.Get("X-Request-Id") != who.RequestID {
-			http.Error(w, fmt.Sprintf("%v: %v", err, r.Header), http.StatusTeapot)
+// peer returns an API key of a new tenant. A window with two requests ended a moment ago, so they still count in part.
+func (b *both) peer(key caller.Key, scopes ...string) Peer {
+	b.Helper()
+	p := Peer{
+		Limit: strconv.Itoa(luaLimit), PublicURL: publicURL, Target: "customers", Key: key, Scope: "read:customers", Token: apikey.New(caller.Test),
+		Caller: caller.Caller{
+			Tenant: ids.New[ids.TenantPrefix](), Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: 3, Mode: caller.Test,
+			Credential: "key_" + strings.ToLower(apikey.Random(12)), Kind: "api_key", Scopes: scopes,
+		},
+	}
+	hash := apikey.Hash(p.Token)
+	b.owners[hex.EncodeToString(hash[:])] = p.Caller
+	if b.seeded.IsZero() {
+		b.seeded = time.Now()
+	}
+	if err := b.redis.HSet(b.Context(), window(p), "s", b.seeded.Add(-5*time.Second).UnixMicro(), "c", 0, "p", 2).Err(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		tag := "{" + p.Caller.Credential + "}"
+		_ = b.redis.Del(context.WithoutCancel(b.Context()), window(p), "st:"+tag, "mem:"+tag, p.principal()).Err()
+	})
+	return p
+}
+
+func window(p Peer) string { return "rl:{" + p.Caller.Credential + "}" }
+
+// service verifies the signed caller as a service does, and responds with a header that clients must not see. As identity, it returns
+// the owners of API keys.
+func (b *both) service(keys caller.Keys) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /internal/v1/credentials/lookup", func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Hash string `json:"hash"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		c, ok := b.owners[in.Hash]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"code":"credential_not_found","message":"Credential not found."}}`)
 			return
 		}
-		l.last.Store(&who)
-		w.Header().Set("X-Internal-Idem-Expires", "1800000000")
-		_, _ = io.WriteString(w, "a customer")
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"id": c.Credential, "kind": c.Kind, "mode": c.Mode, "scopes": c.Scopes, "tenant_id": c.Tenant, "timezone": c.Timezone,
+			"currency": c.Currency, "policy_version": c.PolicyVersion,
+		})
 	})
+	verifier := &caller.Verifier{Self: "customers", Keys: keys}
+	mux.HandleFunc("GET /api/v1/customers/", func(w http.ResponseWriter, r *http.Request) {
+		who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		if err != nil || from != "gateway" || r.Header.Get("Authorization") != "" || r.Header.Get("X-Request-Id") != who.RequestID {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.last = who
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", `"1"`)
+		w.Header().Set("X-Internal-Idem-Expires", "1800000000")
+		_, _ = io.WriteString(w, `{"object":"customer"}`)
+	})
+	return mux
 }
 
-func (l *luaTest) get(token string) *http.Response {
-	l.Helper()
-	req, err := http.NewRequestWithContext(l.Context(), http.MethodGet, l.url+luaPath+"?expand=x", nil)
+// send sends a request with a value of the Authorization header. It returns what clients see: status, headers, and body, without the
+// values that differ from request to request.
+func (b *both) send(s side, authorization string) (status int, header map[string]string, body string) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e?expand=x", nil)
 	if err != nil {
-		l.Fatal(err)
+		b.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		l.Fatal(err)
+		b.Fatal(err)
 	}
-	l.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	text, err := io.ReadAll(res.Body)
+	if err = errors.Join(err, res.Body.Close()); err != nil {
+		b.Fatal(err)
+	}
+	if res.StatusCode == http.StatusOK {
+		b.checkCaller(s)
+	}
+	header = map[string]string{}
+	for name, values := range res.Header {
+		header[name] = strings.Join(values, ", ")
+	}
+	id := header["X-Request-Id"]
+	if id == "" {
+		b.Errorf("%s: no request id", s.url)
+	}
+	header["Ratelimit"], _, _ = strings.Cut(header["Ratelimit"], ";t=") // RateLimit-Reset has the time too
+	for _, name := range []string{"Date", "Server", "X-Request-Id", "Connection", "Content-Length"} {
+		delete(header, name)
+	}
+	return res.StatusCode, header, strings.ReplaceAll(string(text), id, "ID")
 }
 
-// TestLuaDoesTheWorkOfTheGateway checks the caller that the service receives, the response's headers, and the count in Redis.
-func TestLuaDoesTheWorkOfTheGateway(t *testing.T) {
+// checkCaller checks the caller that the service has received.
+func (b *both) checkCaller(s side) {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	want := s.key.Caller
+	want.RequestID = b.last.RequestID
+	if !reflect.DeepEqual(b.last, want) || !strings.HasPrefix(want.RequestID, "req_") {
+		b.Errorf("caller %+v, want %+v", b.last, want)
+	}
+}
+
+// compare sends the same request to both programs and returns the status of the gateway.
+func (b *both) compare(name string, authorization func(s side) string) int {
+	b.Helper()
+	status, header, body := b.send(b.gateway, authorization(b.gateway))
+	luaStatus, luaHeader, luaBody := b.send(b.lua, authorization(b.lua))
+	for _, name := range []string{"Ratelimit-Reset", "Retry-After"} { // of the same window, a moment later
+		seconds, _ := strconv.Atoi(header[name])
+		luaSeconds, _ := strconv.Atoi(luaHeader[name])
+		if diff := seconds - luaSeconds; time.Duration(max(diff, -diff)-1)*time.Second <= time.Since(b.seeded) && luaHeader[name] != "" {
+			luaHeader[name] = header[name]
+		}
+	}
+	if luaStatus != status || luaBody != body || !maps.Equal(luaHeader, header) {
+		b.Errorf("%s: nginx returns\n%d %v %s, the gateway\n%d %v %s", name, luaStatus, luaHeader, luaBody, status, header, body)
+	}
+	return status
+}
+
+// TestLuaRespondsAsTheGateway compares nginx with Lua with the gateway: responses, signed callers, counts in Redis, and log lines.
+func TestLuaRespondsAsTheGateway(t *testing.T) {
 	t.Parallel()
-	l := startLua(t, 1000)
-	for n := 1; n <= 3; n++ {
-		res := l.get(l.peer.Token)
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusOK || string(body) != "a customer" {
-			t.Fatalf("%d %s, %v\n%s", res.StatusCode, body, err, tail(filepath.Join(l.dir, "nginx-lua.log")))
-		}
-		id := res.Header.Get("X-Request-Id")
-		want := l.peer.Caller
-		want.RequestID = id
-		if got, _ := json.Marshal(l.last.Load()); id == "" || string(got) != marshal(t, want) {
-			t.Errorf("caller %s, want %s", got, marshal(t, want))
-		}
-		for name, value := range map[string]string{
-			"RateLimit-Limit": "1000", "RateLimit-Remaining": fmt.Sprint(1000 - n), "RateLimit-Policy": `"default";q=1000;w=60`,
-			"X-Service-Scope": "write:customers read:customers", "X-Internal-Idem-Expires": "",
-		} {
-			if got := res.Header.Get(name); got != value {
-				t.Errorf("%s: %q, want %q", name, got, value)
-			}
-		}
-		if got, reset := res.Header.Get("RateLimit"), res.Header.Get("RateLimit-Reset"); got != fmt.Sprintf(`"default";r=%d;t=%s`, 1000-n, reset) {
-			t.Errorf("RateLimit: %s", got)
+	b := startBoth(t)
+	unknown := apikey.New(caller.Test)
+	bearer := func(s side) string { return "Bearer " + s.key.Token }
+	for _, c := range []struct {
+		name          string
+		authorization func(s side) string
+		want          int
+	}{
+		{"no credential", func(side) string { return "" }, http.StatusUnauthorized},
+		{"another scheme", func(side) string { return "Basic eA==" }, http.StatusUnauthorized},
+		{"malformed key", func(s side) string { return bearer(s) + "0" }, http.StatusUnauthorized},
+		{"wrong checksum", func(s side) string { return bearer(s)[:47] + "!" }, http.StatusUnauthorized},
+		{"unknown key", func(side) string { return "Bearer " + unknown }, http.StatusUnauthorized},
+		{"valid key", bearer, http.StatusOK},
+		{"valid key again", func(s side) string { return "bearer " + s.key.Token }, http.StatusOK},
+		{"over the limit", bearer, http.StatusTooManyRequests},
+		{"key without the scope", func(s side) string { return "Bearer " + s.narrow.Token }, http.StatusForbidden},
+	} {
+		if got := b.compare(c.name, c.authorization); got != c.want {
+			t.Errorf("%s: status %d, want %d", c.name, got, c.want)
 		}
 	}
-	if n, err := l.redis.HGet(t.Context(), "rl:{"+l.peer.Caller.Credential+"}", "c").Int(); n != 3 || err != nil {
-		t.Errorf("Redis counted %d requests, %v", n, err)
-	}
-}
-
-func marshal(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func TestLuaRefusesAsTheGateway(t *testing.T) {
-	t.Parallel()
-	l := startLua(t, 2)
-	wrong := l.peer.Token[:len(l.peer.Token)-1] + "!"
-	for _, token := range []string{"", "x", wrong, apikey.New(caller.Test)} {
-		if res := l.get(token); res.StatusCode != http.StatusUnauthorized {
-			t.Errorf("%q: status %d", token, res.StatusCode)
-		}
-	}
-	for n, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
-		res := l.get(l.peer.Token)
-		if limited := res.Header.Get("Retry-After") != ""; res.StatusCode != want || limited != (want == http.StatusTooManyRequests) {
-			t.Errorf("request %d: status %d, %v", n, res.StatusCode, res.Header)
-		}
-	}
-	if err := l.redis.Set(t.Context(), "st:{"+l.peer.Caller.Credential+"}", "revoked", time.Minute).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if res := l.get(l.peer.Token); res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a revoked key: status %d", res.StatusCode)
-	}
-	if n := l.served.Load(); n != 2 {
-		t.Errorf("the service received %d requests, want 2", n)
-	}
-}
-
-// TestLuaLogsAsTheGateway checks that each request has a line of JSON with the gateway's fields.
-func TestLuaLogsAsTheGateway(t *testing.T) {
-	t.Parallel()
-	l := startLua(t, 1000)
-	id := l.get(l.peer.Token).Header.Get("X-Request-Id")
-	l.get("x")
-	var text []byte
-	for end := time.Now().Add(20 * time.Second); bytes.Count(text, []byte("\n")) < 2; time.Sleep(10 * time.Millisecond) {
-		var err error
-		if text, err = os.ReadFile(filepath.Join(l.dir, "nginx-lua", "access.log")); err != nil {
+	b.full()
+	b.compare("over a full window", bearer)
+	for _, s := range []side{b.gateway, b.lua} {
+		if err := b.redis.Set(t.Context(), "st:{"+s.key.Caller.Credential+"}", "revoked", time.Minute).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the log is %q", text)
+	}
+	if got := b.compare("revoked key", bearer); got != http.StatusUnauthorized {
+		t.Errorf("revoked key: status %d", got)
+	}
+	if got, want := b.names(b.lua), b.names(b.gateway); !slices.Equal(got, want) {
+		t.Errorf("nginx logs %v, the gateway %v", got, want)
+	}
+}
+
+// full fills the current windows, and checks that both programs have counted the same number of requests.
+func (b *both) full() {
+	b.Helper()
+	for _, s := range []side{b.gateway, b.lua} {
+		counted, err := b.redis.HGet(b.Context(), window(s.key), "c").Int()
+		if counted != 2 || err != nil {
+			b.Errorf("%d requests are counted, %v", counted, err)
+		}
+		if err := b.redis.HSet(b.Context(), window(s.key), "c", 2*luaLimit).Err(); err != nil {
+			b.Fatal(err)
 		}
 	}
-	first, second, _ := strings.Cut(string(text), "\n")
-	var line map[string]any
-	if err := json.Unmarshal([]byte(first), &line); err != nil {
-		t.Fatalf("%v: %s", err, first)
-	}
-	for name, want := range map[string]any{
-		"level": "INFO", "msg": "request", "method": "GET", "route": "/customers/{id}", "status": 200.0, "bytes": float64(len("a customer")),
-		"request_id": id, "tenant": l.peer.Caller.Tenant.String(), "mode": "test", "credential": l.peer.Caller.Credential,
-	} {
-		if line[name] != want {
-			t.Errorf("%s is %v, want %v", name, line[name], want)
+}
+
+// names returns the names in the log line of the second request that a program has forwarded. For the first one, the gateway also
+// logs the call to identity.
+func (b *both) names(s side) []string {
+	b.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(s.log)
+		if err != nil {
+			b.Fatal(err)
+		}
+		first := true
+		for line := range strings.Lines(string(text)) {
+			var fields map[string]any
+			if json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == "request" && fields["status"] == float64(http.StatusOK) {
+				if !first {
+					return slices.Sorted(maps.Keys(fields))
+				}
+				first = false
+			}
 		}
 	}
-	for _, name := range []string{"duration_ms", "redis_ms", "upstream_ms"} {
-		if _, ok := line[name].(float64); !ok {
-			t.Errorf("%s is %v", name, line[name])
-		}
-	}
-	if err := json.Unmarshal([]byte(second), &line); err != nil || line["status"] != 401.0 {
-		t.Errorf("%s: %v", second, err)
-	}
+	b.Fatalf("%s has no line of a request", s.log)
+	return nil
 }

@@ -1,6 +1,6 @@
--- The work of the gateway for a read with an API key: it checks the key, counts the request with the gateway's own script in Redis,
--- sets the headers of the rate limit and the request id, and signs the caller for the service. nginx forwards the request and writes
--- the log line.
+-- The gateway's work for a read with an API key: it checks the key, counts the request with the gateway's own script in Redis, sets
+-- the headers of the rate limit and the request id, and signs the caller for the service. nginx forwards the request and writes the
+-- log line. A test compares the responses with those of the gateway.
 local base64 = require "ngx.base64"
 local ffi = require "ffi"
 local lrucache = require "resty.lrucache"
@@ -8,7 +8,6 @@ local redis = require "nginx.redis"
 
 local byte, ceil, concat, find, floor, match, max, min, sub =
 	string.byte, math.ceil, table.concat, string.find, math.floor, string.match, math.max, math.min, string.sub
-local tonumber = tonumber
 local crc32, encode, null, now, seconds, update = ngx.crc32_long, base64.encode_base64url, ngx.null, ngx.now, ngx.time, ngx.update_time
 local C = ffi.C
 
@@ -31,13 +30,15 @@ local cached = 30 -- seconds, as PRINCIPAL_CACHE_TTL
 local pool, idle, patience = 64, 60000, 750 -- connections to Redis, and milliseconds
 
 local M = {}
-local settings, script, sha1, hmac
+local settings, limit_text, policy, script, sha1, hmac
+local known -- principals by the hash of their key
 local digest, length, hash = ffi.new "char[32]", ffi.new "unsigned int[1]", ffi.new "SHA256_CTX"
-local parsed -- principals by their text
 
 -- init runs once, before nginx starts its worker.
 function M.init(given)
 	settings = given
+	limit_text = string.format("%d", given.limit)
+	policy = '"default";q=' .. limit_text .. ";w=60"
 	local file = assert(io.open(given.script))
 	script = file:read("*a")
 	file:close()
@@ -45,7 +46,7 @@ function M.init(given)
 	local secret = given.secret:gsub("..", function(hex) return string.char(tonumber(hex, 16)) end)
 	hmac = C.HMAC_CTX_new()
 	C.HMAC_Init_ex(hmac, secret, #secret, C.EVP_sha256(), nil)
-	parsed = lrucache.new(1000)
+	known = lrucache.new(50000)
 end
 
 -- mac returns the HMAC-SHA256 of text. The key stays in the context.
@@ -85,10 +86,31 @@ local function valid(token)
 	return true
 end
 
-local function refuse(status, code)
+local bearer = 'Bearer realm="holdfast"'
+local invalid = bearer .. ', error="invalid_token"'
+-- The gateway's errors: status, type, message, and challenge.
+local refusals = {
+	missing_credential = { 401, "authentication_error", "Send a credential as Authorization: Bearer <credential>.", bearer },
+	invalid_credential = { 401, "authentication_error", "The credential is not valid.", invalid },
+	revoked_credential = { 401, "authentication_error", "The credential has been revoked.", invalid },
+	insufficient_scope = { 403, "permission_error", "The credential lacks the scope %s.", bearer .. ', error="insufficient_scope", scope="%s"' },
+	rate_limited = { 429, "rate_limit_error", "Too many requests. Wait for the time in Retry-After." },
+	unavailable = { 503, "api_error", "Redis does not respond." }, -- the gateway continues without Redis
+}
+
+local function refuse(code)
+	local status, kind, message, challenge = unpack(refusals[code])
+	local header = ngx.header
+	local body = concat {
+		'{"error":{"type":"', kind, '","code":"', code, '","message":"', message:format(settings.scope), '","doc_url":"', settings.errors, code,
+		'","request_id":"', ngx.var.id, '"}}',
+	}
+	header["Content-Type"] = "application/json"
+	header["Content-Length"] = #body
+	header["Cache-Control"] = "no-store"
+	header["WWW-Authenticate"] = challenge and challenge:format(settings.scope)
 	ngx.status = status
-	ngx.header["Content-Type"] = "application/json"
-	ngx.print('{"error":{"code":"', code, '"}}')
+	ngx.print(body)
 	return ngx.exit(status)
 end
 
@@ -109,29 +131,20 @@ local function connect()
 	return red
 end
 
--- principal returns who the key belongs to, from the shared dictionary, or from Redis if that has expired.
-local function principal(red, key, reread)
-	local text = not reread and ngx.shared.principals:get(key)
-	if not text then
-		local err
-		text, err = red:get(settings.principals .. key)
-		if not text or text == null then
-			return nil, err
-		end
-		ngx.shared.principals:set(key, text, cached)
+-- principal reads from Redis who a key belongs to, and caches it.
+local function principal(red, key)
+	local text = red:get(settings.principals .. key)
+	if not text or text == null then
+		return nil
 	end
-	local found = parsed:get(text)
-	if not found then
-		found = {}
-		found.credential, found.version, found.scopes, found.tenant, found.mode, found.encoded =
-			match(text, "^(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.*)$")
-		found.version = tonumber(found.version)
-		local tag = "{" .. found.credential .. "}"
-		found.window, found.state, found.memory = "rl:" .. tag, "st:" .. tag, "mem:" .. tag
-		found.granted = " " .. found.scopes .. " "
-		parsed:set(text, found)
-	end
-	return found
+	local who = {}
+	who.credential, who.version, who.scopes, who.tenant, who.mode, who.encoded = match(text, "^(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.*)$")
+	who.version = tonumber(who.version)
+	local tag = "{" .. who.credential .. "}"
+	who.window, who.state, who.memory = "rl:" .. tag, "st:" .. tag, "mem:" .. tag
+	who.allowed = find(" " .. who.scopes .. " ", " " .. settings.scope .. " ", 1, true)
+	known:set(key, who, cached)
+	return who
 end
 
 -- evaluate runs the script. It loads the script if Redis does not have it.
@@ -143,35 +156,36 @@ local function evaluate(red, who, marker)
 	return row, err
 end
 
--- quoted returns a JSON string.
-local function quoted(text)
-	if find(text, '[%z\1-\31"\\]') then
-		text = text:gsub('[%z\1-\31"\\]', function(c) return string.format("\\u%04x", byte(c)) end)
-	end
-	return '"' .. text .. '"'
-end
-
 -- sign returns the header with the caller, in the format of libs/caller.
 local function sign(who, method, path, id)
 	local call = encode(concat {
-		'{"aud":"', settings.target, '","m":"', method, '","p":', quoted(path), ',"rid":"', id, '","exp":', seconds() + 60, "}",
+		'{"aud":"', settings.target, '","m":"', method, '","p":"', path, '","rid":"', id, '","exp":', seconds() + 60, "}",
 	})
 	local signed = concat { "gateway.", settings.key_id, ".", who.encoded, ".", call }
 	return signed .. "." .. encode(mac(signed))
 end
 
--- limit sets the headers of the rate limit, and returns the seconds until the window ends.
+-- retry returns the seconds until a request is allowed again, as the gateway's domain.Limit does.
+local function retry(row)
+	local start, cur, prev, time = row[2], row[3], row[4], row[5]
+	local ends, count, room = start + window, prev, settings.limit - cur
+	if room <= 0 then -- the current window is full: it must end, and then its overlap must shrink
+		ends, count, room = ends + window, cur, settings.limit
+	end
+	return max(1, ceil((ends - ceil(window * room / count) + 1 - time) / 1000000))
+end
+
+-- limit sets the headers of the rate limit.
 local function limit(header, row)
 	local start, cur, prev, time = row[2], row[3], row[4], row[5]
 	local left = min(start + window - time, window)
 	local remaining = max(0, settings.limit - (floor(prev * left / window) + cur))
 	local reset = ceil(left / 1000000)
-	header["RateLimit-Limit"] = settings.limit_text
+	header["RateLimit-Limit"] = limit_text
 	header["RateLimit-Remaining"] = string.format("%d", remaining)
 	header["RateLimit-Reset"] = reset
 	header["RateLimit"] = string.format('"default";r=%d;t=%d', remaining, reset)
-	header["RateLimit-Policy"] = settings.policy
-	return reset
+	header["RateLimit-Policy"] = policy
 end
 
 -- access runs before nginx forwards a request.
@@ -182,21 +196,23 @@ function M.access()
 	header["X-Request-Id"] = id
 	var.id = id
 
-	local authorization = var.http_authorization or ""
-	local token = match(authorization, "^[Bb][Ee][Aa][Rr][Ee][Rr] +(%S+)$")
-	if not token or not valid(token) then
-		return refuse(401, "invalid_credential")
+	local token = match(var.http_authorization or "", "^[Bb][Ee][Aa][Rr][Ee][Rr] +(%S+)$")
+	if not token then
+		return refuse("missing_credential")
+	elseif not valid(token) then
+		return refuse("invalid_credential")
 	end
 	local red, err = connect()
 	if not red then
 		ngx.log(ngx.ERR, "redis: ", err)
-		return refuse(503, "unavailable")
+		return refuse("unavailable")
 	end
 	local key = sha256(token)
-	local who = principal(red, key)
+	local who = known:get(key) or principal(red, key)
 	if not who then
-		return refuse(401, "invalid_credential")
+		return refuse("invalid_credential")
 	end
+	var.tenant, var.mode, var.credential = who.tenant, who.mode, who.credential
 	local began = now()
 	local row
 	row, err = evaluate(red, who, random)
@@ -204,27 +220,24 @@ function M.access()
 	var.redis_ms = (now() - began) * 1000
 	if not row then
 		ngx.log(ngx.ERR, "script: ", err)
-		return refuse(503, "unavailable")
+		return refuse("unavailable")
 	end
 	local state = row[6]
 	if state == "revoked" then
-		ngx.shared.principals:delete(key)
-		return refuse(401, "revoked_credential")
-	end
-	if state and state ~= null and (tonumber(state) or 0) > who.version then
-		who = principal(red, key, true) or who
+		known:delete(key)
+		return refuse("revoked_credential")
+	elseif state ~= null and tonumber(state) > who.version then
+		who = principal(red, key) or who
 	end
 	red:set_keepalive(idle, pool)
 
 	header["X-Service-Scope"] = who.scopes
-	local reset = limit(header, row)
-	var.tenant, var.mode, var.credential = who.tenant, who.mode, who.credential
+	limit(header, row)
 	if row[1] ~= 1 then
-		header["Retry-After"] = reset
-		return refuse(429, "rate_limited")
-	end
-	if not find(who.granted, settings.scope, 1, true) then
-		return refuse(403, "insufficient_scope")
+		header["Retry-After"] = retry(row)
+		return refuse("rate_limited")
+	elseif not who.allowed then
+		return refuse("insufficient_scope")
 	end
 	var.caller = sign(who, var.request_method, match(var.request_uri, "^[^?]*"), id)
 	var.traceparent = concat { "00-", random, "-", sub(random, 1, 16), "-00" }
