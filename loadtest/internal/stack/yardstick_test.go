@@ -36,10 +36,14 @@ func onlyPostgres(ctx context.Context, dir string) (*Platform, error) {
 	if err := os.MkdirAll(pids, 0o700); err != nil {
 		return p, err
 	}
+	log, err := p.Log("local")
+	if err != nil {
+		return p, err
+	}
 	const script = `echo "POSTGRES_URL=$TEST_POSTGRES_URL" >"$0.new" && mv "$0.new" "$0" && exec sleep 600`
-	var err error
 	p.local, err = start(program{
-		name: "bin/local with", env: inherited(heldFolder + "="), path: "../../../bin/local", args: []string{"with", "--kafka", "none", "--", "sh", "-c", script, env},
+		name: "bin/local with", env: inherited(heldFolder + "="), log: log, path: "../../../bin/local",
+		args: []string{"with", "--kafka", "none", "--", "sh", "-c", script, env},
 	})
 	if err != nil {
 		return p, fmt.Errorf("%w (run `make build`)", err)
@@ -49,7 +53,7 @@ func onlyPostgres(ctx context.Context, dir string) (*Platform, error) {
 		return err
 	})
 	if err != nil {
-		return p, err
+		return p, fmt.Errorf("%w\n%s", err, tail(filepath.Join(dir, "local.log")))
 	}
 	below, err := children(p.local.PID())
 	if err != nil {
