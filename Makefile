@@ -39,13 +39,13 @@ bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
 bin/%: SOURCE = services/$*
 bin/%: FORCE | $(REDOC) $(STYLE)
-	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
+	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 -trimpath $(STAMP) -o $(CURDIR)/$@ .
 
 # The services with failpoints: the steps at which the end-to-end suite crashes them.
 FAILPOINTS := bin/failpoints/identity bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
 failpoints: $(FAILPOINTS)
 bin/failpoints/%: FORCE
-	@mkdir -p $(@D); echo "build $@"; $(GO) build -C services/$* -p 2 -tags failpoints -o $(CURDIR)/$@ .
+	@mkdir -p $(@D); echo "build $@"; $(GO) build -C services/$* -p 2 -trimpath -tags failpoints -o $(CURDIR)/$@ .
 
 FORCE:
 
@@ -62,7 +62,7 @@ down: ## stop the platform of this checkout
 	@bin/local down
 
 test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
-	@bin/local with --kafka both -- .ci/gotest services/local $(filter-out services/local,$(MODULES)) # the slowest module first
+	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test

@@ -289,9 +289,11 @@ func beginsAcceptTrip(before, s sqlbench.Statement) bool {
 		return !after("insert into outbox")
 	case is("with counter"):
 		return !after("select pg_advisory_xact_lock")
+	case is("select pg_advisory_xact_lock"):
+		return !is("select pg_advisory_xact_lock(hashtextextended('idempotency key'") && !after("insert into bookings")
 	case is("select q."):
 		return after("insert into idempotency_keys")
-	case is("begin"), is("update quotes"), is("select c."), is("insert into bookings"), is("select pg_advisory_xact_lock"):
+	case is("begin"), is("select b."), is("update quotes"), is("select c."):
 		return true
 	default:
 		return false

@@ -167,17 +167,21 @@ func TestBeginsTrip(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"begin": true, "commit": false,
 		"select set_config('app.tenant_id', $1, true)":                    false,
-		"insert into idempotency_keys as k (tenant_id) values":            false,
+		"select fingerprint from idempotency_keys for update":             false,
 		"select u.id from units u where u.id = $1 for no key update of u": true,
 		"select p.id from packages p":                                     false,
 		"with stamp as materialized (select 1) insert into":               true,
 		"insert into unit_claims (booking_id)":                            false,
 		"insert into outbox (tenant_id)":                                  true,
-		"update idempotency_keys set status = $5":                         false,
+		"insert into idempotency_keys (tenant_id) values":                 false,
 	} {
 		if got := beginsTrip(sqlbench.Statement{}, sqlbench.Statement{SQL: sql}); got != want {
 			t.Errorf("%s: %v", sql, got)
 		}
+	}
+	key := sqlbench.Statement{SQL: "select fingerprint from idempotency_keys for update"}
+	if beginsTrip(key, sqlbench.Statement{SQL: "select u.id from units u where u.id = $1 for no key update of u"}) {
+		t.Error("the first reads are sent with the lock of the key")
 	}
 }
 
@@ -187,15 +191,18 @@ func TestBeginsAcceptTrip(t *testing.T) {
 	var before sqlbench.Statement
 	for _, sql := range []string{ // one line per round trip
 		"select set_config('app.tenant_id', $1, true)", "select fingerprint from idempotency_keys",
-		"begin", "select set_config('app.tenant_id', $1, true)", "select q.id from quotes q for update",
-		"update quotes set accept_attempt = $1", "commit",
-		"begin", "select set_config('app.tenant_id', $1, true)", "insert into idempotency_keys as k",
+		"begin", "select set_config('app.tenant_id', $1, true)",
+		"select pg_advisory_xact_lock(hashtextextended('idempotency key' || $1", "insert into idempotency_keys as k",
 		"select q.id from quotes q for update",
+		"update quotes set accept_attempt = $1", "update idempotency_keys set resource_id = $5", "commit",
+		"begin", "select set_config('app.tenant_id', $1, true)",
+		"select pg_advisory_xact_lock(hashtextextended('idempotency key' || $1", "select fingerprint from idempotency_keys for update",
+		"select q.id from quotes q for update",
+		"select b.id from bookings b",
 		"update quotes q set status = $1", "delete from quote_metadata",
 		"select c.id from customers c",
-		"insert into bookings as b",
-		"select pg_advisory_xact_lock($1)", "with counter as (insert into invoice_counters",
-		"insert into outbox", "insert into outbox", "update idempotency_keys", "commit",
+		"select pg_advisory_xact_lock($1)", "insert into bookings as b", "select pg_advisory_xact_lock($1)", "with counter as (insert into invoice_counters",
+		"insert into outbox", "insert into outbox", "insert into idempotency_keys", "commit",
 	} {
 		s := sqlbench.Statement{SQL: sql}
 		if before.SQL == "" || beginsAcceptTrip(before, s) {

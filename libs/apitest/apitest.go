@@ -316,6 +316,12 @@ func (w *Env) Hold(sql string, args ...any) (release func()) {
 	}
 }
 
+// HoldKey holds an idempotency key of a caller, as a request does that has not ended.
+func (w *Env) HoldKey(c caller.Caller, key string) (release func()) {
+	w.T.Helper()
+	return w.Hold(idemstore.LockKey, c.Tenant, c.Live(), c.Credential, key)
+}
+
 // Waiting returns as soon as transactions wait for exactly the given kinds of locks, in alphabetical order and named as in
 // pg_locks. The first transaction that waits for a row waits for a "transactionid", the next one for a "tuple".
 func (w *Env) Waiting(want string) {

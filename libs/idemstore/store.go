@@ -33,27 +33,145 @@ func Run[T any](
 	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
 ) (idem.Response, error) {
 	req, keyed := idem.RequestFrom(ctx)
-	var out idem.Response
-	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if keyed {
-			prior, _, err := s.claim(ctx, tx, req)
-			if err != nil || prior != nil {
-				out = deref(prior)
-				return err
-			}
-		}
+	if !keyed {
+		return runWithoutKey(ctx, s, verb, render)
+	}
+	out, err := runWithKey(ctx, s, req, verb, render)
+	if pg.ConstraintName(err) == primaryKey {
+		out, err = runWithKey(ctx, s, req, verb, render)
+	}
+	return out, err
+}
+
+// primaryKey is the constraint that rejects a second record of a key. Only a process of the previous version, which takes no lock
+// of the key, can have written the first one. It has committed, so the next attempt finds it.
+const primaryKey = "idempotency_keys_pkey"
+
+func runWithoutKey[T any](
+	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
+) (out idem.Response, err error) {
+	err = s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		v, err := verb(ctx, tx)
+		if err == nil {
+			out, err = render(ctx, v)
+		}
+		return err
+	})
+	return out, err
+}
+
+// errReplayed ends the transaction of a request that has a stored response.
+var errReplayed = errors.New("the request has a stored response")
+
+func runWithKey[T any](
+	ctx context.Context, s *Store, req idem.Request, verb func(ctx context.Context, tx pg.Tx) (T, error),
+	render func(ctx context.Context, v T) (idem.Response, error),
+) (out idem.Response, err error) {
+	saving := false
+	err = s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		saving = false
+		key := s.lock(ctx, tx, req)
+		v, err := verb(ctx, tx)
+		if keyErr := key.err(ctx, tx); keyErr != nil { // takes precedence over an error of the verb
+			return keyErr
+		}
+		if key.prior != nil {
+			out = *key.prior
+			return errReplayed
+		}
 		if err != nil {
 			return err
 		}
-		if out, err = render(ctx, v); err != nil || !keyed {
+		if out, err = render(ctx, v); err != nil {
 			return err
 		}
 		out.Secret = req.Secret
 		out.ExpiresAt = s.Now().Add(idem.Lifetime)
-		return s.save(ctx, tx, req, out)
+		saving = true
+		return s.save(ctx, tx, req, out, key.recorded)
 	})
+	switch {
+	case errors.Is(err, errReplayed):
+		return out, nil
+	case saving && pg.Code(err) == "55P03": // the previous version, as for primaryKey, has not committed yet
+		return out, apperr.ErrInProgress.WithCause(err)
+	}
 	return out, err
+}
+
+// lockedKey is a key that a transaction locks with its first statement.
+type lockedKey struct {
+	checked  bool
+	failure  error
+	recorded bool           // the key has a record, without a response or expired
+	prior    *idem.Response // stored response of the same request
+}
+
+// LockKey locks a key until the transaction ends: its tenant, mode, credential, and the key.
+const LockKey = `select pg_advisory_xact_lock(hashtextextended('idempotency key' || $1::uuid::text || $2::boolean::text || $3 || ' ' || $4, 0))`
+
+// lock locks the key and reads its record in the round trip of the transaction's next statement. An advisory lock makes requests
+// with the same key wait for each other without a record, so that the record is written once, with the response.
+func (s *Store) lock(ctx context.Context, tx pg.Tx, req idem.Request) *lockedKey {
+	c := caller.FromContext(ctx)
+	key := &lockedKey{}
+	b := &pgx.Batch{}
+	b.Queue(LockKey, c.Tenant, c.Live(), c.Credential, req.Key)
+	b.Queue(`
+		select `+recordColumns+` from idempotency_keys
+		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 for update`,
+		c.Tenant, c.Live(), c.Credential, req.Key)
+	tx.Guard(b, func(res pgx.BatchResults) error {
+		key.checked = true
+		key.failure = s.check(ctx, res, req, key)
+		if key.failure == nil && key.prior != nil {
+			return errReplayed
+		}
+		return key.failure
+	})
+	return key
+}
+
+func locked(res pgx.BatchResults) error {
+	_, err := res.Exec()
+	switch {
+	case pg.Code(err) == "55P03":
+		return apperr.ErrInProgress.WithCause(err)
+	case err != nil:
+		return fmt.Errorf("lock idempotency key: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) check(ctx context.Context, res pgx.BatchResults, req idem.Request, key *lockedKey) error {
+	if err := locked(res); err != nil {
+		return err
+	}
+	rec, err := pg.NextOne(res, pgx.RowToStructByName[record])
+	switch {
+	case pg.Code(err) == "55P03":
+		return apperr.ErrInProgress.WithCause(err)
+	case err != nil:
+		return fmt.Errorf("read idempotency key: %w", err)
+	case rec == nil:
+		return nil
+	}
+	key.recorded = true
+	if !rec.ExpiresAt.After(s.Now()) {
+		return nil
+	}
+	key.prior, err = s.replay(ctx, req, *rec)
+	return err
+}
+
+// err returns the error of the lock. It takes the lock if the transaction has not sent a statement.
+func (k *lockedKey) err(ctx context.Context, tx pg.Tx) error {
+	if !k.checked {
+		if err := tx.SendBatch(ctx, &pgx.Batch{}).Close(); err != nil && !k.checked {
+			return err
+		}
+	}
+	return k.failure
 }
 
 // Check finds the stored response for a request that failed before its transaction: a finished record of the same key is a
@@ -144,10 +262,13 @@ func (s *Store) Release(ctx context.Context, tx pg.Tx) error {
 }
 
 // claim inserts the key's row, or takes over an expired row or one that the same request claimed before. It returns the operation
-// of that row. It waits while another transaction holds the row.
+// of that row. It waits while another transaction holds the key.
 func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *idem.Response, operation string, err error) {
 	c := caller.FromContext(ctx)
 	now := s.Now()
+	b := &pgx.Batch{}
+	b.Queue(LockKey, c.Tenant, c.Live(), c.Credential, req.Key)
+	tx.Guard(b, locked)
 	rows, err := tx.Query(ctx, `
 		insert into idempotency_keys as k (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
 		values ($1, $2, $3, $4, $5, $6)
@@ -162,7 +283,9 @@ func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *i
 		operation, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
 	}
 	switch {
-	case pg.Code(err) == "55P03":
+	case errors.Is(err, apperr.ErrInProgress):
+		return nil, "", err
+	case pg.Code(err) == "55P03": // a process of the previous version holds the row
 		return nil, "", apperr.ErrInProgress.WithCause(err)
 	case err == nil:
 		return nil, operation, nil
@@ -187,10 +310,12 @@ type record struct {
 	ExpiresAt   time.Time
 }
 
+const recordColumns = `fingerprint, status, location, etag, secret, body, expires_at`
+
 func (s *Store) record(ctx context.Context, q pg.Q, req idem.Request) (record, error) {
 	c := caller.FromContext(ctx)
 	rows, err := q.Query(ctx, `
-		select fingerprint, status, location, etag, secret, body, expires_at from idempotency_keys
+		select `+recordColumns+` from idempotency_keys
 		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 and expires_at > $5`,
 		c.Tenant, c.Live(), c.Credential, req.Key, s.Now())
 	if err != nil {
@@ -220,7 +345,8 @@ func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem
 	}, nil
 }
 
-func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Response) error {
+// save writes the record at commit. recorded reports that the transaction has locked an earlier one.
+func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Response, recorded bool) error {
 	body := r.Body
 	if r.Secret {
 		sealed, err := s.Box.Seal(body, aad(ctx, req.Key))
@@ -230,10 +356,15 @@ func (s *Store) save(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Res
 		body = sealed
 	}
 	c := caller.FromContext(ctx)
-	tx.QueueAtCommit(`
-		update idempotency_keys set status = $5, location = $6, etag = $7, resource_id = $8, body = $9, secret = $10
-		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,
-		c.Tenant, c.Live(), c.Credential, req.Key, r.Status, r.Location, r.ETag, r.Resource, body, r.Secret)
+	write := `
+		insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at, status, location, etag, resource_id, body, secret)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	if recorded {
+		write = `
+			update idempotency_keys set fingerprint = $5, expires_at = $6, status = $7, location = $8, etag = $9, resource_id = $10, body = $11, secret = $12
+			where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`
+	}
+	tx.QueueAtCommit(write, c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], r.ExpiresAt, r.Status, r.Location, r.ETag, r.Resource, body, r.Secret)
 	return nil
 }
 
@@ -247,11 +378,4 @@ func boundTo(c caller.Caller, key string) []byte {
 // Sweep deletes expired records. db has the worker role.
 func Sweep(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "idempotency_keys")
-}
-
-func deref(r *idem.Response) idem.Response {
-	if r == nil {
-		return idem.Response{}
-	}
-	return *r
 }

@@ -56,8 +56,11 @@ func TestTwentyConcurrentRequestsHaveOneEffect(t *testing.T) {
 	for i := range bodies {
 		wg.Go(func() {
 			r, err := runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Response, error) {
-				ran.Add(1)
-				return effect(ctx, tx)
+				r, err := effect(ctx, tx)
+				if err == nil {
+					ran.Add(1)
+				}
+				return r, err
 			})
 			if err != nil {
 				t.Errorf("request %d: %v", i, err)
@@ -147,6 +150,83 @@ func TestAKeyIsFreshAfterADay(t *testing.T) {
 	}
 }
 
+// A process of the previous version writes the record first, without the lock. A request of this version with the same key then has
+// no effect: it returns the stored response, or an error while the other one has not committed.
+func TestARecordOfThePreviousVersion(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
+	req, _ := idem.RequestFrom(ctx)
+	c := caller.FromContext(ctx)
+	claimed, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		committed <- db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			_, err := tx.Exec(ctx, `insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at, status, body)
+				values ($1, $2, $3, $4, $5, $6, 201, 'theirs')`, c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], time.Now().Add(time.Hour))
+			close(claimed)
+			<-commit
+			return err
+		})
+	}()
+	<-claimed
+	impatient, err := pg.Open(t.Context(), db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer impatient.Close()
+	if _, err := runOn(ctx, &idemstore.Store{DB: impatient, Now: time.Now}, effect); !errors.Is(err, apperr.ErrInProgress) {
+		t.Errorf("before the commit: %v", err)
+	}
+	ran := false
+	go func() { time.Sleep(200 * time.Millisecond); close(commit) }()
+	got, err := runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Response, error) {
+		ran = true
+		return effect(ctx, tx)
+	})
+	if err != nil || string(got.Body) != "theirs" || !got.Replayed || !ran {
+		t.Errorf("%s, %v; it ran: %v", got.Body, err, ran)
+	}
+	if err := <-committed; err != nil {
+		t.Error(err)
+	}
+	if n := count(ctx, t, db, "inbox"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+}
+
+// A stored response takes precedence over an error of a verb that sends no statement.
+func TestAResponsePrecedesAnErrorWithoutAStatement(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
+	first, err := runOn(ctx, store(db), effect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	fails := func(context.Context, pg.Tx) (idem.Response, error) { return idem.Response{}, boom }
+	if got, err := runOn(ctx, store(db), fails); err != nil || !bytes.Equal(got.Body, first.Body) {
+		t.Errorf("%s, %v", got.Body, err)
+	}
+	if _, err := runOn(with(ctx, "k", `{"other":1}`), store(db), fails); !errors.Is(err, apperr.ErrMismatch) {
+		t.Errorf("another request with the key: %v", err)
+	}
+	if _, err := runOn(with(ctx, "free", `{}`), store(db), fails); !errors.Is(err, boom) {
+		t.Errorf("a free key: %v", err)
+	}
+	none := func(context.Context, pg.Tx) (idem.Response, error) {
+		return idem.Response{Status: 200, Body: []byte("none")}, nil
+	}
+	for range 2 {
+		if got, err := runOn(with(ctx, "none", `{}`), store(db), none); err != nil || string(got.Body) != "none" {
+			t.Errorf("a verb without a statement: %s, %v", got.Body, err)
+		}
+	}
+	if got, err := runOn(ctx, store(db), none); err != nil || !bytes.Equal(got.Body, first.Body) {
+		t.Errorf("a verb without a statement and with a stored response: %s, %v", got.Body, err)
+	}
+}
+
 func TestSecondRequestWaitsThenGetsRetry(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
@@ -157,11 +237,12 @@ func TestSecondRequestWaitsThenGetsRetry(t *testing.T) {
 	defer impatient.Close()
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
 	_, err = runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Response, error) {
+		response, err := effect(ctx, tx)
 		second := idemstore.Store{DB: impatient, Now: time.Now}
 		if _, err := runOn(ctx, &second, effect); !errors.Is(err, apperr.ErrInProgress) {
 			t.Errorf("the second got %v while the first ran", err)
 		}
-		return effect(ctx, tx)
+		return response, err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -199,11 +280,11 @@ func TestSecretResponsesAreSealedAtRest(t *testing.T) {
 	}
 }
 
-func records(t *testing.T, db *pgtest.DB, ctx context.Context) int64 {
+func count(ctx context.Context, t *testing.T, db *pgtest.DB, table string) int64 {
 	t.Helper()
 	var n int64
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		tag, err := tx.Exec(ctx, `select from idempotency_keys`)
+		tag, err := tx.Exec(ctx, `select from `+table)
 		n = tag.RowsAffected()
 		return err
 	})
@@ -233,7 +314,7 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 			t.Errorf("record %d: %v, %v; want it stored: %v", i, r, err, stored)
 		}
 	}
-	if left := records(t, db, ctx); left != 1 {
+	if left := count(ctx, t, db, "idempotency_keys"); left != 1 {
 		t.Errorf("%d records are left, want 1", left)
 	}
 }

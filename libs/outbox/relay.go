@@ -21,9 +21,9 @@ type Producer interface {
 const (
 	batchSize = 500
 	// gather is how long a woken relay waits for more commits, so that one produce call sends many events.
-	gather  = 20 * time.Millisecond
+	gather  = 40 * time.Millisecond
 	pollMin = 20 * time.Millisecond
-	pollMax = 250 * time.Millisecond
+	pollMax = time.Second // a commit of this process wakes its relay; a poll finds what another process left when it was killed
 	backoff = time.Second
 )
 

@@ -34,6 +34,9 @@ type Tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	// SendBatch runs several statements in one round trip. Close the result.
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	// Guard queues statements that run in the round trip of the next statement, before it. check reads their results. If it returns
+	// an error, the next statement fails with this error, and its results are lost: roll the transaction back.
+	Guard(b *pgx.Batch, check func(res pgx.BatchResults) error)
 	// QueueAtCommit queues a statement without a result. It runs in the round trip of the commit, after all others, and
 	// its failure rolls the transaction back.
 	QueueAtCommit(sql string, args ...any)

@@ -18,8 +18,15 @@ type tx struct {
 	conn  *pgx.Conn
 	scope []any
 	begun bool
+	first []guard
 	last  pgx.Batch
 	after []func()
+}
+
+// guard contains statements that run before the next one.
+type guard struct {
+	batch *pgx.Batch
+	check func(res pgx.BatchResults) error
 }
 
 func (t *tx) prelude(b *pgx.Batch) int {
@@ -35,13 +42,21 @@ func (t *tx) prelude(b *pgx.Batch) int {
 	return 2
 }
 
+// plain reports whether a statement can be sent on its own.
+func (t *tx) plain() bool { return t.begun && len(t.first) == 0 }
+
 // SendBatch implements Tx.
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.begun {
+	if t.plain() {
 		return t.conn.SendBatch(ctx, b)
 	}
 	all := &pgx.Batch{}
 	skip := t.prelude(all)
+	guards := t.first
+	t.first = nil
+	for _, g := range guards {
+		all.QueuedQueries = append(all.QueuedQueries, g.batch.QueuedQueries...)
+	}
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	res := t.conn.SendBatch(ctx, all)
 	for range skip {
@@ -49,12 +64,17 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 			return failedBatch{BatchResults: res, err: fmt.Errorf("begin: %w", err)}
 		}
 	}
+	for _, g := range guards {
+		if err := g.check(res); err != nil {
+			return failedBatch{BatchResults: res, err: err}
+		}
+	}
 	return res
 }
 
 // Query implements Q.
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if t.begun {
+	if t.plain() {
 		return t.conn.Query(ctx, sql, args...)
 	}
 	b := &pgx.Batch{}
@@ -64,7 +84,7 @@ func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 
 // Exec implements Tx.
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if t.begun {
+	if t.plain() {
 		return t.conn.Exec(ctx, sql, args...)
 	}
 	b := &pgx.Batch{}
@@ -77,6 +97,24 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 	return tag, err
 }
 
+// Guard implements Tx.
+func (t *tx) Guard(b *pgx.Batch, check func(res pgx.BatchResults) error) {
+	t.first = append(t.first, guard{b, check})
+}
+
+// Queue runs a statement without a result in the round trip of the transaction's next statement, before it. If the statement fails, the
+// next one returns its error, with the prefix what.
+func Queue(tx Tx, what, sql string, args ...any) {
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	tx.Guard(b, func(res pgx.BatchResults) error {
+		if _, err := res.Exec(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+}
+
 // QueueAtCommit implements Tx.
 func (t *tx) QueueAtCommit(sql string, args ...any) { t.last.Queue(sql, args...) }
 
@@ -85,6 +123,11 @@ func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
 // commit sends the queue of QueueAtCommit and the commit in one round trip. If a statement fails, the server skips the commit.
 func (t *tx) commit(ctx context.Context) error {
+	if len(t.first) > 0 { // a guard that fails must prevent the commit, so it cannot share its round trip
+		if err := t.SendBatch(ctx, &pgx.Batch{}).Close(); err != nil {
+			return errors.Join(err, t.rollback()) //nolint:contextcheck // ctx may be why the guard failed
+		}
+	}
 	if !t.begun && t.last.Len() == 0 {
 		return nil
 	}
@@ -133,6 +176,18 @@ type failedBatch struct {
 
 func (f failedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
 func (f failedBatch) Query() (pgx.Rows, error)         { return nil, f.err }
+func (f failedBatch) QueryRow() pgx.Row                { return failedRow{f.err} }
+
+// Close returns the error that failed the batch, rather than one of a later statement.
+func (f failedBatch) Close() error {
+	_ = f.BatchResults.Close()
+	return f.err
+}
+
+type failedRow struct{ err error }
+
+// Scan implements pgx.Row.
+func (r failedRow) Scan(...any) error { return r.err }
 
 // reader sends each query with its settings in one pipeline.
 type reader struct {

@@ -43,7 +43,8 @@ func New(t testing.TB, migrations fs.FS) *DB {
 	admin := adminURL(t)
 	template := templateFor(t, admin, migrations)
 	name := "t_" + strings.TrimPrefix(ids.New[ids.RequestPrefix]().String(), "req_")
-	exec(t, admin, fmt.Sprintf(`create database %s template %s`, name, template))
+	// The other strategy writes each page of the clone to the WAL.
+	exec(t, admin, fmt.Sprintf(`create database %s template %s strategy file_copy`, name, template))
 	t.Cleanup(func() { exec(t, admin, fmt.Sprintf(`drop database if exists %s with (force)`, name)) })
 	db := &DB{
 		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),

@@ -17,7 +17,7 @@ import (
 // The start fails if a service crashes this many times before it is ready.
 const (
 	tooManyDeaths = 4
-	readyLimit    = time.Minute
+	readyLimit    = 2 * time.Minute
 )
 
 // startServices starts every service and returns when all are ready.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
@@ -32,7 +34,11 @@ func (a *API) listAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.Availability(days, timezone))
+	body, err := view.Availability(days, timezone)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
 func (a *API) explainAvailability(c *gin.Context) error {

@@ -196,9 +196,7 @@ func TestKeyInUse(t *testing.T) {
 	rule := w.offer(ctx, "/holiday-rules", offers(s)["/holiday-rules"]).ID
 	b := w.book(ctx, `"event_date":"2030-05-01"`)
 	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
-	c := caller.FromContext(ctx)
-	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
-		values ($1, false, $2, 'k', '', now() + interval '1 day')`, c.Tenant, c.Credential)
+	release := w.HoldKey(caller.FromContext(ctx), "k")
 	for _, r := range []struct{ method, path, body string }{
 		{"POST", "/bookings", `{"event_date":"2030-05-01"}`},
 		{"PATCH", "/bookings/" + b.ID, `{"notes":"x"}`},

@@ -1,39 +1,88 @@
 package view
 
 import (
+	"bytes"
+	"time"
+
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
-// Availability returns the public form of a response. It contains all days, and there is no next page.
-func Availability(days []availability.Day, timezone string) api.AvailabilityList {
-	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[any]()}
+// Availability returns the body of a response. It contains all days, each with the same units, and there is no next page. The slots
+// are appended without reflection, because a response can contain very many of them.
+func Availability(days []availability.Day, timezone string) ([]byte, error) {
+	out := append(make([]byte, 0, availabilityBytes(days)), `{"data":[`...)
+	var units [][]byte // the beginning of each unit, which is the same on each day
 	for i, d := range days {
-		list.Data[i] = api.AvailabilityDay{
-			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
-			PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](),
-			Units: make([]api.AvailabilityUnit, len(d.Units)),
+		head, err := contract.Encode(availabilityDay(d, timezone))
+		if err != nil {
+			return nil, err
 		}
-		if d.Price != nil {
-			list.Data[i].PriceFrom = nullable.NewNullableWithValue(amount(d.Price.Total))
-			list.Data[i].Holiday = holiday(d.Price.Snapshot.Holiday)
-		}
+		out = append(comma(out, i), bytes.TrimSuffix(head, []byte(`]}`))...)
 		for j, u := range d.Units {
-			list.Data[i].Units[j] = unitDay(u)
+			if j == len(units) {
+				head, err := contract.Encode(api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name})
+				if err != nil {
+					return nil, err
+				}
+				units = append(units, bytes.TrimSuffix(head, []byte(`"","slots":null}`)))
+			}
+			out = append(comma(out, j), units[j]...)
+			out = append(quote(out, string(u.Status)), `,"slots":[`...)
+			for k, s := range u.Slots {
+				out = append(comma(out, k), `{"starts_at":"`...)
+				out = append(s.From.UTC().AppendFormat(out, time.RFC3339Nano), `","ends_at":"`...)
+				out = append(s.To.UTC().AppendFormat(out, time.RFC3339Nano), `","status":`...)
+				out = append(quote(out, string(s.Status)), '}')
+			}
+			out = append(out, `]}`...)
 		}
+		out = append(out, `]}`...)
 	}
-	return list
+	return append(out, `],"has_more":false,"next_cursor":null}`...), nil
 }
 
-func unitDay(u availability.UnitDay) api.AvailabilityUnit {
-	slots := make([]api.AvailabilitySlot, len(u.Slots))
-	for i, s := range u.Slots {
-		slots[i] = api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status)}
+// availabilityDay returns a day without its units.
+func availabilityDay(d availability.Day, timezone string) api.AvailabilityDay {
+	day := api.AvailabilityDay{
+		Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
+		PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](), Units: []api.AvailabilityUnit{},
 	}
-	return api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityUnitStatus(u.Status), Slots: slots}
+	if d.Price != nil {
+		day.PriceFrom = nullable.NewNullableWithValue(amount(d.Price.Total))
+		day.Holiday = holiday(d.Price.Snapshot.Holiday)
+	}
+	return day
+}
+
+// availabilityBytes returns about the size of a response.
+func availabilityBytes(days []availability.Day) int {
+	const day, unit, slot = 300, 100, 90
+	n := day
+	for _, d := range days {
+		n += day
+		for _, u := range d.Units {
+			n += unit + len(u.Unit.Name) + slot*len(u.Slots)
+		}
+	}
+	return n
+}
+
+// comma appends a comma before each element of an array but the first.
+func comma(out []byte, i int) []byte {
+	if i > 0 {
+		out = append(out, ',')
+	}
+	return out
+}
+
+// quote appends a string without characters that JSON escapes.
+func quote(out []byte, plain string) []byte {
+	return append(append(append(out, '"'), plain...), '"')
 }
 
 // Explanation returns the public form of a reason. availability.Free means no reason.

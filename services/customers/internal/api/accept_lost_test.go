@@ -69,7 +69,10 @@ func TestBookingIsLostBeforeTheInvoice(t *testing.T) {
 		if call != "create" {
 			return nil
 		}
-		return w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutBooking(ctx, tx, w.lose("cancelled")) })
+		return w.DB.App.Tx(ctx, func(_ context.Context, tx pg.Tx) error {
+			store.PutBooking(tx, w.lose("cancelled"))
+			return nil
+		})
 	}
 	w.onQuote(ctx, q.ID, "accept", "Idempotency-Key: k").is(422, "invalid_status_transition", "status")
 	if got := w.readQuote(ctx, q.ID); got.Status != "sent" || len(got.InvoiceIDs) != 0 {

@@ -120,6 +120,7 @@ func TestKeyBounds(t *testing.T) {
 }
 
 // TestKeyInUse checks that a request whose key is held by a transaction that does not end is refused after the lock timeout.
+// A process of the previous version holds a row rather than the lock.
 func TestKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

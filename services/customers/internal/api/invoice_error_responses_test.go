@@ -63,9 +63,7 @@ func TestInvoiceKeyInUse(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	v := w.pay(ctx, w.open(ctx, 2), 1).is(200).invoice()
 	w.engine = w.serve(w.Impatient(50e6))
-	c := caller.FromContext(ctx)
-	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
-		select $1, false, $2, 'a', '', now() + interval '1 day'`, c.Tenant, c.Credential)
+	release := w.HoldKey(caller.FromContext(ctx), "a")
 	for path, body := range map[string]string{
 		"": `{"customer_id":` + str(v.CustomerID) + `,"line_items":[` + line(1) + `]}`, "/" + v.ID + "/open": "", "/" + v.ID + "/void": "",
 		"/" + v.ID + "/mark-uncollectible": "", "/" + v.ID + "/record-payment": `{"amount":` + usd(1) + `,"method":"cash"}`,

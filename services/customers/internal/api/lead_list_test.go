@@ -319,9 +319,7 @@ func TestKeysOfLeadsInUse(t *testing.T) {
 	w, ctx := newWorld(t), converter(t)
 	path := "/leads/" + w.lead(ctx, `"email":"a@b.co"`).ID
 	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
-	c := caller.FromContext(ctx)
-	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
-		values ($1, false, $2, 'k', '', now() + interval '1 day')`, c.Tenant, c.Credential)
+	release := w.HoldKey(caller.FromContext(ctx), "k")
 	for _, r := range []struct{ method, path, body string }{
 		{"POST", "/leads", `{"first_name":"Ann"}`}, {"PATCH", path, `{"phone":"1"}`}, {"POST", path + "/convert", ""},
 	} {

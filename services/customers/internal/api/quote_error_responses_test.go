@@ -33,9 +33,7 @@ func TestErrorResponsesOfQuotes(t *testing.T) {
 		}
 	}
 	w.engine = w.serve(w.Impatient(50 * time.Millisecond))
-	c := caller.FromContext(ctx)
-	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
-		select $1, false, $2, 'a', '', now() + interval '1 day'`, c.Tenant, c.Credential)
+	release := w.HoldKey(caller.FromContext(ctx), "a")
 	for _, r := range writes[:3] {
 		w.do(ctx, r.method, r.path, r.body, "Idempotency-Key: a").is(409, "idempotency_in_progress")
 	}

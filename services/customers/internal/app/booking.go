@@ -80,9 +80,7 @@ func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingI
 		return nil, found.err
 	}
 	if found.booking != nil {
-		if err := store.PutBooking(ctx, tx, *found.booking); err != nil {
-			return nil, err
-		}
+		store.PutBooking(tx, *found.booking)
 	}
 	read := func() (domain.Booking, error) { return store.Booking(ctx, tx, id) }
 	if w.MakesBalance() {

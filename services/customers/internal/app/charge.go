@@ -36,9 +36,7 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 		if err != nil || !first {
 			return err
 		}
-		if err := store.HoldMoney(ctx, tx, c.Booking); err != nil {
-			return err
-		}
+		store.HoldMoney(tx, c.Booking)
 		if first, err = store.InsertCharge(ctx, tx, c); err != nil {
 			return err
 		}
@@ -100,16 +98,12 @@ func (a *Invoices) changeAndAllocate(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
 	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
 ) (domain.Invoice, error) {
-	if err := store.HoldMoneyOfInvoice(ctx, tx, id); err != nil {
-		return domain.Invoice{}, err
-	}
+	store.HoldMoneyOfInvoice(tx, id)
 	v, err := a.change(ctx, tx, id, apply, write)
 	if err != nil || v.BookingID.IsZero() || !v.Status.Awaits() {
 		return v, err
 	}
-	if err := store.HoldMoney(ctx, tx, v.BookingID); err != nil { // the draft may have got another booking in the meantime
-		return domain.Invoice{}, err
-	}
+	store.HoldMoney(tx, v.BookingID) // the draft may have got another booking in the meantime
 	moved, err := a.allocate(ctx, tx, v.BookingID, domain.InvoiceID{})
 	if err != nil || !moved {
 		return v, err
@@ -212,9 +206,7 @@ func (a *Allocator) allocate(ctx context.Context, b store.BookingMoney) error {
 		return err
 	}
 	return a.DB.Tx(caller.With(ctx, acting), func(ctx context.Context, tx pg.Tx) error {
-		if err := store.HoldMoney(ctx, tx, b.BookingID); err != nil {
-			return err
-		}
+		store.HoldMoney(tx, b.BookingID)
 		_, err := a.Invoices.allocate(ctx, tx, b.BookingID, domain.InvoiceID{})
 		return err
 	})

@@ -310,12 +310,8 @@ func (a *Invoices) OpenForQuote(
 	if err != nil && !erased {
 		return none, err
 	}
-	if err := store.HoldMoney(ctx, tx, b.ID); err != nil {
-		return none, err
-	}
-	if err := store.PutBooking(ctx, tx, b); err != nil {
-		return none, err
-	}
+	store.HoldMoney(tx, b.ID)
+	store.PutBooking(tx, b)
 	draft, err := domain.InvoiceOf(ids.New[ids.InvoicePrefix](), q, b)
 	if err != nil {
 		return none, err

@@ -99,7 +99,10 @@ func (w *till) begin() error {
 }
 
 func (w *till) project() error {
-	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutBooking(ctx, tx, w.booking) })
+	return w.DB.App.Tx(w.ctx, func(_ context.Context, tx pg.Tx) error {
+		store.PutBooking(tx, w.booking)
+		return nil
+	})
 }
 
 // use runs a use case in a transaction, without a stored response.

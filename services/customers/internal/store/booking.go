@@ -41,15 +41,11 @@ const unlessKnown = `
 	    version = excluded.version
 	where b.version < excluded.version`
 
-// PutBooking writes the state of a booking, unless a state at least as new is stored already.
-func PutBooking(ctx context.Context, tx pg.Tx, b domain.Booking) error {
-	_, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
+// PutBooking writes the state of a booking with the next statement, before it, unless a state at least as new is stored already.
+func PutBooking(tx pg.Tx, b domain.Booking) {
+	pg.Queue(tx, "put booking", putBooking+`values (@tenant, @live, @id, @customer, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
 		"id": b.ID, "customer": b.CustomerID, "status": b.Status, "currency": b.Total.Currency, "total": b.Total.Minor, "version": b.Version,
 	})
-	if err != nil {
-		return fmt.Errorf("put booking: %w", err)
-	}
-	return nil
 }
 
 // BookingKey is a booking of any tenant and mode.

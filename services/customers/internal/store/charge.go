@@ -15,23 +15,16 @@ import (
 // maxPayable bounds the invoices and the charges of a booking that one transaction allocates.
 const maxPayable = 100
 
-// HoldMoney prevents other transactions from allocating money of a booking until this one ends. Call it before you lock an invoice.
-func HoldMoney(ctx context.Context, tx pg.Tx, booking domain.BookingID) error {
-	_, err := tx.Exec(ctx, `select `+holdMoney("@booking"), pg.Args{"booking": booking})
-	if err != nil {
-		return fmt.Errorf("hold money of a booking: %w", err)
-	}
-	return nil
+// HoldMoney prevents other transactions from allocating money of a booking until this one ends. The lock is taken with the next
+// statement, before it. Call it before you lock an invoice.
+func HoldMoney(tx pg.Tx, booking domain.BookingID) {
+	pg.Queue(tx, "hold money of a booking", `select `+holdMoney("@booking"), pg.Args{"booking": booking})
 }
 
 // HoldMoneyOfInvoice is HoldMoney for the booking of an invoice, if it has one.
-func HoldMoneyOfInvoice(ctx context.Context, tx pg.Tx, id domain.InvoiceID) error {
-	_, err := tx.Exec(ctx, `select `+holdMoney("v.booking_id")+` from invoices v
+func HoldMoneyOfInvoice(tx pg.Tx, id domain.InvoiceID) {
+	pg.Queue(tx, "hold money of an invoice", `select `+holdMoney("v.booking_id")+` from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.id = @id and v.booking_id is not null`, pg.Args{"id": id})
-	if err != nil {
-		return fmt.Errorf("hold money of an invoice: %w", err)
-	}
-	return nil
 }
 
 func holdMoney(booking string) string {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -156,6 +157,42 @@ func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 	execute(t, admin, `select pg_reload_conf()`)
 	want := absent[1 : len(absent)-1]
 	await(t, "the setting has arrived", func() bool { return rows(t, admin, `show synchronous_standby_names`)[0] == want })
+	if on {
+		awaitWaitingCommit(t, admin)
+	}
+}
+
+// awaitWaitingCommit returns when a commit waits for the missing replica. Commits wait only when the checkpointer has read the
+// setting too, which is later than all sessions if it is busy.
+func awaitWaitingCommit(t *testing.T, admin *pgx.Conn) {
+	t.Helper()
+	probe, err := pgx.ConnectConfig(t.Context(), admin.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = probe.Close(context.WithoutCancel(t.Context())) }()
+	done := make(chan error, 1)
+	commit := func() {
+		_, err := probe.Exec(t.Context(), `select pg_logical_emit_message(true, 'probe', '')`)
+		done <- err
+	}
+	go commit()
+	pid := int64(probe.PgConn().PID())
+	await(t, "a commit that waits", func() bool {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			go commit()
+		default:
+		}
+		return rows(t, admin, `select count(*)::text from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'`, pid)[0] == "1"
+	})
+	execute(t, admin, `select pg_cancel_backend($1)`, pid) // ends the wait: the commit is complete on this server
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestKilledAtRandomMoments kills processes that serve the request at random moments. It checks that afterwards each operation

@@ -207,7 +207,8 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 	if shared.cluster != nil {
 		return // the processes run in pods
 	}
-	const requests, attackers = 100, 20
+	requests := scaled(40, 100)
+	const attackers = 20
 	worst := tenantAtWorst(t, strings.Repeat("x\n", 2499)+"x", 100, 15_000, 2*attackers)
 	other := tenantAtWorst(t, "A day on the water", 5, 100, 4)
 	for kind, l := range worst {

@@ -106,9 +106,9 @@ func (h *Host) environment(home string) []string {
 // startAttempts is how often a part is started if it ends during its start. Another process can use its port for a moment.
 const startAttempts = 3
 
-// await polls ready until it succeeds, the process ended startAttempts times, or 60 s passed.
+// await polls ready until it succeeds, the process ended startAttempts times, or 2 minutes passed: a machine with other work is slow.
 func (h *Host) await(ctx context.Context, name string, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		err := ready(ctx)

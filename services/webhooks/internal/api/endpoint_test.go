@@ -313,9 +313,7 @@ func TestBusyAndBroken(t *testing.T) {
 	w.ingest(ctx, "booking.created", 1)
 	delivery, _ := w.do(ctx, "GET", "/webhook-endpoints/"+id+"/deliveries", "").is(200).data()[0]["id"].(string)
 	w.engine = w.serve(w.Impatient(50 * time.Millisecond))
-	c := caller.FromContext(ctx)
-	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at) values ($1, $2, $3, 'k', '', now() + interval '1 day')`,
-		c.Tenant, c.Live(), c.Credential)
+	release := w.HoldKey(caller.FromContext(ctx), "k")
 	writes := map[string]string{
 		"POST /webhook-endpoints": `{"url":"https://a.test","event_types":["*"]}`, "PATCH /webhook-endpoints/" + id: `{"max_in_flight":1}`,
 		"POST /webhook-endpoints/" + id + "/rotate-secret": ``, "POST /webhook-endpoints/" + id + "/test": ``,
