@@ -67,12 +67,7 @@ func (b *bench) accept(ctx context.Context, c *chain) error {
 	if err != nil {
 		return err
 	}
-	y, err := b.yardstick(ctx)
-	if err != nil {
-		return err
-	}
-	defer y.Stop()
-	if err := runRounds(b.serve(ctx, ours), b.replay(ctx, y, same.quotes), b.replay(ctx, y, same.bookings)); err != nil {
+	if err := b.alternate(ctx, b.serve(ctx, ours), same.quotes, same.bookings); err != nil {
 		return err
 	}
 	if err := errors.Join(b.enough(ours.name, ours.next), b.enough("pgbench, "+ours.name, same.quotes.rows)); err != nil {

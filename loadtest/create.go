@@ -49,17 +49,12 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 	if err != nil {
 		return err
 	}
-	y, err := b.yardstick(ctx)
-	if err != nil {
-		return err
-	}
-	defer y.Stop()
 	redis, err := redisCalls(ctx, b.platform.Env["REDIS_URL"])
 	if err != nil {
 		return err
 	}
 	first, same := ours.sent, &replayed{script: script, url: s.app}
-	if err := runRounds(b.serve(ctx, ours), b.replay(ctx, y, same)); err != nil {
+	if err := b.alternate(ctx, b.serve(ctx, ours), same); err != nil {
 		return err
 	}
 	after, err := redisCalls(ctx, b.platform.Env["REDIS_URL"])
@@ -112,13 +107,8 @@ func (b *bench) create(ctx context.Context, s *shop) error {
 	if err != nil {
 		return err
 	}
-	y, err := b.yardstick(ctx)
-	if err != nil {
-		return err
-	}
-	defer y.Stop()
 	same := &replayed{script: script, url: s.app, start: s.freeSlots}
-	if err := runRounds(b.serve(ctx, ours), b.replay(ctx, y, same)); err != nil {
+	if err := b.alternate(ctx, b.serve(ctx, ours), same); err != nil {
 		return err
 	}
 	b.table.Add(rateRow("`POST /bookings` with Idempotency-Key, through gateway and service", ours.Rate(), same.Rate(), 0.4))

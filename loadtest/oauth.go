@@ -183,12 +183,7 @@ func (b *bench) refresh(ctx context.Context, a *apps) error {
 	if _, err := ours.send(ctx, connections, warmUp); err != nil {
 		return err
 	}
-	y, err := b.yardstick(ctx)
-	if err != nil {
-		return err
-	}
-	defer y.Stop()
-	if err := runRounds(b.serve(ctx, ours), b.replay(ctx, y, same)); err != nil {
+	if err := b.alternate(ctx, b.serve(ctx, ours), same); err != nil {
 		return err
 	}
 	if err := errors.Join(b.enough(ours.name, ours.next), b.enough("pgbench, "+ours.name, same.rows)); err != nil {

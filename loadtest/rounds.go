@@ -83,6 +83,25 @@ func (s *served) send(ctx context.Context, conns int, d time.Duration) (load.Sam
 	return sample, err
 }
 
+// alternate runs rounds of the platform, and of pgbench on a copy of the platform's PostgreSQL as it is now.
+func (b *bench) alternate(ctx context.Context, serve func(round int) error, all ...*replayed) error {
+	if err := b.platform.Drain(ctx); err != nil {
+		return err
+	}
+	b.say("copying the platform's PostgreSQL for pgbench")
+	y, err := b.platform.Yardstick(ctx)
+	if err != nil {
+		return err
+	}
+	defer y.Stop()
+	b.say("copied")
+	sides := []func(int) error{serve}
+	for _, r := range all {
+		sides = append(sides, b.replay(ctx, y, r))
+	}
+	return runRounds(sides...)
+}
+
 // replay returns one round of pgbench on the yardstick, while the platform is stopped.
 func (b *bench) replay(ctx context.Context, y *stack.Yardstick, r *replayed) func(round int) error {
 	return func(int) error {
@@ -134,19 +153,6 @@ func (r *replayed) run(ctx context.Context, pgbench, url, admin string, d time.D
 	rate, err := sqlbench.Run(ctx, pgbench, url, r.script, d, base)
 	r.rows += int(rate*d.Seconds()) + sqlbench.Clients
 	return rate, err
-}
-
-// yardstick copies the platform's PostgreSQL server, with everything that the scripts use.
-func (b *bench) yardstick(ctx context.Context) (*stack.Yardstick, error) {
-	if err := b.platform.Drain(ctx); err != nil {
-		return nil, err
-	}
-	b.say("copying the platform's PostgreSQL for pgbench")
-	y, err := b.platform.Yardstick(ctx)
-	if err == nil {
-		b.say("copied")
-	}
-	return y, err
 }
 
 // noteCosts adds a note with the processor time of each process.

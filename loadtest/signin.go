@@ -198,11 +198,6 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 	if err != nil {
 		return err
 	}
-	y, err := b.yardstick(ctx)
-	if err != nil {
-		return err
-	}
-	defer y.Stop()
 	ours := &served{name: "flow"}
 	serve := func(d time.Duration) (load.Sample, error) {
 		first := ours.next
@@ -212,7 +207,7 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 		ours.next += sample.Requests
 		return sample, err
 	}
-	err = runRounds(func(int) error {
+	err = b.alternate(ctx, func(int) error {
 		if _, err := serve(warmUp); err != nil {
 			return err
 		}
@@ -222,7 +217,7 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 			b.say("flows: %.0f/s, p50 %s", sample.Rate(), report.Millis(sample.Percentile(50)))
 			return err
 		})
-	}, b.replay(ctx, y, same))
+	}, same)
 	if err != nil {
 		return err
 	}
