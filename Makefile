@@ -14,6 +14,7 @@ export SERVICES
 export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
 export PROMTOOL := $(TOOLS)/promtool
 export STRIPE_MOCK := $(TOOLS)/stripe-mock-0.203.0
+export OASDIFF := $(TOOLS)/oasdiff-1.37.0
 export CHROMIUM := $(TOOLS)/chromium
 export K6 := $(TOOLS)/k6-1.8.1
 TAG ?= dev
@@ -26,7 +27,7 @@ PAGES := $(wildcard services/*/internal/pages)
 GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md
 
 help: ## show this list
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: build ## build, and install PostgreSQL and Redis if they are missing
 	@bin/local with --kafka none -- true
@@ -61,7 +62,7 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
+test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows
@@ -99,6 +100,11 @@ $(STRIPE_MOCK):
 	@echo "build stripe-mock (once)"; mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/stripe/stripe-mock@v0.203.0
 	@mv $(TOOLS)/new/stripe-mock $@
+
+$(OASDIFF):
+	@echo "build oasdiff (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/oasdiff/oasdiff@v1.37.0
+	@mv $(TOOLS)/new/oasdiff $@
 
 $(PROMTOOL):
 	@.ci/promtool $@
@@ -142,6 +148,9 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 
+contract-matrix: ## run generators of other projects on the served contract (proto/matrix/README.md)
+	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)
+
 verify: gen ## fail if generated files or module files are out of date
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
 	@git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are stale: run make gen and commit"; exit 1; }
@@ -166,4 +175,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: FORCE failpoints nginx help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints nginx help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -3,9 +3,6 @@ package proto
 // ErrorsPage is the path at which the gateway serves the catalogue; each code is an anchor on the page.
 const ErrorsPage = "/docs/errors"
 
-// ErrorsHead begins the list of codes at the end of each operation's description in the contract.
-const ErrorsHead = "**Errors**\n\n"
-
 // ErrorCode is one value of error.code.
 type ErrorCode struct {
 	Code   string

@@ -4,7 +4,8 @@ package proto
 
 import _ "embed"
 
-// OpenAPI is the public contract as it is served: openapi.yaml with everything derived from it.
+// OpenAPI is the whole public contract, which our own programs read: openapi.yaml with everything derived from it. Package view derives
+// the documents that the gateway serves.
 //
 //go:embed api/openapi.yaml
 var OpenAPI []byte

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +61,12 @@ func plain(n *yaml.Node) (any, error) {
 			}
 			m[key] = v
 		}
-		for _, key := range byService(m) {
-			delete(m, key)
+		if own, ok := m["x-format"]; ok {
+			m["format"] = own
+		}
+		// The exact form, where the document has one that more tools can read.
+		if exact, ok := m["x-validate"].(map[string]any); ok {
+			maps.Copy(m, exact)
 		}
 		return m, nil
 	case yaml.SequenceNode:
@@ -79,18 +84,6 @@ func plain(n *yaml.Node) (any, error) {
 	default:
 		return nil, fmt.Errorf("line %d: anchors and aliases are not supported", n.Line)
 	}
-}
-
-// byService lists the keywords of a schema that the service checks itself, with its own messages (x-checked-by-service).
-func byService(schema map[string]any) []string {
-	list, _ := schema["x-checked-by-service"].([]any)
-	var names []string
-	for _, v := range list {
-		if name, ok := v.(string); ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func scalar(n *yaml.Node) (any, error) {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (l *loader) parameter(n *yaml.Node, ptr string) (*parameter, error) {
 		return nil, err
 	}
 	p.kind, p.fallback = yamldoc.Text(schema, "type"), yamldoc.Text(schema, "default")
-	p.instant = strings.HasSuffix(strings.ReplaceAll(yamldoc.Text(schema, "format"), "-", ""), "datetime")
+	p.instant = strings.HasSuffix(strings.ReplaceAll(cmp.Or(yamldoc.Text(schema, "x-format"), yamldoc.Text(schema, "format")), "-", ""), "datetime")
 	if p.kind == "array" {
 		item, _, err := l.Follow(yamldoc.Child(schema, "items"), "")
 		if err != nil {

@@ -150,6 +150,8 @@ func (l loader) field(n *yaml.Node, depth int) (f Field, err error) {
 	}
 	if len(kinds) == 1 {
 		f.Kind = kinds[0]
+	} else {
+		f.Enum = nil // of one alternative only
 	}
 	return f, err
 }
@@ -217,6 +219,7 @@ func (l loader) bounds(f *Field, n *yaml.Node) {
 			*to = yamldoc.Text(n, key)
 		}
 	}
+	first(&f.Format, "x-format")
 	first(&f.Format, "format")
 	first(&f.Pattern, "pattern")
 	count := func(to *int, key string) {

@@ -10,6 +10,21 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for AppliesToAll.
+const (
+	All AppliesToAll = "all"
+)
+
+// Valid indicates whether the value is a known member of the AppliesToAll enum.
+func (e AppliesToAll) Valid() bool {
+	switch e {
+	case All:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AvailabilityDayObject.
 const (
 	AvailabilityDayObjectAvailabilityDay AvailabilityDayObject = "availability_day"
@@ -19,30 +34,6 @@ const (
 func (e AvailabilityDayObject) Valid() bool {
 	switch e {
 	case AvailabilityDayObjectAvailabilityDay:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for AvailabilityDayStatus.
-const (
-	AvailabilityDayStatusAvailable AvailabilityDayStatus = "available"
-	AvailabilityDayStatusClosed    AvailabilityDayStatus = "closed"
-	AvailabilityDayStatusLimited   AvailabilityDayStatus = "limited"
-	AvailabilityDayStatusSoldOut   AvailabilityDayStatus = "sold_out"
-)
-
-// Valid indicates whether the value is a known member of the AvailabilityDayStatus enum.
-func (e AvailabilityDayStatus) Valid() bool {
-	switch e {
-	case AvailabilityDayStatusAvailable:
-		return true
-	case AvailabilityDayStatusClosed:
-		return true
-	case AvailabilityDayStatusLimited:
-		return true
-	case AvailabilityDayStatusSoldOut:
 		return true
 	default:
 		return false
@@ -88,21 +79,6 @@ func (e AvailabilityExplanationReason) Valid() bool {
 	}
 }
 
-// Defines values for AvailabilityListHasMore.
-const (
-	False AvailabilityListHasMore = false
-)
-
-// Valid indicates whether the value is a known member of the AvailabilityListHasMore enum.
-func (e AvailabilityListHasMore) Valid() bool {
-	switch e {
-	case False:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for AvailabilitySlotStatus.
 const (
 	AvailabilitySlotStatusAvailable AvailabilitySlotStatus = "available"
@@ -127,24 +103,24 @@ func (e AvailabilitySlotStatus) Valid() bool {
 	}
 }
 
-// Defines values for AvailabilityUnitStatus.
+// Defines values for AvailabilityStatus.
 const (
-	AvailabilityUnitStatusAvailable AvailabilityUnitStatus = "available"
-	AvailabilityUnitStatusClosed    AvailabilityUnitStatus = "closed"
-	AvailabilityUnitStatusLimited   AvailabilityUnitStatus = "limited"
-	AvailabilityUnitStatusSoldOut   AvailabilityUnitStatus = "sold_out"
+	AvailabilityStatusAvailable AvailabilityStatus = "available"
+	AvailabilityStatusClosed    AvailabilityStatus = "closed"
+	AvailabilityStatusLimited   AvailabilityStatus = "limited"
+	AvailabilityStatusSoldOut   AvailabilityStatus = "sold_out"
 )
 
-// Valid indicates whether the value is a known member of the AvailabilityUnitStatus enum.
-func (e AvailabilityUnitStatus) Valid() bool {
+// Valid indicates whether the value is a known member of the AvailabilityStatus enum.
+func (e AvailabilityStatus) Valid() bool {
 	switch e {
-	case AvailabilityUnitStatusAvailable:
+	case AvailabilityStatusAvailable:
 		return true
-	case AvailabilityUnitStatusClosed:
+	case AvailabilityStatusClosed:
 		return true
-	case AvailabilityUnitStatusLimited:
+	case AvailabilityStatusLimited:
 		return true
-	case AvailabilityUnitStatusSoldOut:
+	case AvailabilityStatusSoldOut:
 		return true
 	default:
 		return false
@@ -193,24 +169,6 @@ const (
 func (e BookingPaymentObject) Valid() bool {
 	switch e {
 	case BookingPaymentObjectBookingPayment:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BookingPaymentSource.
-const (
-	BookingPaymentSourceGateway BookingPaymentSource = "gateway"
-	BookingPaymentSourceManual  BookingPaymentSource = "manual"
-)
-
-// Valid indicates whether the value is a known member of the BookingPaymentSource enum.
-func (e BookingPaymentSource) Valid() bool {
-	switch e {
-	case BookingPaymentSourceGateway:
-		return true
-	case BookingPaymentSourceManual:
 		return true
 	default:
 		return false
@@ -328,6 +286,24 @@ func (e CaptureMethod) Valid() bool {
 	}
 }
 
+// Defines values for CredentialType.
+const (
+	ApiKey CredentialType = "api_key"
+	Oauth  CredentialType = "oauth"
+)
+
+// Valid indicates whether the value is a known member of the CredentialType enum.
+func (e CredentialType) Valid() bool {
+	switch e {
+	case ApiKey:
+		return true
+	case Oauth:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerObject.
 const (
 	CustomerObjectCustomer CustomerObject = "customer"
@@ -378,7 +354,6 @@ const (
 	DeliveryFailureReasonAttemptsExhausted DeliveryFailureReason = "attempts_exhausted"
 	DeliveryFailureReasonEndpointDisabled  DeliveryFailureReason = "endpoint_disabled"
 	DeliveryFailureReasonExpired           DeliveryFailureReason = "expired"
-	DeliveryFailureReasonLessThannil       DeliveryFailureReason = "<nil>"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryFailureReason enum.
@@ -389,8 +364,6 @@ func (e DeliveryFailureReason) Valid() bool {
 	case DeliveryFailureReasonEndpointDisabled:
 		return true
 	case DeliveryFailureReasonExpired:
-		return true
-	case DeliveryFailureReasonLessThannil:
 		return true
 	default:
 		return false
@@ -442,30 +415,30 @@ func (e DepositType) Valid() bool {
 	}
 }
 
-// Defines values for ErrorBodyType.
+// Defines values for ErrorType.
 const (
-	ErrorBodyTypeApiError            ErrorBodyType = "api_error"
-	ErrorBodyTypeAuthenticationError ErrorBodyType = "authentication_error"
-	ErrorBodyTypeInvalidRequestError ErrorBodyType = "invalid_request_error"
-	ErrorBodyTypePermissionError     ErrorBodyType = "permission_error"
-	ErrorBodyTypeRateLimitError      ErrorBodyType = "rate_limit_error"
-	ErrorBodyTypeValidationError     ErrorBodyType = "validation_error"
+	ErrorTypeApiError            ErrorType = "api_error"
+	ErrorTypeAuthenticationError ErrorType = "authentication_error"
+	ErrorTypeInvalidRequestError ErrorType = "invalid_request_error"
+	ErrorTypePermissionError     ErrorType = "permission_error"
+	ErrorTypeRateLimitError      ErrorType = "rate_limit_error"
+	ErrorTypeValidationError     ErrorType = "validation_error"
 )
 
-// Valid indicates whether the value is a known member of the ErrorBodyType enum.
-func (e ErrorBodyType) Valid() bool {
+// Valid indicates whether the value is a known member of the ErrorType enum.
+func (e ErrorType) Valid() bool {
 	switch e {
-	case ErrorBodyTypeApiError:
+	case ErrorTypeApiError:
 		return true
-	case ErrorBodyTypeAuthenticationError:
+	case ErrorTypeAuthenticationError:
 		return true
-	case ErrorBodyTypeInvalidRequestError:
+	case ErrorTypeInvalidRequestError:
 		return true
-	case ErrorBodyTypePermissionError:
+	case ErrorTypePermissionError:
 		return true
-	case ErrorBodyTypeRateLimitError:
+	case ErrorTypeRateLimitError:
 		return true
-	case ErrorBodyTypeValidationError:
+	case ErrorTypeValidationError:
 		return true
 	default:
 		return false
@@ -607,6 +580,21 @@ func (e EventTypeWrite) Valid() bool {
 	}
 }
 
+// Defines values for ExpandableResource.
+const (
+	ExpandableResourceCustomer ExpandableResource = "customer"
+)
+
+// Valid indicates whether the value is a known member of the ExpandableResource enum.
+func (e ExpandableResource) Valid() bool {
+	switch e {
+	case ExpandableResourceCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HolidayRuleObject.
 const (
 	HolidayRuleObjectHolidayRule HolidayRuleObject = "holiday_rule"
@@ -673,24 +661,6 @@ func (e InvoicePaymentObject) Valid() bool {
 	}
 }
 
-// Defines values for InvoicePaymentSource.
-const (
-	InvoicePaymentSourceGateway InvoicePaymentSource = "gateway"
-	InvoicePaymentSourceManual  InvoicePaymentSource = "manual"
-)
-
-// Valid indicates whether the value is a known member of the InvoicePaymentSource enum.
-func (e InvoicePaymentSource) Valid() bool {
-	switch e {
-	case InvoicePaymentSourceGateway:
-		return true
-	case InvoicePaymentSourceManual:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for InvoiceStatus.
 const (
 	InvoiceStatusDraft         InvoiceStatus = "draft"
@@ -730,24 +700,6 @@ const (
 func (e LeadObject) Valid() bool {
 	switch e {
 	case LeadObjectLead:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for LeadBookingStatus.
-const (
-	LeadBookingStatusConfirmed LeadBookingStatus = "confirmed"
-	LeadBookingStatusPending   LeadBookingStatus = "pending"
-)
-
-// Valid indicates whether the value is a known member of the LeadBookingStatus enum.
-func (e LeadBookingStatus) Valid() bool {
-	switch e {
-	case LeadBookingStatusConfirmed:
-		return true
-	case LeadBookingStatusPending:
 		return true
 	default:
 		return false
@@ -814,24 +766,6 @@ const (
 func (e MeObject) Valid() bool {
 	switch e {
 	case Credential:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for MeType.
-const (
-	ApiKey MeType = "api_key"
-	Oauth  MeType = "oauth"
-)
-
-// Valid indicates whether the value is a known member of the MeType enum.
-func (e MeType) Valid() bool {
-	switch e {
-	case ApiKey:
-		return true
-	case Oauth:
 		return true
 	default:
 		return false
@@ -943,6 +877,24 @@ func (e PaymentMethod) Valid() bool {
 	}
 }
 
+// Defines values for PaymentSource.
+const (
+	PaymentSourceGateway PaymentSource = "gateway"
+	PaymentSourceManual  PaymentSource = "manual"
+)
+
+// Valid indicates whether the value is a known member of the PaymentSource enum.
+func (e PaymentSource) Valid() bool {
+	switch e {
+	case PaymentSourceGateway:
+		return true
+	case PaymentSourceManual:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentStatus.
 const (
 	PaymentStatusDepositPaid       PaymentStatus = "deposit_paid"
@@ -985,6 +937,24 @@ const (
 func (e QuoteObject) Valid() bool {
 	switch e {
 	case QuoteObjectQuote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QuoteExpandableResource.
+const (
+	QuoteExpandableResourceCustomer QuoteExpandableResource = "customer"
+	QuoteExpandableResourceLead     QuoteExpandableResource = "lead"
+)
+
+// Valid indicates whether the value is a known member of the QuoteExpandableResource enum.
+func (e QuoteExpandableResource) Valid() bool {
+	switch e {
+	case QuoteExpandableResourceCustomer:
+		return true
+	case QuoteExpandableResourceLead:
 		return true
 	default:
 		return false
@@ -1117,6 +1087,24 @@ func (e ServiceObject) Valid() bool {
 	}
 }
 
+// Defines values for SortOrder.
+const (
+	CreatedAt SortOrder = "created_at"
+	UpdatedAt SortOrder = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the SortOrder enum.
+func (e SortOrder) Valid() bool {
+	switch e {
+	case CreatedAt:
+		return true
+	case UpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TenantObject.
 const (
 	TenantObjectTenant TenantObject = "tenant"
@@ -1134,22 +1122,19 @@ func (e TenantObject) Valid() bool {
 
 // Defines values for TenantPaymentsEvents.
 const (
-	TenantPaymentsEventsLate        TenantPaymentsEvents = "late"
-	TenantPaymentsEventsLessThannil TenantPaymentsEvents = "<nil>"
-	TenantPaymentsEventsMissing     TenantPaymentsEvents = "missing"
-	TenantPaymentsEventsOk          TenantPaymentsEvents = "ok"
+	Late    TenantPaymentsEvents = "late"
+	Missing TenantPaymentsEvents = "missing"
+	Ok      TenantPaymentsEvents = "ok"
 )
 
 // Valid indicates whether the value is a known member of the TenantPaymentsEvents enum.
 func (e TenantPaymentsEvents) Valid() bool {
 	switch e {
-	case TenantPaymentsEventsLate:
+	case Late:
 		return true
-	case TenantPaymentsEventsLessThannil:
+	case Missing:
 		return true
-	case TenantPaymentsEventsMissing:
-		return true
-	case TenantPaymentsEventsOk:
+	case Ok:
 		return true
 	default:
 		return false
@@ -1224,22 +1209,19 @@ func (e WebhookEndpointObject) Valid() bool {
 
 // Defines values for WebhookEndpointDisabledReason.
 const (
-	WebhookEndpointDisabledReasonConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
-	WebhookEndpointDisabledReasonGone                WebhookEndpointDisabledReason = "gone"
-	WebhookEndpointDisabledReasonLessThannil         WebhookEndpointDisabledReason = "<nil>"
-	WebhookEndpointDisabledReasonRequested           WebhookEndpointDisabledReason = "requested"
+	ConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
+	Gone                WebhookEndpointDisabledReason = "gone"
+	Requested           WebhookEndpointDisabledReason = "requested"
 )
 
 // Valid indicates whether the value is a known member of the WebhookEndpointDisabledReason enum.
 func (e WebhookEndpointDisabledReason) Valid() bool {
 	switch e {
-	case WebhookEndpointDisabledReasonConsecutiveFailures:
+	case ConsecutiveFailures:
 		return true
-	case WebhookEndpointDisabledReasonGone:
+	case Gone:
 		return true
-	case WebhookEndpointDisabledReasonLessThannil:
-		return true
-	case WebhookEndpointDisabledReasonRequested:
+	case Requested:
 		return true
 	default:
 		return false
@@ -1279,446 +1261,20 @@ func (e WebhookEndpointWithSecretObject) Valid() bool {
 	}
 }
 
-// Defines values for WebhookEndpointWithSecretDisabledReason.
-const (
-	WebhookEndpointWithSecretDisabledReasonConsecutiveFailures WebhookEndpointWithSecretDisabledReason = "consecutive_failures"
-	WebhookEndpointWithSecretDisabledReasonGone                WebhookEndpointWithSecretDisabledReason = "gone"
-	WebhookEndpointWithSecretDisabledReasonLessThannil         WebhookEndpointWithSecretDisabledReason = "<nil>"
-	WebhookEndpointWithSecretDisabledReasonRequested           WebhookEndpointWithSecretDisabledReason = "requested"
-)
+// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
+type AppliesTo = json.RawMessage
 
-// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretDisabledReason enum.
-func (e WebhookEndpointWithSecretDisabledReason) Valid() bool {
-	switch e {
-	case WebhookEndpointWithSecretDisabledReasonConsecutiveFailures:
-		return true
-	case WebhookEndpointWithSecretDisabledReasonGone:
-		return true
-	case WebhookEndpointWithSecretDisabledReasonLessThannil:
-		return true
-	case WebhookEndpointWithSecretDisabledReasonRequested:
-		return true
-	default:
-		return false
-	}
+// AppliesToAll The rule applies to all services.
+type AppliesToAll string
+
+// AppliesToSelection The services or packages that the rule applies to. Exactly one of the two fields is set.
+type AppliesToSelection struct {
+	// ServiceIds IDs of services, 1 to 100.
+	ServiceIds *[]string `json:"service_ids,omitempty"`
+
+	// PackageIds IDs of packages, 1 to 100.
+	PackageIds *[]string `json:"package_ids,omitempty"`
 }
-
-// Defines values for Sort.
-const (
-	SortCreatedAt Sort = "created_at"
-	SortUpdatedAt Sort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the Sort enum.
-func (e Sort) Valid() bool {
-	switch e {
-	case SortCreatedAt:
-		return true
-	case SortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListBookingsParamsSort.
-const (
-	ListBookingsParamsSortCreatedAt ListBookingsParamsSort = "created_at"
-	ListBookingsParamsSortUpdatedAt ListBookingsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListBookingsParamsSort enum.
-func (e ListBookingsParamsSort) Valid() bool {
-	switch e {
-	case ListBookingsParamsSortCreatedAt:
-		return true
-	case ListBookingsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListBookingsParamsExpand.
-const (
-	ListBookingsParamsExpandCustomer ListBookingsParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the ListBookingsParamsExpand enum.
-func (e ListBookingsParamsExpand) Valid() bool {
-	switch e {
-	case ListBookingsParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetBookingParamsExpand.
-const (
-	GetBookingParamsExpandCustomer GetBookingParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the GetBookingParamsExpand enum.
-func (e GetBookingParamsExpand) Valid() bool {
-	switch e {
-	case GetBookingParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListCalendarFeedsParamsSort.
-const (
-	ListCalendarFeedsParamsSortCreatedAt ListCalendarFeedsParamsSort = "created_at"
-	ListCalendarFeedsParamsSortUpdatedAt ListCalendarFeedsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListCalendarFeedsParamsSort enum.
-func (e ListCalendarFeedsParamsSort) Valid() bool {
-	switch e {
-	case ListCalendarFeedsParamsSortCreatedAt:
-		return true
-	case ListCalendarFeedsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListCustomersParamsSort.
-const (
-	ListCustomersParamsSortCreatedAt ListCustomersParamsSort = "created_at"
-	ListCustomersParamsSortUpdatedAt ListCustomersParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListCustomersParamsSort enum.
-func (e ListCustomersParamsSort) Valid() bool {
-	switch e {
-	case ListCustomersParamsSortCreatedAt:
-		return true
-	case ListCustomersParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListEventsParamsSort.
-const (
-	ListEventsParamsSortCreatedAt ListEventsParamsSort = "created_at"
-	ListEventsParamsSortUpdatedAt ListEventsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListEventsParamsSort enum.
-func (e ListEventsParamsSort) Valid() bool {
-	switch e {
-	case ListEventsParamsSortCreatedAt:
-		return true
-	case ListEventsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListHolidayRulesParamsSort.
-const (
-	ListHolidayRulesParamsSortCreatedAt ListHolidayRulesParamsSort = "created_at"
-	ListHolidayRulesParamsSortUpdatedAt ListHolidayRulesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListHolidayRulesParamsSort enum.
-func (e ListHolidayRulesParamsSort) Valid() bool {
-	switch e {
-	case ListHolidayRulesParamsSortCreatedAt:
-		return true
-	case ListHolidayRulesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListInvoicesParamsSort.
-const (
-	ListInvoicesParamsSortCreatedAt ListInvoicesParamsSort = "created_at"
-	ListInvoicesParamsSortUpdatedAt ListInvoicesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListInvoicesParamsSort enum.
-func (e ListInvoicesParamsSort) Valid() bool {
-	switch e {
-	case ListInvoicesParamsSortCreatedAt:
-		return true
-	case ListInvoicesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListInvoicesParamsExpand.
-const (
-	ListInvoicesParamsExpandCustomer ListInvoicesParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the ListInvoicesParamsExpand enum.
-func (e ListInvoicesParamsExpand) Valid() bool {
-	switch e {
-	case ListInvoicesParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetInvoiceParamsExpand.
-const (
-	GetInvoiceParamsExpandCustomer GetInvoiceParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the GetInvoiceParamsExpand enum.
-func (e GetInvoiceParamsExpand) Valid() bool {
-	switch e {
-	case GetInvoiceParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListLeadsParamsSort.
-const (
-	ListLeadsParamsSortCreatedAt ListLeadsParamsSort = "created_at"
-	ListLeadsParamsSortUpdatedAt ListLeadsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListLeadsParamsSort enum.
-func (e ListLeadsParamsSort) Valid() bool {
-	switch e {
-	case ListLeadsParamsSortCreatedAt:
-		return true
-	case ListLeadsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListLeadsParamsExpand.
-const (
-	ListLeadsParamsExpandCustomer ListLeadsParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the ListLeadsParamsExpand enum.
-func (e ListLeadsParamsExpand) Valid() bool {
-	switch e {
-	case ListLeadsParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetLeadParamsExpand.
-const (
-	GetLeadParamsExpandCustomer GetLeadParamsExpand = "customer"
-)
-
-// Valid indicates whether the value is a known member of the GetLeadParamsExpand enum.
-func (e GetLeadParamsExpand) Valid() bool {
-	switch e {
-	case GetLeadParamsExpandCustomer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListPackagesParamsSort.
-const (
-	ListPackagesParamsSortCreatedAt ListPackagesParamsSort = "created_at"
-	ListPackagesParamsSortUpdatedAt ListPackagesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListPackagesParamsSort enum.
-func (e ListPackagesParamsSort) Valid() bool {
-	switch e {
-	case ListPackagesParamsSortCreatedAt:
-		return true
-	case ListPackagesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListPaymentIntentsParamsSort.
-const (
-	ListPaymentIntentsParamsSortCreatedAt ListPaymentIntentsParamsSort = "created_at"
-	ListPaymentIntentsParamsSortUpdatedAt ListPaymentIntentsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListPaymentIntentsParamsSort enum.
-func (e ListPaymentIntentsParamsSort) Valid() bool {
-	switch e {
-	case ListPaymentIntentsParamsSortCreatedAt:
-		return true
-	case ListPaymentIntentsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListQuotesParamsSort.
-const (
-	ListQuotesParamsSortCreatedAt ListQuotesParamsSort = "created_at"
-	ListQuotesParamsSortUpdatedAt ListQuotesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListQuotesParamsSort enum.
-func (e ListQuotesParamsSort) Valid() bool {
-	switch e {
-	case ListQuotesParamsSortCreatedAt:
-		return true
-	case ListQuotesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListQuotesParamsExpand.
-const (
-	ListQuotesParamsExpandCustomer ListQuotesParamsExpand = "customer"
-	ListQuotesParamsExpandLead     ListQuotesParamsExpand = "lead"
-)
-
-// Valid indicates whether the value is a known member of the ListQuotesParamsExpand enum.
-func (e ListQuotesParamsExpand) Valid() bool {
-	switch e {
-	case ListQuotesParamsExpandCustomer:
-		return true
-	case ListQuotesParamsExpandLead:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for GetQuoteParamsExpand.
-const (
-	GetQuoteParamsExpandCustomer GetQuoteParamsExpand = "customer"
-	GetQuoteParamsExpandLead     GetQuoteParamsExpand = "lead"
-)
-
-// Valid indicates whether the value is a known member of the GetQuoteParamsExpand enum.
-func (e GetQuoteParamsExpand) Valid() bool {
-	switch e {
-	case GetQuoteParamsExpandCustomer:
-		return true
-	case GetQuoteParamsExpandLead:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListRefundsParamsSort.
-const (
-	ListRefundsParamsSortCreatedAt ListRefundsParamsSort = "created_at"
-	ListRefundsParamsSortUpdatedAt ListRefundsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListRefundsParamsSort enum.
-func (e ListRefundsParamsSort) Valid() bool {
-	switch e {
-	case ListRefundsParamsSortCreatedAt:
-		return true
-	case ListRefundsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListServicesParamsSort.
-const (
-	ListServicesParamsSortCreatedAt ListServicesParamsSort = "created_at"
-	ListServicesParamsSortUpdatedAt ListServicesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListServicesParamsSort enum.
-func (e ListServicesParamsSort) Valid() bool {
-	switch e {
-	case ListServicesParamsSortCreatedAt:
-		return true
-	case ListServicesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListUnitsParamsSort.
-const (
-	ListUnitsParamsSortCreatedAt ListUnitsParamsSort = "created_at"
-	ListUnitsParamsSortUpdatedAt ListUnitsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListUnitsParamsSort enum.
-func (e ListUnitsParamsSort) Valid() bool {
-	switch e {
-	case ListUnitsParamsSortCreatedAt:
-		return true
-	case ListUnitsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListWebhookEndpointsParamsSort.
-const (
-	ListWebhookEndpointsParamsSortCreatedAt ListWebhookEndpointsParamsSort = "created_at"
-	ListWebhookEndpointsParamsSortUpdatedAt ListWebhookEndpointsParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListWebhookEndpointsParamsSort enum.
-func (e ListWebhookEndpointsParamsSort) Valid() bool {
-	switch e {
-	case ListWebhookEndpointsParamsSortCreatedAt:
-		return true
-	case ListWebhookEndpointsParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ListDeliveriesParamsSort.
-const (
-	ListDeliveriesParamsSortCreatedAt ListDeliveriesParamsSort = "created_at"
-	ListDeliveriesParamsSortUpdatedAt ListDeliveriesParamsSort = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the ListDeliveriesParamsSort enum.
-func (e ListDeliveriesParamsSort) Valid() bool {
-	switch e {
-	case ListDeliveriesParamsSortCreatedAt:
-		return true
-	case ListDeliveriesParamsSortUpdatedAt:
-		return true
-	default:
-		return false
-	}
-}
-
-// AppliesToWrite What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
-type AppliesToWrite = json.RawMessage
 
 // AvailabilityDay Availability on a day.
 type AvailabilityDay struct {
@@ -1729,7 +1285,7 @@ type AvailabilityDay struct {
 	Date string `json:"date"`
 
 	// Status Summary of the day's slots.
-	Status AvailabilityDayStatus `json:"status"`
+	Status AvailabilityStatus `json:"status"`
 
 	// Timezone IANA name of the operator's time zone.
 	Timezone string `json:"timezone"`
@@ -1747,9 +1303,6 @@ type AvailabilityDay struct {
 // AvailabilityDayObject Always `availability_day`.
 type AvailabilityDayObject string
 
-// AvailabilityDayStatus Summary of the day's slots.
-type AvailabilityDayStatus string
-
 // AvailabilityExplanation Whether a slot can be booked, and if not, the reason.
 type AvailabilityExplanation struct {
 	// Available Whether a booking of the unit at that time would be accepted.
@@ -1759,7 +1312,7 @@ type AvailabilityExplanation struct {
 	Reason nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
 }
 
-// AvailabilityExplanationReason defines model for AvailabilityExplanation.Reason.
+// AvailabilityExplanationReason Reason why a slot cannot be booked.
 type AvailabilityExplanationReason string
 
 // AvailabilityList Days of a range.
@@ -1768,14 +1321,11 @@ type AvailabilityList struct {
 	Data []AvailabilityDay `json:"data"`
 
 	// HasMore Always false: one response contains the whole range.
-	HasMore AvailabilityListHasMore `json:"has_more"`
+	HasMore bool `json:"has_more"`
 
 	// NextCursor Always null: one response contains the whole range.
-	NextCursor nullable.Nullable[any] `json:"next_cursor"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
-
-// AvailabilityListHasMore Always false: one response contains the whole range.
-type AvailabilityListHasMore bool
 
 // AvailabilitySlot A time at which a unit can be booked.
 type AvailabilitySlot struct {
@@ -1789,8 +1339,11 @@ type AvailabilitySlot struct {
 	Status AvailabilitySlotStatus `json:"status"`
 }
 
-// AvailabilitySlotStatus Whether the slot can be booked.
+// AvailabilitySlotStatus Whether a slot can be booked.
 type AvailabilitySlotStatus string
+
+// AvailabilityStatus Summary of slots.
+type AvailabilityStatus string
 
 // AvailabilityUnit Availability of a unit on a day.
 type AvailabilityUnit struct {
@@ -1801,14 +1354,11 @@ type AvailabilityUnit struct {
 	Name string `json:"name"`
 
 	// Status Summary of the unit's slots.
-	Status AvailabilityUnitStatus `json:"status"`
+	Status AvailabilityStatus `json:"status"`
 
 	// Slots Slots of the day, sorted by time.
 	Slots []AvailabilitySlot `json:"slots"`
 }
-
-// AvailabilityUnitStatus Summary of the unit's slots.
-type AvailabilityUnitStatus string
 
 // Billing The recipient of an invoice when it was opened. Because the law requires it, this data stays when the customer is erased.
 type Billing struct {
@@ -1836,10 +1386,10 @@ type Booking struct {
 	// Number Readable number, such as `B-000001`. It is unique per tenant and mode; numbers can be skipped.
 	Number string `json:"number"`
 
-	// Status Status of a booking. `cancelled` and `expired` are final.
+	// Status Status of the booking.
 	Status BookingStatus `json:"status"`
 
-	// PaymentStatus Payment status of a booking.
+	// PaymentStatus Payment status, calculated from the amounts.
 	PaymentStatus PaymentStatus `json:"payment_status"`
 
 	// CustomerId ID of the customer, `cu_…`, or null if not set.
@@ -1896,19 +1446,19 @@ type Booking struct {
 	// Notes Notes for the operator, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TotalAmount Price of the package on that day including holiday rules, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
 	TotalAmount Money `json:"total_amount"`
 
-	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DepositAmount Part of the total that is due as a deposit.
 	DepositAmount Money `json:"deposit_amount"`
 
-	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	// AmountPaid Amount that has been paid.
 	AmountPaid Money `json:"amount_paid"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount that has been refunded.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	// AmountDue Amount that is still due.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the booking and the bank has not decided for the operator.
@@ -1923,10 +1473,10 @@ type Booking struct {
 	// InvoiceIds IDs of the booking's invoices, oldest first, at most 100.
 	InvoiceIds []string `json:"invoice_ids"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the booking.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -1957,7 +1507,7 @@ type BookingCancel struct {
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
 
-// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. You can leave out the end if the package or the service has a duration.
+// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration.
 type BookingCreate struct {
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
 	EventDate *string `json:"event_date,omitempty"`
@@ -2001,11 +1551,11 @@ type BookingCreate struct {
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// BookingCreateStatus Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
+// BookingCreateStatus Status that a new booking can have.
 type BookingCreateStatus string
 
 // BookingList A page of bookings.
@@ -2029,12 +1579,12 @@ type BookingPayment struct {
 	Object BookingPaymentObject `json:"object"`
 
 	// Source Source of the payment.
-	Source BookingPaymentSource `json:"source"`
+	Source PaymentSource `json:"source"`
 
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	// Amount Amount that was paid.
 	Amount Money `json:"amount"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount that was refunded to the card.
 	AmountRefunded Money `json:"amount_refunded"`
 
 	// Disputed Whether the payer has disputed the payment and the bank has not decided for the operator.
@@ -2055,9 +1605,6 @@ type BookingPayment struct {
 
 // BookingPaymentObject Always `booking_payment`.
 type BookingPaymentObject string
-
-// BookingPaymentSource Source of the payment.
-type BookingPaymentSource string
 
 // BookingPaymentList A page of payments of a booking.
 type BookingPaymentList struct {
@@ -2136,11 +1683,11 @@ type BookingUpdate struct {
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// BookingUpdateStatus New status of the booking. `canceled` means `cancelled`. You cannot set `expired`.
+// BookingUpdateStatus Status that an update can set.
 type BookingUpdateStatus string
 
 // CalendarFeed A URL where calendar programs read bookings.
@@ -2163,7 +1710,7 @@ type CalendarFeed struct {
 	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for an older feed whose creator was not stored. Such a feed does not end: delete it and create a new one.
 	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the feed.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, always 1 because feeds do not change. The `ETag` header contains the same number.
@@ -2226,7 +1773,7 @@ type CalendarFeedWithUrl struct {
 	// Url URL of the calendar. It is returned only once. Anyone who knows it can read the calendar.
 	Url string `json:"url"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the feed.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, always 1 because feeds do not change. The `ETag` header contains the same number.
@@ -2260,6 +1807,18 @@ type Cancellation struct {
 // CaptureMethod When the money of a payment intent is captured.
 type CaptureMethod string
 
+// CredentialRateLimit Request limit of a credential.
+type CredentialRateLimit struct {
+	// Limit Requests that the credential can send within the window.
+	Limit int `json:"limit"`
+
+	// WindowSeconds Length of the window, in seconds.
+	WindowSeconds int `json:"window_seconds"`
+}
+
+// CredentialType Type of a credential.
+type CredentialType string
+
 // Customer A person or company that books.
 type Customer struct {
 	// Id ID of the customer, `cu_…`. Treat it as an opaque string.
@@ -2286,10 +1845,10 @@ type Customer struct {
 	// Company Company, or null.
 	Company nullable.Nullable[string] `json:"company"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the customer.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -2322,7 +1881,7 @@ type CustomerCreate struct {
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2331,7 +1890,7 @@ type CustomerExport struct {
 	// Object Always `customer_export`.
 	Object CustomerExportObject `json:"object"`
 
-	// Customer A person or company that books.
+	// Customer The customer.
 	Customer Customer `json:"customer"`
 
 	// Bookings Bookings of the customer, newest first.
@@ -2388,7 +1947,7 @@ type CustomerUpdate struct {
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2400,7 +1959,7 @@ type Delivery struct {
 	// Object Always `delivery`.
 	Object DeliveryObject `json:"object"`
 
-	// Status Status of a delivery.
+	// Status Status of the delivery.
 	Status DeliveryStatus `json:"status"`
 
 	// FailureReason Why a failed delivery is not attempted again, or null if it has not failed.
@@ -2421,7 +1980,7 @@ type Delivery struct {
 	// NextAttemptAt Time of the next attempt, or null if there is none.
 	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the event.
 	Mode Mode `json:"mode"`
 
 	// CreatedAt Time at which the delivery was created, in UTC.
@@ -2433,9 +1992,6 @@ type Delivery struct {
 
 // DeliveryObject Always `delivery`.
 type DeliveryObject string
-
-// DeliveryFailureReason Why a failed delivery is not attempted again, or null if it has not failed.
-type DeliveryFailureReason string
 
 // DeliveryAttempt One attempt to deliver an event.
 type DeliveryAttempt struct {
@@ -2458,6 +2014,9 @@ type DeliveryAttempt struct {
 	ResponseBody nullable.Nullable[string] `json:"response_body"`
 }
 
+// DeliveryFailureReason Why a failed delivery is not attempted again.
+type DeliveryFailureReason string
+
 // DeliveryList A page of deliveries.
 type DeliveryList struct {
 	// Data Deliveries on this page, at most 100.
@@ -2479,16 +2038,10 @@ type DeliveryStatus string
 // DepositType How the deposit of a package is calculated from its price.
 type DepositType string
 
-// Error Response to a failed request.
-type Error struct {
-	// Error The error, for programs and for people.
-	Error ErrorBody `json:"error"`
-}
-
 // ErrorBody The error, for programs and for people.
 type ErrorBody struct {
 	// Type Category of the error.
-	Type ErrorBodyType `json:"type"`
+	Type ErrorType `json:"type"`
 
 	// Code Stable error code for programs to branch on. See [/docs/errors](/docs/errors) for all codes.
 	Code string `json:"code"`
@@ -2506,8 +2059,14 @@ type ErrorBody struct {
 	RequestId string `json:"request_id"`
 }
 
-// ErrorBodyType Category of the error.
-type ErrorBodyType string
+// ErrorResponse Response to a failed request.
+type ErrorResponse struct {
+	// Error The error.
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorType Category of an error.
+type ErrorType string
 
 // Event A change to an object. An event is created at the time of the change and never changes; its deliveries contain exactly these bytes.
 type Event struct {
@@ -2517,13 +2076,13 @@ type Event struct {
 	// Object Always `event`.
 	Object EventObject `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
+	// Type Type of the event.
 	Type EventType `json:"type"`
 
 	// ApiVersion API version of the event; always `v1`.
 	ApiVersion EventApiVersion `json:"api_version"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode in which the change happened.
 	Mode Mode `json:"mode"`
 
 	// CreatedAt Time of the change, in UTC.
@@ -2533,22 +2092,10 @@ type Event struct {
 	ResourceVersion int64 `json:"resource_version"`
 
 	// Request The request that caused the change, or null.
-	Request nullable.Nullable[struct {
-		// Id ID of the request, `req_…`.
-		Id string `json:"id"`
-
-		// IdempotencyKey Idempotency-Key of the request, or null.
-		IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
-	}] `json:"request"`
+	Request nullable.Nullable[EventRequest] `json:"request"`
 
 	// Data The object and its changes.
-	Data struct {
-		// Object The object after the change, as its GET returns it.
-		Object json.RawMessage `json:"object"`
-
-		// PreviousAttributes The changed fields with their previous values; `{}` on a created object.
-		PreviousAttributes json.RawMessage `json:"previous_attributes"`
-	} `json:"data"`
+	Data EventData `json:"data"`
 }
 
 // EventObject Always `event`.
@@ -2556,6 +2103,15 @@ type EventObject string
 
 // EventApiVersion API version of the event; always `v1`.
 type EventApiVersion string
+
+// EventData An object after a change, and what changed.
+type EventData struct {
+	// Object The object after the change, as its GET returns it.
+	Object json.RawMessage `json:"object"`
+
+	// PreviousAttributes The changed fields with their previous values; `{}` on a created object.
+	PreviousAttributes json.RawMessage `json:"previous_attributes"`
+}
 
 // EventList A page of events.
 type EventList struct {
@@ -2590,6 +2146,15 @@ type EventReplayResult struct {
 	Queued int `json:"queued"`
 }
 
+// EventRequest The request that caused a change.
+type EventRequest struct {
+	// Id ID of the request, `req_…`.
+	Id string `json:"id"`
+
+	// IdempotencyKey Idempotency-Key of the request, or null.
+	IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
+}
+
 // EventType Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
 type EventType string
 
@@ -2598,7 +2163,7 @@ type EventTypeInfo struct {
 	// Object Always `event_type`.
 	Object string `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
+	// Type Name of the event type.
 	Type EventType `json:"type"`
 
 	// Description When the event is sent.
@@ -2623,6 +2188,9 @@ type EventTypeList struct {
 // EventTypeWrite An event type, or `*` for all types.
 type EventTypeWrite string
 
+// ExpandableResource Related resource that a response can contain.
+type ExpandableResource string
+
 // HolidayRule A price change on certain days.
 type HolidayRule struct {
 	// Id ID of the holiday rule, `hr_…`. Treat it as an opaque string.
@@ -2640,14 +2208,14 @@ type HolidayRule struct {
 	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo string `json:"date_to"`
 
-	// Recurrence Whether a holiday rule repeats each year.
+	// Recurrence Whether the rule repeats each year.
 	Recurrence Recurrence `json:"recurrence"`
 
 	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
 	// AppliesTo Services or packages that the rule applies to.
-	AppliesTo json.RawMessage `json:"applies_to"`
+	AppliesTo AppliesTo `json:"applies_to"`
 
 	// Priority If several rules match a day, the one with the highest priority applies.
 	Priority int `json:"priority"`
@@ -2658,7 +2226,7 @@ type HolidayRule struct {
 	// Active Whether the rule changes prices.
 	Active bool `json:"active"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the holiday rule.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -2685,14 +2253,14 @@ type HolidayRuleCreate struct {
 	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo string `json:"date_to"`
 
-	// Recurrence Whether a holiday rule repeats each year.
+	// Recurrence Whether the rule repeats each year. Defaults to `none`.
 	Recurrence *Recurrence `json:"recurrence,omitempty"`
 
 	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
-	// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
-	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	// AppliesTo Services or packages that the rule applies to. Defaults to `all`.
+	AppliesTo *AppliesTo `json:"applies_to,omitempty"`
 
 	// Priority If several rules match a day, the one with the highest priority applies. Defaults to 0.
 	Priority *int `json:"priority,omitempty"`
@@ -2727,14 +2295,14 @@ type HolidayRuleUpdate struct {
 	// DateTo Last day, inclusive. The range of a yearly rule can span New Year.
 	DateTo *string `json:"date_to,omitempty"`
 
-	// Recurrence Whether a holiday rule repeats each year.
+	// Recurrence Whether the rule repeats each year.
 	Recurrence *Recurrence `json:"recurrence,omitempty"`
 
 	// MultiplierBps Price factor in basis points: 10000 leaves the price unchanged, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps *int64 `json:"multiplier_bps,omitempty"`
 
-	// AppliesTo What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
-	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	// AppliesTo Services or packages that the rule applies to.
+	AppliesTo *AppliesTo `json:"applies_to,omitempty"`
 
 	// Priority If several rules match a day, the one with the highest priority applies.
 	Priority *int `json:"priority,omitempty"`
@@ -2769,10 +2337,10 @@ type Invoice struct {
 	// Number Readable number: the operator's prefix, the year if configured, and a counter without gaps per tenant and mode. Null on a draft.
 	Number nullable.Nullable[string] `json:"number"`
 
-	// Status Status of an invoice. `void` is final.
+	// Status Status of the invoice.
 	Status InvoiceStatus `json:"status"`
 
-	// Kind What an invoice charges for.
+	// Kind What the invoice charges for.
 	Kind InvoiceKind `json:"kind"`
 
 	// CustomerId ID of the customer, `cu_…`.
@@ -2796,25 +2364,25 @@ type Invoice struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DiscountAmount Sum of the discounts of the lines.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TaxAmount Sum of the taxes of the lines.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TotalAmount Total of the invoice: subtotal minus discount plus tax.
 	TotalAmount Money `json:"total_amount"`
 
-	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	// AmountPaid Sum of the payments that are not reversed.
 	AmountPaid Money `json:"amount_paid"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount refunded from the invoice's card payments. It does not reduce `amount_paid`, and the amount does not become due again.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	// AmountDue Amount that is still due; 0 if the invoice is void. A refund does not change it.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the invoice and the bank has not decided for the operator.
@@ -2838,10 +2406,10 @@ type Invoice struct {
 	// Notes Notes shown on the invoice, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the invoice.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -2874,7 +2442,7 @@ type InvoiceCreate struct {
 	// BookingId ID of the booking that the invoice is for, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What an invoice charges for.
+	// Kind What the invoice charges for. Defaults to `full`.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
 	// LineItems Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
@@ -2889,7 +2457,7 @@ type InvoiceCreate struct {
 	// Notes Notes shown on the invoice, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2916,17 +2484,17 @@ type InvoicePayment struct {
 	// Object Always `invoice_payment`.
 	Object InvoicePaymentObject `json:"object"`
 
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	// Amount Amount that was paid.
 	Amount Money `json:"amount"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	// AmountRefunded Amount that was refunded to the card. If a card payment paid several invoices, a refund first returns the part that is on no invoice, then the part on the invoice that was paid last.
 	AmountRefunded Money `json:"amount_refunded"`
 
 	// Method Method of payment.
 	Method PaymentMethod `json:"method"`
 
 	// Source Source of the payment.
-	Source InvoicePaymentSource `json:"source"`
+	Source PaymentSource `json:"source"`
 
 	// Reference Your own reference, or null.
 	Reference nullable.Nullable[string] `json:"reference"`
@@ -2941,15 +2509,12 @@ type InvoicePayment struct {
 // InvoicePaymentObject Always `invoice_payment`.
 type InvoicePaymentObject string
 
-// InvoicePaymentSource Source of the payment.
-type InvoicePaymentSource string
-
 // InvoicePaymentCreate A payment that was made outside the payment gateway.
 type InvoicePaymentCreate struct {
-	// Amount An amount to pay, in the smallest unit of its currency.
+	// Amount Amount paid, in the currency of the invoice: at least 1, at most the amount due.
 	Amount Payable `json:"amount"`
 
-	// Method Method of payment outside the payment gateway.
+	// Method Method of payment.
 	Method ManualPaymentMethod `json:"method"`
 
 	// PaidAt Time of the payment, not in the future: RFC 3339 with any UTC offset, or a date. Null means now.
@@ -2970,7 +2535,7 @@ type InvoiceUpdate struct {
 	// BookingId ID of the booking that the invoice is for, or null.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What an invoice charges for.
+	// Kind What the invoice charges for.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
 	// LineItems Lines, 1 to 100. They replace the existing ones.
@@ -2985,7 +2550,7 @@ type InvoiceUpdate struct {
 	// Notes Notes shown on the invoice, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -2997,7 +2562,7 @@ type Lead struct {
 	// Object Always `lead`.
 	Object LeadObject `json:"object"`
 
-	// Status Status of a lead. `converted` is final.
+	// Status Status of the lead.
 	Status LeadStatus `json:"status"`
 
 	// Source Where the lead came from, or null if unknown.
@@ -3060,10 +2625,10 @@ type Lead struct {
 	// LostReason Why the lead is lost, or null if it is not lost.
 	LostReason nullable.Nullable[string] `json:"lost_reason"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the lead.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3103,7 +2668,7 @@ type LeadBooking struct {
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
 
 	// Status Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
-	Status *LeadBookingStatus `json:"status,omitempty"`
+	Status *BookingCreateStatus `json:"status,omitempty"`
 
 	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days). Null means the value of the booking policy.
 	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
@@ -3123,12 +2688,9 @@ type LeadBooking struct {
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
-
-// LeadBookingStatus Status of the new booking. Defaults to `pending`, or to `confirmed` if the booking policy confirms automatically.
-type LeadBookingStatus string
 
 // LeadConvert How to convert a lead.
 type LeadConvert struct {
@@ -3183,7 +2745,7 @@ type LeadCreate struct {
 	// PackageId ID of the package, or null.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3204,7 +2766,7 @@ type LeadStatus string
 
 // LeadUpdate Fields of a lead to update. Fields that you leave out stay unchanged.
 type LeadUpdate struct {
-	// Status Status of a lead. `converted` is final.
+	// Status New status. Sending the current status changes nothing.
 	Status *LeadStatus `json:"status,omitempty"`
 
 	// Source Where the lead came from, in your own words, such as `website`, at most 100 characters, or null if unknown.
@@ -3252,7 +2814,7 @@ type LeadUpdate struct {
 	// LostReason Why the lead is lost, at most 5,000 characters. Required for the status `lost`; any other status clears it.
 	LostReason nullable.Nullable[string] `json:"lost_reason,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3264,7 +2826,7 @@ type LineItem struct {
 	// Quantity Quantity.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount An amount in the smallest unit of an ISO 4217 currency.
+	// UnitAmount Price per unit before discount and tax.
 	UnitAmount Money `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount.
@@ -3273,13 +2835,13 @@ type LineItem struct {
 	// TaxRateBps Tax in basis points of the discounted amount.
 	TaxRateBps int64 `json:"tax_rate_bps"`
 
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	// Amount Quantity times unit price, before discount and tax.
 	Amount Money `json:"amount"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DiscountAmount Discount on the amount.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TaxAmount Tax on the discounted amount.
 	TaxAmount Money `json:"tax_amount"`
 }
 
@@ -3291,7 +2853,7 @@ type LineItemInput struct {
 	// Quantity Quantity, 1 to 10,000.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount An amount in the smallest unit of the operator's currency.
+	// UnitAmount Price per unit before discount and tax.
 	UnitAmount Price `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
@@ -3313,7 +2875,7 @@ type Me struct {
 	Object MeObject `json:"object"`
 
 	// Type Type of the credential.
-	Type MeType `json:"type"`
+	Type CredentialType `json:"type"`
 
 	// Name Name of the API key or of the OAuth app, or null if there is none.
 	Name nullable.Nullable[string] `json:"name,omitempty"`
@@ -3325,26 +2887,23 @@ type Me struct {
 	TenantId string `json:"tenant_id"`
 
 	// RateLimit Request limit of the credential.
-	RateLimit struct {
-		// Limit Requests that the credential can send within the window.
-		Limit int `json:"limit"`
+	RateLimit CredentialRateLimit `json:"rate_limit"`
 
-		// WindowSeconds Length of the window, in seconds.
-		WindowSeconds int `json:"window_seconds"`
-	} `json:"rate_limit"`
-
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential. It can access only data of this mode.
 	Mode Mode `json:"mode"`
 }
 
 // MeObject Always `credential`.
 type MeObject string
 
-// MeType Type of the credential.
-type MeType string
-
 // Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
 type Metadata = json.RawMessage
+
+// MetadataList At most 50 values of at most 500 characters.
+type MetadataList = []string
+
+// MetadataMap At most 50 keys of 1 to 40 characters with values of at most 500 characters.
+type MetadataMap map[string]string
 
 // MetadataRead Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
 type MetadataRead = json.RawMessage
@@ -3387,10 +2946,10 @@ type Package struct {
 	// Description Description shown to customers, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
+	// BasePrice Price of a booking before holiday rules.
 	BasePrice Money `json:"base_price"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage` (2500 is 25%).
@@ -3408,7 +2967,7 @@ type Package struct {
 	// Active Whether the package can be booked.
 	Active bool `json:"active"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the package.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3435,10 +2994,10 @@ type PackageCreate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice An amount in the smallest unit of the operator's currency.
+	// BasePrice Price of a booking before holiday rules.
 	BasePrice Price `json:"base_price"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price. Defaults to `none`.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000. Defaults to 0.
@@ -3477,10 +3036,10 @@ type PackageSnapshot struct {
 	// Name Name of the package.
 	Name string `json:"name"`
 
-	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
+	// BasePrice Price before holiday rules.
 	BasePrice Money `json:"base_price"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`.
@@ -3504,10 +3063,10 @@ type PackageUpdate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice An amount in the smallest unit of the operator's currency.
+	// BasePrice Price of a booking before holiday rules.
 	BasePrice *Price `json:"base_price,omitempty"`
 
-	// DepositType How the deposit of a package is calculated from its price.
+	// DepositType How the deposit is calculated from the price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
 	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000.
@@ -3555,7 +3114,7 @@ type PaymentIntent struct {
 	// Object Always `payment_intent`.
 	Object PaymentIntentObject `json:"object"`
 
-	// Status Status of a payment intent, as defined by Stripe.
+	// Status Status of the intent.
 	Status PaymentIntentStatus `json:"status"`
 
 	// Amount Requested amount, in the smallest unit of the currency.
@@ -3588,7 +3147,7 @@ type PaymentIntent struct {
 	// ClientSecret Secret that the browser uses to complete the payment. Only in the response to the creation, otherwise null.
 	ClientSecret nullable.Nullable[string] `json:"client_secret"`
 
-	// CaptureMethod When the money of a payment intent is captured.
+	// CaptureMethod When the money is captured.
 	CaptureMethod CaptureMethod `json:"capture_method"`
 
 	// Description Text that the operator sees at the payment gateway, or null.
@@ -3603,10 +3162,10 @@ type PaymentIntent struct {
 	// Disputed Whether the payer has disputed the charge and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the intent.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3657,7 +3216,7 @@ type PaymentIntentCreate struct {
 	// ReceiptEmail Email address to which the payment gateway sends a receipt, at most 255 characters, or null.
 	ReceiptEmail nullable.Nullable[string] `json:"receipt_email,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They are not sent to the payment gateway.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3678,6 +3237,9 @@ type PaymentIntentStatus string
 
 // PaymentMethod Method of payment.
 type PaymentMethod string
+
+// PaymentSource Source of a payment.
+type PaymentSource string
 
 // PaymentStatus Payment status of a booking.
 type PaymentStatus string
@@ -3702,7 +3264,7 @@ type Quote struct {
 	// Number Readable number, such as `Q-000001`. It is unique per tenant and mode; numbers can be skipped.
 	Number string `json:"number"`
 
-	// Status Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
+	// Status Status of the quote.
 	Status QuoteStatus `json:"status"`
 
 	// CustomerId ID of the customer, `cu_…`.
@@ -3741,19 +3303,19 @@ type Quote struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DiscountAmount Sum of the discounts of the lines.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TaxAmount Sum of the taxes of the lines.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	// TotalAmount Total of the quote: subtotal minus discount plus tax.
 	TotalAmount Money `json:"total_amount"`
 
-	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	// DepositAmount Part of the total that is due as a deposit.
 	DepositAmount Money `json:"deposit_amount"`
 
 	// ExpiresAt Time after which the quote cannot be accepted, or null on a draft without an expiry.
@@ -3777,10 +3339,10 @@ type Quote struct {
 	// Terms Terms for the customer, or null.
 	Terms nullable.Nullable[string] `json:"terms"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the quote.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3849,7 +3411,7 @@ type QuoteCreate struct {
 	// Terms Terms for the customer, at most 5,000 characters, or null.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3858,6 +3420,9 @@ type QuoteDecline struct {
 	// Reason Why the customer declined, at most 5,000 characters, or null.
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
+
+// QuoteExpandableResource Related resource that a response with quotes can contain.
+type QuoteExpandableResource string
 
 // QuoteList A page of quotes.
 type QuoteList struct {
@@ -3915,7 +3480,7 @@ type QuoteUpdate struct {
 	// Terms Terms for the customer, at most 5,000 characters, or null.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -3930,7 +3495,7 @@ type Refund struct {
 	// Object Always `refund`.
 	Object RefundObject `json:"object"`
 
-	// Status Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
+	// Status Status of the refund.
 	Status RefundStatus `json:"status"`
 
 	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations.
@@ -3939,7 +3504,7 @@ type Refund struct {
 	// Currency ISO 4217 code, three capital letters.
 	Currency string `json:"currency"`
 
-	// Reason Reason for a refund, as defined by Stripe.
+	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
 
 	// BookingId ID of the booking, `bk_…`.
@@ -3951,10 +3516,10 @@ type Refund struct {
 	// Allocations Parts by payment intent, newest first, at most 20.
 	Allocations []RefundAllocation `json:"allocations"`
 
-	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the refund.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -3981,7 +3546,7 @@ type RefundAllocation struct {
 	// GatewayRefundId The payment gateway's ID of this part, `re_…`. Null while its response is unknown, and if it refused.
 	GatewayRefundId nullable.Nullable[string] `json:"gateway_refund_id"`
 
-	// Status Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
+	// Status Status of this part.
 	Status RefundStatus `json:"status"`
 
 	// Failure Why this part was refused or failed, or null.
@@ -3999,10 +3564,10 @@ type RefundCreate struct {
 	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund. Null means all of it.
 	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 
-	// Reason Reason for a refund, as defined by Stripe.
+	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
 
-	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	// Metadata Your own key-value pairs. They are not sent to the payment gateway.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
@@ -4065,7 +3630,7 @@ type Service struct {
 	// UnitIds IDs of the units that offer the service.
 	UnitIds []string `json:"unit_ids"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the service.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4147,6 +3712,9 @@ type ServiceUpdate struct {
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 }
 
+// SortOrder Order of the rows of a list.
+type SortOrder string
+
 // Tenant The operator that owns the credential.
 type Tenant struct {
 	// Id ID of the tenant, `tn_…`. Treat it as an opaque string.
@@ -4174,25 +3742,28 @@ type Tenant struct {
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
 	// Payments Payment gateway of the operator in this mode.
-	Payments struct {
-		// Provider Name of the payment gateway, or null if not set.
-		Provider nullable.Nullable[string] `json:"provider"`
+	Payments TenantPayments `json:"payments"`
 
-		// Configured Whether the operator can take card payments.
-		Configured bool `json:"configured"`
-
-		// Events Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
-		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
-	} `json:"payments"`
-
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the calling credential.
 	Mode Mode `json:"mode"`
 }
 
 // TenantObject Always `tenant`.
 type TenantObject string
 
-// TenantPaymentsEvents Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
+// TenantPayments Payment gateway of an operator in one mode.
+type TenantPayments struct {
+	// Provider Name of the payment gateway, or null if not set.
+	Provider nullable.Nullable[string] `json:"provider"`
+
+	// Configured Whether the operator can take card payments.
+	Configured bool `json:"configured"`
+
+	// Events Whether the payment gateway's webhooks arrive. If they do not, payments can appear up to about an hour late. Null if no gateway is set.
+	Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
+}
+
+// TenantPaymentsEvents Whether the payment gateway's webhooks arrive.
 type TenantPaymentsEvents string
 
 // TestClock The tenant's time in test mode.
@@ -4224,7 +3795,7 @@ type Unit struct {
 	// Object Always `unit`.
 	Object UnitObject `json:"object"`
 
-	// Status Whether a unit can be booked.
+	// Status Whether the unit can be booked.
 	Status UnitStatus `json:"status"`
 
 	// Name Name shown to customers.
@@ -4242,7 +3813,7 @@ type Unit struct {
 	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone. Null means always open: a booking can start on one day and end on the next.
 	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the unit.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4269,13 +3840,13 @@ type UnitCreate struct {
 	// ServiceIds IDs of the services that the unit offers, at most 100.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
-	// Status Whether a unit can be booked.
+	// Status Whether the unit can be booked. Defaults to `active`.
 	Status *UnitStatus `json:"status,omitempty"`
 
 	// Capacity Maximum guest_count of a booking, or null for no limit.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
+	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
@@ -4305,13 +3876,13 @@ type UnitUpdate struct {
 	// ServiceIds IDs of the services that the unit offers, at most 100. The list replaces the existing one.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
-	// Status Whether a unit can be booked.
+	// Status Whether the unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
 
 	// Capacity Maximum guest_count of a booking, or null for no limit.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and weekdays that you leave out are closed. Null means always open: slots can start at any time and end on the next day.
+	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
@@ -4323,7 +3894,7 @@ type ValidationError struct {
 	// Errors Messages by field. Nested fields use dots, such as `metadata.order`.
 	Errors map[string][]string `json:"errors"`
 
-	// Error The error, for programs and for people.
+	// Error The same error in the format of all other errors.
 	Error ErrorBody `json:"error"`
 }
 
@@ -4335,7 +3906,7 @@ type WebhookEndpoint struct {
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointObject `json:"object"`
 
-	// Status Whether events are sent to an endpoint.
+	// Status Whether events are sent.
 	Status WebhookEndpointStatus `json:"status"`
 
 	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
@@ -4362,7 +3933,7 @@ type WebhookEndpoint struct {
 	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning nullable.Nullable[string] `json:"warning"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the endpoint.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4377,9 +3948,6 @@ type WebhookEndpoint struct {
 
 // WebhookEndpointObject Always `webhook_endpoint`.
 type WebhookEndpointObject string
-
-// WebhookEndpointDisabledReason Why the endpoint is disabled, or null if it is enabled.
-type WebhookEndpointDisabledReason string
 
 // WebhookEndpointCreate An endpoint to create.
 type WebhookEndpointCreate struct {
@@ -4398,6 +3966,9 @@ type WebhookEndpointCreate struct {
 	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
 }
+
+// WebhookEndpointDisabledReason Why an endpoint is disabled.
+type WebhookEndpointDisabledReason string
 
 // WebhookEndpointList A page of endpoints.
 type WebhookEndpointList struct {
@@ -4431,7 +4002,7 @@ type WebhookEndpointUpdate struct {
 	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
 
-	// Status Whether events are sent to an endpoint.
+	// Status `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
 	Status *WebhookEndpointStatus `json:"status,omitempty"`
 }
 
@@ -4443,11 +4014,11 @@ type WebhookEndpointWithSecret struct {
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointWithSecretObject `json:"object"`
 
-	// Status Whether events are sent to an endpoint.
+	// Status Whether events are sent.
 	Status WebhookEndpointStatus `json:"status"`
 
 	// DisabledReason Why the endpoint is disabled, or null if it is enabled.
-	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
+	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
 
 	// Url URL that receives the events.
 	Url string `json:"url"`
@@ -4473,7 +4044,7 @@ type WebhookEndpointWithSecret struct {
 	// Secret Signing secret, `whsec_…`. Store it: other responses do not contain it.
 	Secret string `json:"secret"`
 
-	// Mode Mode of data and credentials. Live and test data are separate.
+	// Mode Mode of the credential that created the endpoint.
 	Mode Mode `json:"mode"`
 
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
@@ -4489,9 +4060,6 @@ type WebhookEndpointWithSecret struct {
 // WebhookEndpointWithSecretObject Always `webhook_endpoint`.
 type WebhookEndpointWithSecretObject string
 
-// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled, or null if it is enabled.
-type WebhookEndpointWithSecretDisabledReason string
-
 // WebhookSecretRotate How long the earlier secrets remain valid.
 type WebhookSecretRotate struct {
 	// PreviousSecretExpiresIn Seconds for which the earlier secrets still sign deliveries, 0 to 604,800 (7 days).
@@ -4500,7 +4068,7 @@ type WebhookSecretRotate struct {
 
 // WebhookTest The sample to send.
 type WebhookTest struct {
-	// Type Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
+	// Type Type of the sample event. Defaults to a type that the endpoint subscribes to.
 	Type *EventType `json:"type,omitempty"`
 }
 
@@ -4586,10 +4154,10 @@ type EventTypeFilter = string
 type EventTypesFilter = []EventType
 
 // Expand defines model for Expand.
-type Expand = []string
+type Expand = []ExpandableResource
 
 // ExpandQuote defines model for ExpandQuote.
-type ExpandQuote = []string
+type ExpandQuote = []QuoteExpandableResource
 
 // ExplainStart defines model for ExplainStart.
 type ExplainStart = string
@@ -4690,8 +4258,8 @@ type ServiceFilter = string
 // ServiceId defines model for ServiceId.
 type ServiceId = string
 
-// Sort defines model for Sort.
-type Sort string
+// Sort Order of the rows of a list.
+type Sort = SortOrder
 
 // UnitFilter defines model for UnitFilter.
 type UnitFilter = string
@@ -4706,43 +4274,43 @@ type UpdatedAfter = time.Time
 type UpdatedBefore = time.Time
 
 // BadRequest Response to a failed request.
-type BadRequest = Error
+type BadRequest = ErrorResponse
 
 // Conflict Response to a failed request.
-type Conflict = Error
+type Conflict = ErrorResponse
 
 // Forbidden Response to a failed request.
-type Forbidden = Error
+type Forbidden = ErrorResponse
 
 // GatewayFailed Response to a failed request.
-type GatewayFailed = Error
+type GatewayFailed = ErrorResponse
 
 // Invalid Response to a request with invalid fields, parameters or headers.
 type Invalid = ValidationError
 
 // NotFound Response to a failed request.
-type NotFound = Error
+type NotFound = ErrorResponse
 
 // PreconditionFailed Response to a failed request.
-type PreconditionFailed = Error
+type PreconditionFailed = ErrorResponse
 
 // RateLimited Response to a failed request.
-type RateLimited = Error
+type RateLimited = ErrorResponse
 
 // ServerError Response to a failed request.
-type ServerError = Error
+type ServerError = ErrorResponse
 
 // Timeout Response to a failed request.
-type Timeout = Error
+type Timeout = ErrorResponse
 
 // TooLarge Response to a failed request.
-type TooLarge = Error
+type TooLarge = ErrorResponse
 
 // Unauthenticated Response to a failed request.
-type Unauthenticated = Error
+type Unauthenticated = ErrorResponse
 
 // Unavailable Response to a failed request.
-type Unavailable = Error
+type Unavailable = ErrorResponse
 
 // ListAvailabilityParams defines parameters for ListAvailability.
 type ListAvailabilityParams struct {
@@ -4780,7 +4348,7 @@ type ListBookingsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListBookingsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -4831,12 +4399,6 @@ type ListBookingsParams struct {
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListBookingsParamsSort defines parameters for ListBookings.
-type ListBookingsParamsSort string
-
-// ListBookingsParamsExpand defines parameters for ListBookings.
-type ListBookingsParamsExpand string
-
 // CreateBookingParams defines parameters for CreateBooking.
 type CreateBookingParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -4851,9 +4413,6 @@ type GetBookingParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetBookingParamsExpand defines parameters for GetBooking.
-type GetBookingParamsExpand string
 
 // UpdateBookingParams defines parameters for UpdateBooking.
 type UpdateBookingParams struct {
@@ -4909,7 +4468,7 @@ type ListCalendarFeedsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListCalendarFeedsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -4926,9 +4485,6 @@ type ListCalendarFeedsParams struct {
 	// UnitId Returns only rows for this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 }
-
-// ListCalendarFeedsParamsSort defines parameters for ListCalendarFeeds.
-type ListCalendarFeedsParamsSort string
 
 // CreateCalendarFeedParams defines parameters for CreateCalendarFeed.
 type CreateCalendarFeedParams struct {
@@ -4960,7 +4516,7 @@ type ListCustomersParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListCustomersParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -4986,9 +4542,6 @@ type ListCustomersParams struct {
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
-
-// ListCustomersParamsSort defines parameters for ListCustomers.
-type ListCustomersParamsSort string
 
 // CreateCustomerParams defines parameters for CreateCustomer.
 type CreateCustomerParams struct {
@@ -5026,7 +4579,7 @@ type ListEventsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListEventsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5046,9 +4599,6 @@ type ListEventsParams struct {
 	// ObjectId Returns only events about the object with this ID.
 	ObjectId *ObjectFilter `form:"object_id,omitempty" json:"object_id,omitempty"`
 }
-
-// ListEventsParamsSort defines parameters for ListEvents.
-type ListEventsParamsSort string
 
 // ReplayEventsParams defines parameters for ReplayEvents.
 type ReplayEventsParams struct {
@@ -5077,7 +4627,7 @@ type ListHolidayRulesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListHolidayRulesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5094,9 +4644,6 @@ type ListHolidayRulesParams struct {
 	// Active Returns only active rows (`true`) or only inactive rows (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 }
-
-// ListHolidayRulesParamsSort defines parameters for ListHolidayRules.
-type ListHolidayRulesParamsSort string
 
 // CreateHolidayRuleParams defines parameters for CreateHolidayRule.
 type CreateHolidayRuleParams struct {
@@ -5128,7 +4675,7 @@ type ListInvoicesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListInvoicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5167,12 +4714,6 @@ type ListInvoicesParams struct {
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListInvoicesParamsSort defines parameters for ListInvoices.
-type ListInvoicesParamsSort string
-
-// ListInvoicesParamsExpand defines parameters for ListInvoices.
-type ListInvoicesParamsExpand string
-
 // CreateInvoiceParams defines parameters for CreateInvoice.
 type CreateInvoiceParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5187,9 +4728,6 @@ type GetInvoiceParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetInvoiceParamsExpand defines parameters for GetInvoice.
-type GetInvoiceParamsExpand string
 
 // UpdateInvoiceParams defines parameters for UpdateInvoice.
 type UpdateInvoiceParams struct {
@@ -5272,7 +4810,7 @@ type ListLeadsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListLeadsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5305,12 +4843,6 @@ type ListLeadsParams struct {
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListLeadsParamsSort defines parameters for ListLeads.
-type ListLeadsParamsSort string
-
-// ListLeadsParamsExpand defines parameters for ListLeads.
-type ListLeadsParamsExpand string
-
 // CreateLeadParams defines parameters for CreateLead.
 type CreateLeadParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5325,9 +4857,6 @@ type GetLeadParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetLeadParamsExpand defines parameters for GetLead.
-type GetLeadParamsExpand string
 
 // UpdateLeadParams defines parameters for UpdateLead.
 type UpdateLeadParams struct {
@@ -5362,7 +4891,7 @@ type ListPackagesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListPackagesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5382,9 +4911,6 @@ type ListPackagesParams struct {
 	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
-
-// ListPackagesParamsSort defines parameters for ListPackages.
-type ListPackagesParamsSort string
 
 // CreatePackageParams defines parameters for CreatePackage.
 type CreatePackageParams struct {
@@ -5416,7 +4942,7 @@ type ListPaymentIntentsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListPaymentIntentsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5439,9 +4965,6 @@ type ListPaymentIntentsParams struct {
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
-
-// ListPaymentIntentsParamsSort defines parameters for ListPaymentIntents.
-type ListPaymentIntentsParamsSort string
 
 // CreatePaymentIntentParams defines parameters for CreatePaymentIntent.
 type CreatePaymentIntentParams struct {
@@ -5485,7 +5008,7 @@ type ListQuotesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListQuotesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5521,12 +5044,6 @@ type ListQuotesParams struct {
 	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
-// ListQuotesParamsSort defines parameters for ListQuotes.
-type ListQuotesParamsSort string
-
-// ListQuotesParamsExpand defines parameters for ListQuotes.
-type ListQuotesParamsExpand string
-
 // CreateQuoteParams defines parameters for CreateQuote.
 type CreateQuoteParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5541,9 +5058,6 @@ type GetQuoteParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
 	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
 }
-
-// GetQuoteParamsExpand defines parameters for GetQuote.
-type GetQuoteParamsExpand string
 
 // UpdateQuoteParams defines parameters for UpdateQuote.
 type UpdateQuoteParams struct {
@@ -5614,7 +5128,7 @@ type ListRefundsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListRefundsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5641,9 +5155,6 @@ type ListRefundsParams struct {
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
-// ListRefundsParamsSort defines parameters for ListRefunds.
-type ListRefundsParamsSort string
-
 // CreateRefundParams defines parameters for CreateRefund.
 type CreateRefundParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
@@ -5662,7 +5173,7 @@ type ListServicesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListServicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5682,9 +5193,6 @@ type ListServicesParams struct {
 	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
-
-// ListServicesParamsSort defines parameters for ListServices.
-type ListServicesParamsSort string
 
 // CreateServiceParams defines parameters for CreateService.
 type CreateServiceParams struct {
@@ -5725,7 +5233,7 @@ type ListUnitsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListUnitsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5745,9 +5253,6 @@ type ListUnitsParams struct {
 	// ServiceId Returns only rows for this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
-
-// ListUnitsParamsSort defines parameters for ListUnits.
-type ListUnitsParamsSort string
 
 // CreateUnitParams defines parameters for CreateUnit.
 type CreateUnitParams struct {
@@ -5779,7 +5284,7 @@ type ListWebhookEndpointsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListWebhookEndpointsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5796,9 +5301,6 @@ type ListWebhookEndpointsParams struct {
 	// Status Returns only endpoints with this status.
 	Status *EndpointStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 }
-
-// ListWebhookEndpointsParamsSort defines parameters for ListWebhookEndpoints.
-type ListWebhookEndpointsParamsSort string
 
 // CreateWebhookEndpointParams defines parameters for CreateWebhookEndpoint.
 type CreateWebhookEndpointParams struct {
@@ -5836,7 +5338,7 @@ type ListDeliveriesParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *ListDeliveriesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5856,9 +5358,6 @@ type ListDeliveriesParams struct {
 	// EventType Returns only deliveries of this event type.
 	EventType *DeliveryTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 }
-
-// ListDeliveriesParamsSort defines parameters for ListDeliveries.
-type ListDeliveriesParamsSort string
 
 // RetryDeliveryParams defines parameters for RetryDelivery.
 type RetryDeliveryParams struct {

@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/proto"
+	"holdfast.dev/proto/yamlnode"
 )
 
 // declared returns the event types of the contract in its order: x-event-types of the schema EventType.
 func declared(doc *yaml.Node) []proto.EventType {
 	var types []proto.EventType
-	for name, t := range pairs(get(doc, "components", "schemas", "EventType", "x-event-types")) {
-		types = append(types, proto.EventType{Name: name, Scope: text(t, "scope"), Description: text(t, "description")})
+	for name, t := range yamlnode.Pairs(yamlnode.Get(doc, "components", "schemas", "EventType", "x-event-types")) {
+		types = append(types, proto.EventType{Name: name, Scope: yamlnode.Text(t, "scope"), Description: yamlnode.Text(t, "description")})
 	}
 	return types
 }
@@ -25,31 +26,31 @@ func declared(doc *yaml.Node) []proto.EventType {
 // expandEventTypes adds the values of EventType, and of EventTypeWrite, which also allows *.
 func expandEventTypes(doc *yaml.Node) {
 	var names []string
-	meanings := mapping()
+	meanings := yamlnode.Mapping()
 	for _, t := range declared(doc) {
 		names = append(names, t.Name)
-		set(meanings, t.Name, scalar(fmt.Sprintf("%s Needs `%s`.", t.Description, t.Scope)))
+		yamlnode.Set(meanings, t.Name, yamlnode.Scalar(fmt.Sprintf("%s Needs `%s`.", t.Description, t.Scope)))
 	}
-	schemas := get(doc, "components", "schemas")
-	read, write := get(schemas, "EventType"), get(schemas, "EventTypeWrite")
+	schemas := yamlnode.Get(doc, "components", "schemas")
+	read, write := yamlnode.Get(schemas, "EventType"), yamlnode.Get(schemas, "EventTypeWrite")
 	if read == nil || write == nil {
 		return
 	}
-	remove(read, "x-event-types")
-	set(read, "enum", list(names))
-	set(read, "x-enumDescriptions", meanings)
-	all := mapping()
-	set(all, "*", scalar("All types, those of the future included."))
+	yamlnode.Remove(read, "x-event-types")
+	yamlnode.Set(read, "enum", yamlnode.List(names))
+	yamlnode.Set(read, "x-enumDescriptions", meanings)
+	all := yamlnode.Mapping()
+	yamlnode.Set(all, "*", yamlnode.Scalar("All types, those of the future included."))
 	all.Content = append(all.Content, meanings.Content...)
-	set(write, "enum", list(append([]string{"*"}, names...)))
-	set(write, "x-enumDescriptions", all)
+	yamlnode.Set(write, "enum", yamlnode.List(append([]string{"*"}, names...)))
+	yamlnode.Set(write, "x-enumDescriptions", all)
 	boundEventTypes(doc, len(names))
 }
 
 // boundEventTypes allows a list of event types to contain each of the n types, and replaces {event types} in descriptions with n.
 func boundEventTypes(node *yaml.Node, n int) {
-	if item := referred(get(node, "items")); item == "EventType" || item == "EventTypeWrite" {
-		set(node, "maxItems", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)})
+	if item := yamlnode.Referred(yamlnode.Get(node, "items")); item == "EventType" || item == "EventTypeWrite" {
+		yamlnode.Set(node, "maxItems", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)})
 	}
 	node.Value = strings.ReplaceAll(node.Value, "{event types}", strconv.Itoa(n))
 	for _, child := range node.Content {

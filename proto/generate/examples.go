@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto/yamlnode"
 )
 
 // example is a request that a test sent, and its response: the content of examples/<operationId>.json.
@@ -58,19 +60,19 @@ func (op operation) addExample(e example, response *yaml.Node) error {
 	for _, part := range []struct {
 		of   *yaml.Node
 		body json.RawMessage
-	}{{get(op.node, "requestBody"), e.Request.Body}, {response, e.Response.Body}} {
+	}{{yamlnode.Get(op.node, "requestBody"), e.Request.Body}, {response, e.Response.Body}} {
 		if len(part.body) == 0 {
 			continue
 		}
-		body, err := value(part.body)
+		body, err := yamlnode.Value(part.body)
 		if err != nil {
 			return err
 		}
-		for kind, media := range pairs(get(part.of, "content")) {
+		for kind, media := range yamlnode.Pairs(yamlnode.Get(part.of, "content")) {
 			if kind != csvType {
-				set(media, "example", body)
+				yamlnode.Set(media, "example", body)
 			} else if e.CSV != "" {
-				set(media, "example", scalar(e.CSV))
+				yamlnode.Set(media, "example", yamlnode.Scalar(e.CSV))
 			}
 		}
 	}
@@ -78,11 +80,11 @@ func (op operation) addExample(e example, response *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	sample := mapping()
-	set(sample, "lang", scalar("Shell"))
-	set(sample, "label", scalar("curl"))
-	set(sample, "source", scalar(source))
-	set(op.node, "x-codeSamples", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{sample}})
+	sample := yamlnode.Mapping()
+	yamlnode.Set(sample, "lang", yamlnode.Scalar("Shell"))
+	yamlnode.Set(sample, "label", yamlnode.Scalar("curl"))
+	yamlnode.Set(sample, "source", yamlnode.Scalar(source))
+	yamlnode.Set(op.node, "x-codeSamples", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{sample}})
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/proto"
+	"holdfast.dev/proto/yamlnode"
 )
 
 const firstLine = "# Code generated from openapi.yaml and examples/ by make gen. DO NOT EDIT.\n"
@@ -27,20 +28,20 @@ func expand(source []byte, examples map[string]example) ([]byte, error) {
 	doc := top.Content[0]
 	doc.Content[0].HeadComment = "" // it describes openapi.yaml only
 	expandEventTypes(doc)
-	if err := requireProperties(get(doc, "components", "schemas")); err != nil {
+	if err := requireProperties(yamlnode.Get(doc, "components", "schemas")); err != nil {
 		return nil, err
 	}
-	for path, item := range pairs(get(doc, "paths")) {
-		for method, node := range pairs(item) {
-			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
+	for path, item := range yamlnode.Pairs(yamlnode.Get(doc, "paths")) {
+		for method, node := range yamlnode.Pairs(item) {
+			op := operation{doc: doc, node: node, id: yamlnode.Text(node, "operationId"), method: strings.ToUpper(method), path: path}
 			if err := op.expand(examples); err != nil {
 				return nil, fmt.Errorf("%s: %w", op.id, err)
 			}
 			delete(examples, op.id)
 		}
 	}
-	if flow := get(doc, "components", "securitySchemes", "oauth", "flows", "authorizationCode"); flow != nil {
-		set(flow, "scopes", scopesOf(doc))
+	if flow := yamlnode.Get(doc, "components", "securitySchemes", "oauth", "flows", "authorizationCode"); flow != nil {
+		yamlnode.Set(flow, "scopes", scopesOf(doc))
 	}
 	for id := range examples {
 		return nil, fmt.Errorf("examples/%s.json: the contract has no such operation", id)
@@ -73,13 +74,13 @@ func (op operation) expand(examples map[string]example) error {
 		return err
 	}
 	op.addHeaders(success, response)
-	if columns := get(op.node, "x-csv"); columns != nil {
-		media := mapping()
-		set(media, "schema", mappingOf("type", "string"))
-		set(media, "x-columns", columns)
-		set(get(response, "content"), csvType, media)
+	if columns := yamlnode.Get(op.node, "x-csv"); columns != nil {
+		media := yamlnode.Mapping()
+		yamlnode.Set(media, "schema", yamlnode.MappingOf("type", "string"))
+		yamlnode.Set(media, "x-columns", columns)
+		yamlnode.Set(yamlnode.Get(response, "content"), csvType, media)
 	}
-	set(op.node, "security", op.security())
+	yamlnode.Set(op.node, "security", op.security())
 	e, ok := examples[op.id]
 	if !ok {
 		return nil
@@ -88,7 +89,7 @@ func (op operation) expand(examples map[string]example) error {
 }
 
 func (op operation) success() (status string, response *yaml.Node) {
-	for status, response := range pairs(get(op.node, "responses")) {
+	for status, response := range yamlnode.Pairs(yamlnode.Get(op.node, "responses")) {
 		if strings.HasPrefix(status, "2") {
 			return status, response
 		}
@@ -103,9 +104,9 @@ func (op operation) hasParameter(parameter string) bool {
 
 func (op operation) parameters() []string {
 	var names []string
-	if list := get(op.node, "parameters"); list != nil {
+	if list := yamlnode.Get(op.node, "parameters"); list != nil {
 		for _, p := range list.Content {
-			names = append(names, referred(p))
+			names = append(names, yamlnode.Referred(p))
 		}
 	}
 	return names
@@ -113,8 +114,8 @@ func (op operation) parameters() []string {
 
 // addHeaders adds the headers of the response before its content.
 func (op operation) addHeaders(status string, response *yaml.Node) {
-	headers := mapping()
-	add := func(name, component string) { set(headers, name, reference("headers", component)) }
+	headers := yamlnode.Mapping()
+	add := func(name, component string) { yamlnode.Set(headers, name, yamlnode.Reference("headers", component)) }
 	add("X-Request-Id", "RequestId")
 	if op.public() {
 		op.addPublicHeaders(response, headers)
@@ -129,8 +130,8 @@ func (op operation) addHeaders(status string, response *yaml.Node) {
 	if status == "201" {
 		add("Location", "Location")
 	}
-	schema := referred(get(response, "content", "application/json", "schema"))
-	if get(op.doc, "components", "schemas", schema, "properties", "version") != nil {
+	schema := yamlnode.Referred(yamlnode.Get(response, "content", "application/json", "schema"))
+	if yamlnode.Get(op.doc, "components", "schemas", schema, "properties", "version") != nil {
 		add("ETag", "ETag")
 	}
 	if op.hasParameter("IdempotencyKey") {
@@ -138,43 +139,43 @@ func (op operation) addHeaders(status string, response *yaml.Node) {
 		add("X-Ignored-Fields", "IgnoredFields")
 		add("Preference-Applied", "PreferenceApplied")
 	}
-	content := get(response, "content")
-	remove(response, "content")
-	set(response, "headers", headers)
+	content := yamlnode.Get(response, "content")
+	yamlnode.Remove(response, "content")
+	yamlnode.Set(response, "headers", headers)
 	if content != nil {
-		set(response, "content", content)
+		yamlnode.Set(response, "content", content)
 	}
 }
 
 // public reports whether the operation needs no credential.
-func (op operation) public() bool { return text(op.node, "x-public") == "true" }
+func (op operation) public() bool { return yamlnode.Text(op.node, "x-public") == "true" }
 
 // addPublicHeaders adds the headers of a response without a credential, which therefore has no scopes and no rate limit.
 func (op operation) addPublicHeaders(response, headers *yaml.Node) {
 	nodes := []*yaml.Node{response}
-	if unchanged := get(op.node, "responses", "304"); unchanged != nil {
-		set(headers, "ETag", reference("headers", "ContentETag"))
+	if unchanged := yamlnode.Get(op.node, "responses", "304"); unchanged != nil {
+		yamlnode.Set(headers, "ETag", yamlnode.Reference("headers", "ContentETag"))
 		nodes = append(nodes, unchanged)
 	}
 	for _, a := range nodes {
-		content := get(a, "content")
-		remove(a, "content")
-		set(a, "headers", headers)
+		content := yamlnode.Get(a, "content")
+		yamlnode.Remove(a, "content")
+		yamlnode.Set(a, "headers", headers)
 		if content != nil {
-			set(a, "content", content)
+			yamlnode.Set(a, "content", content)
 		}
 	}
 }
 
 // security lists the scopes where tools and readers expect them.
 func (op operation) security() *yaml.Node {
-	scopes := get(op.node, "x-required-scopes")
+	scopes := yamlnode.Get(op.node, "x-required-scopes")
 	if op.public() {
 		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	}
 	either := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, scheme := range []string{"bearer", "oauth"} {
-		either.Content = append(either.Content, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{scalar(scheme), scopes}})
+		either.Content = append(either.Content, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{yamlnode.Scalar(scheme), scopes}})
 	}
 	return either
 }
@@ -182,9 +183,9 @@ func (op operation) security() *yaml.Node {
 // scopesOf lists every scope that an operation needs, with a description.
 func scopesOf(doc *yaml.Node) *yaml.Node {
 	allows := map[string]string{}
-	for _, item := range pairs(get(doc, "paths")) {
-		for _, op := range pairs(item) {
-			scopes := get(op, "x-required-scopes")
+	for _, item := range yamlnode.Pairs(yamlnode.Get(doc, "paths")) {
+		for _, op := range yamlnode.Pairs(item) {
+			scopes := yamlnode.Get(op, "x-required-scopes")
 			if scopes == nil {
 				continue
 			}
@@ -197,9 +198,9 @@ func scopesOf(doc *yaml.Node) *yaml.Node {
 			}
 		}
 	}
-	all := mapping()
+	all := yamlnode.Mapping()
 	for _, scope := range slices.Sorted(maps.Keys(allows)) {
-		set(all, scope, scalar(allows[scope]))
+		yamlnode.Set(all, scope, yamlnode.Scalar(allows[scope]))
 	}
 	return all
 }
@@ -210,51 +211,23 @@ var responses = map[int]string{
 	413: "TooLarge", 422: "Invalid", 429: "RateLimited", 500: "ServerError", 502: "GatewayFailed", 503: "Unavailable", 504: "Timeout",
 }
 
-// addErrors completes x-error-codes, adds a response for each status of these codes, and lists the codes in the
-// description.
+// addErrors completes x-error-codes, and adds a response for each status of these codes.
 func (op operation) addErrors() error {
 	codes, err := op.codes()
 	if err != nil {
 		return err
 	}
 	var names []string
-	nodes := get(op.node, "responses")
+	nodes := yamlnode.Get(op.node, "responses")
 	for _, c := range codes { // codes are in the order of their statuses
 		names = append(names, c.Code)
-		set(nodes, strconv.Itoa(c.Status), reference("responses", responses[c.Status]))
+		yamlnode.Set(nodes, strconv.Itoa(c.Status), yamlnode.Reference("responses", responses[c.Status]))
 	}
-	set(op.node, "x-error-codes", list(names))
-	description := get(op.node, "description")
-	if description == nil {
+	yamlnode.Set(op.node, "x-error-codes", yamlnode.List(names))
+	if yamlnode.Get(op.node, "description") == nil {
 		return errors.New("it has no description")
 	}
-	description.SetString(description.Value + "\n\n" + errorList(codes))
 	return nil
-}
-
-// general are the codes that do not depend on the resource: every request can return them.
-var general = []string{
-	"malformed_json", "malformed_request", "missing_content_type", "query_api_key_unsupported", "missing_credential", "invalid_credential",
-	"revoked_credential", "expired_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
-}
-
-// errorList lists the codes in Markdown: the operation's codes with their causes, then the general ones.
-func errorList(codes []proto.ErrorCode) string {
-	var own, others strings.Builder
-	status := 0
-	for _, c := range codes {
-		link := fmt.Sprintf("[`%s`](%s#%s)", c.Code, proto.ErrorsPage, c.Code)
-		switch {
-		case !slices.Contains(general, c.Code):
-			fmt.Fprintf(&own, "- %d %s: %s\n", c.Status, link, c.Cause)
-		case c.Status == status:
-			fmt.Fprintf(&others, ", %s", link)
-		default:
-			fmt.Fprintf(&others, "; %d %s", c.Status, link)
-			status = c.Status
-		}
-	}
-	return proto.ErrorsHead + own.String() + "- For all requests: " + strings.TrimPrefix(others.String(), "; ") + "."
 }
 
 // notFound contains the codes for path parameters whose name differs from that of the resource.
@@ -286,7 +259,7 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 			if has = append(has, code); !op.public() {
 				has = append(has, "mode_mismatch")
 			}
-		case text(get(op.doc, "components", "parameters", p), "in") == "path":
+		case yamlnode.Text(yamlnode.Get(op.doc, "components", "parameters", p), "in") == "path":
 			return nil, fmt.Errorf("the parameter %s has no code: add %s to proto/errorcodes.go", p, code)
 		}
 	}
@@ -302,10 +275,10 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 	if op.method != "GET" {
 		has = append(has, "request_too_large")
 	}
-	if get(op.node, "requestBody") != nil {
+	if yamlnode.Get(op.node, "requestBody") != nil {
 		has = append(has, "malformed_json", "missing_content_type")
 	}
-	if own := get(op.node, "x-error-codes"); own != nil {
+	if own := yamlnode.Get(op.node, "x-error-codes"); own != nil {
 		for _, c := range own.Content {
 			has = append(has, c.Value)
 		}

@@ -156,7 +156,7 @@ func TestAnOperationGetsWhatFollowsFromItsForm(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"unit_not_found", "mode_mismatch", "slot_unavailable", "idempotency_mismatch", "version_mismatch", "malformed_json"} {
-		if !slices.Contains(change.Codes, code) || !strings.Contains(change.Description, "#"+code+")") || slices.Contains(list.Codes, code) {
+		if !slices.Contains(change.Codes, code) || strings.Contains(change.Description, code) || slices.Contains(list.Codes, code) {
 			t.Errorf("%s: %v; %v\n%s", code, change.Codes, list.Codes, change.Description)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto/yamlnode"
 )
 
 // fields returns the Go source of the fields of each operation.
@@ -20,12 +22,12 @@ func fields(source []byte) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("// Code generated from openapi.yaml by make gen. DO NOT EDIT.\n\npackage proto\n\n" +
 		"// OperationFields are the fields of each operation by operationId.\nvar OperationFields = map[string]Fields{\n")
-	for path, item := range pairs(get(doc, "paths")) {
-		for method, node := range pairs(item) {
-			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
+	for path, item := range yamlnode.Pairs(yamlnode.Get(doc, "paths")) {
+		for method, node := range yamlnode.Pairs(item) {
+			op := operation{doc: doc, node: node, id: yamlnode.Text(node, "operationId"), method: strings.ToUpper(method), path: path}
 			_, response := op.success()
 			fmt.Fprintf(&out, "%q: {%s},\n", op.id, strings.Join(slices.Concat(
-				member("Body", propertyNames(doc, get(node, "requestBody"))), member("Response", propertyNames(doc, response))), ", "))
+				member("Body", propertyNames(doc, yamlnode.Get(node, "requestBody"))), member("Response", propertyNames(doc, response))), ", "))
 		}
 	}
 	out.WriteString("}\n")
@@ -38,11 +40,11 @@ func fields(source []byte) ([]byte, error) {
 
 // propertyNames returns the names of the properties of a JSON body, or nil if it has none of its own.
 func propertyNames(doc, body *yaml.Node) (names []string) {
-	schema := get(body, "content", "application/json", "schema")
-	if name := referred(schema); name != "" {
-		schema = get(doc, "components", "schemas", name)
+	schema := yamlnode.Get(body, "content", "application/json", "schema")
+	if name := yamlnode.Referred(schema); name != "" {
+		schema = yamlnode.Get(doc, "components", "schemas", name)
 	}
-	for name := range pairs(get(schema, "properties")) {
+	for name := range yamlnode.Pairs(yamlnode.Get(schema, "properties")) {
 		names = append(names, name)
 	}
 	return names

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto/yamlnode"
 )
 
 // orderedFolder contains the input of the generator of Go types: the contracts with x-order. It is as deep as the folder internal,
@@ -49,7 +51,7 @@ func order(document []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(document, &top); err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
 	}
-	n := numbering{schemas: get(top.Content[0], "components", "schemas"), seen: map[*yaml.Node]bool{}}
+	n := numbering{schemas: yamlnode.Get(top.Content[0], "components", "schemas"), seen: map[*yaml.Node]bool{}}
 	n.number(n.schemas)
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -77,16 +79,16 @@ func (n *numbering) number(schema *yaml.Node) {
 			n.number(child)
 		}
 	}
-	for key, value := range pairs(schema) {
+	for key, value := range yamlnode.Pairs(schema) {
 		switch key {
 		case "allOf":
 			for _, part := range value.Content {
-				n.number(get(n.schemas, referred(part)))
+				n.number(yamlnode.Get(n.schemas, yamlnode.Referred(part)))
 			}
 		case "properties":
-			for _, property := range pairs(value) {
+			for _, property := range yamlnode.Pairs(value) {
 				n.last++
-				set(property, "x-order", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n.last)})
+				yamlnode.Set(property, "x-order", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n.last)})
 			}
 		}
 		n.number(value)

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/proto"
+	"holdfast.dev/proto/yamlnode"
 )
 
 // TestBodiesFollowTheContract compares the fields of the generated structs with the properties of their schemas, because bodies are
@@ -35,8 +36,8 @@ func TestBodiesFollowTheContract(t *testing.T) {
 		if err := yaml.Unmarshal(document, &top); err != nil {
 			t.Fatal(err)
 		}
-		schemas := get(top.Content[0], "components", "schemas")
-		for name, schema := range pairs(schemas) {
+		schemas := yamlnode.Get(top.Content[0], "components", "schemas")
+		for name, schema := range yamlnode.Pairs(schemas) {
 			if goName := named(schema, "x-go-name", name); structs[goName] != nil {
 				compared++
 				if want := properties(schemas, schema); !slices.Equal(structs[goName], want) {
@@ -100,7 +101,7 @@ components:
 
 // named returns the scalar under key, or other if there is none.
 func named(n *yaml.Node, key, other string) string {
-	if value := text(n, key); value != "" {
+	if value := yamlnode.Text(n, key); value != "" {
 		return value
 	}
 	return other
@@ -108,14 +109,14 @@ func named(n *yaml.Node, key, other string) string {
 
 // properties returns the names of a schema's properties in their order, including those of its allOf.
 func properties(schemas, schema *yaml.Node) []string {
-	if name := referred(schema); name != "" {
-		schema = get(schemas, name)
+	if name := yamlnode.Referred(schema); name != "" {
+		schema = yamlnode.Get(schemas, name)
 	}
 	var names []string
-	for key, value := range pairs(schema) {
+	for key, value := range yamlnode.Pairs(schema) {
 		switch key {
 		case "properties":
-			for name := range pairs(value) {
+			for name := range yamlnode.Pairs(value) {
 				names = append(names, name)
 			}
 		case "allOf":

@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/gateway/internal/api"
+	"holdfast.dev/services/gateway/internal/api/docs"
 )
 
 func testRedisURL(t testing.TB) string {
@@ -99,6 +100,11 @@ type gateway struct {
 	log    *lines
 }
 
+// publicURL is the URL of the gateways of the tests, and served returns their documents, which are always the same.
+const publicURL = "https://booking.test/"
+
+var served = sync.OnceValues(func() (*docs.Pages, error) { return documents(publicURL) })
+
 // start runs a gateway. change edits its settings first.
 func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	t.Helper()
@@ -108,11 +114,15 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	}
 	log := &lines{}
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	server, store, err := build(cfg, logger, prometheus.NewRegistry())
+	pages, err := served()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.PublicURL = "https://booking.test/"
+	server, store, err := build(cfg, pages, logger, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.PublicURL = publicURL
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- store.Run(ctx) }()

@@ -192,6 +192,7 @@ func TestDocuments(t *testing.T) {
 	g := newWorld(t).start(t)
 	for path, part := range map[string]string{
 		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`, "/docs": "<html",
+		"/openapi-sdk.json": `"default":{"$ref":"#/components/responses/Error"}`, "/openapi-webhooks.json": `"webhooks":{"booking.created":`,
 	} {
 		a, err := g.raw("GET", path, "")
 		if err != nil || a.StatusCode != 200 || !strings.Contains(a.body, part) || a.Header.Get("X-Request-Id") == "" {

@@ -35,7 +35,7 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 		in.Booking = id
 	}
 	for _, p := range body.Payments {
-		if p.Source == api.InvoicePaymentSourceGateway {
+		if p.Source == api.PaymentSourceGateway {
 			continue // its own event contains it
 		}
 		payment := domain.Payment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}}

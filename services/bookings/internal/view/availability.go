@@ -49,7 +49,7 @@ func Availability(days []availability.Day, timezone string) ([]byte, error) {
 // availabilityDay returns a day without its units.
 func availabilityDay(d availability.Day, timezone string) api.AvailabilityDay {
 	day := api.AvailabilityDay{
-		Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
+		Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityStatus(d.Status),
 		PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](), Units: []api.AvailabilityUnit{},
 	}
 	if d.Price != nil {

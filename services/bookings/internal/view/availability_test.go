@@ -21,17 +21,17 @@ import (
 
 // generated returns the same response as view.Availability, as the type that is generated from the contract.
 func generated(days []availability.Day, timezone string) api.AvailabilityList {
-	list := api.AvailabilityList{Data: []api.AvailabilityDay{}, NextCursor: api.Null[any]()}
+	list := api.AvailabilityList{Data: []api.AvailabilityDay{}, NextCursor: api.Null[string]()}
 	for _, d := range days {
 		day := api.AvailabilityDay{
-			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
+			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityStatus(d.Status),
 			PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](), Units: []api.AvailabilityUnit{},
 		}
 		if d.Price != nil {
 			day.PriceFrom = nullable.NewNullableWithValue(api.Money{Amount: d.Price.Total.Minor, Currency: d.Price.Total.Currency})
 		}
 		for _, u := range d.Units {
-			unit := api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityUnitStatus(u.Status), Slots: []api.AvailabilitySlot{}}
+			unit := api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityStatus(u.Status), Slots: []api.AvailabilitySlot{}}
 			for _, s := range u.Slots {
 				unit.Slots = append(unit.Slots, api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status)})
 			}

@@ -16,7 +16,7 @@ func BookingPayment(p domain.BookingPayment) api.BookingPayment {
 	return api.BookingPayment{
 		Id:             p.ID,
 		Object:         api.BookingPaymentObjectBookingPayment,
-		Source:         api.BookingPaymentSource(p.Source),
+		Source:         api.PaymentSource(p.Source),
 		Amount:         amount(p.Amount),
 		AmountRefunded: amount(money.Amount{Minor: p.Refunded, Currency: p.Amount.Currency}),
 		Disputed:       p.Disputed,

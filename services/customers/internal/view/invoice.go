@@ -57,7 +57,7 @@ func payments(list []domain.Payment) []api.InvoicePayment {
 			Amount:         amount(p.Amount),
 			AmountRefunded: amount(money.Amount{Minor: p.Part.Refunded, Currency: p.Amount.Currency}),
 			Method:         api.PaymentMethod(p.Method),
-			Source:         api.InvoicePaymentSource(p.Source),
+			Source:         api.PaymentSource(p.Source),
 			PaidAt:         p.PaidAt.UTC(),
 			Reference:      api.OrNull(p.Reference),
 			ReversedAt:     timeOrNull(p.ReversedAt),

@@ -21,7 +21,7 @@ func newRouter(t testing.TB) (http.Handler, *contract.Contract) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := docs.New(proto.OpenAPI, spec, docs.Embedded())
+	pages, err := docs.New(proto.OpenAPI, "https://booking.test", spec, docs.Embedded())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func MeOfGrant(g domain.ShownGrant, scopes []string, limit int) api.Me {
 	return me(g.ID.String(), api.Oauth, caller.ModeOf(g.Livemode), g.TenantID, scopes, g.AppName, limit)
 }
 
-func me(id string, kind api.MeType, mode caller.Mode, tenant ids.Tenant, scopes []string, name string, limit int) api.Me {
+func me(id string, kind api.CredentialType, mode caller.Mode, tenant ids.Tenant, scopes []string, name string, limit int) api.Me {
 	out := api.Me{
 		Id: id, Object: "credential", Type: kind, Mode: api.Mode(mode),
 		Scopes: scopes, TenantId: tenant.String(), Name: api.Null[string](),

@@ -162,7 +162,7 @@ func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 	}
 }
 
-// awaitWaitingCommit returns when a commit waits for the missing replica. Commits wait only when the checkpointer has read the
+// awaitWaitingCommit returns when a commit waits for the missing replica. Commits wait only when the checkpoint process has read the
 // setting too, which is later than all sessions if it is busy.
 func awaitWaitingCommit(t *testing.T, admin *pgx.Conn) {
 	t.Helper()

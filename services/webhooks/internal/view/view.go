@@ -32,7 +32,7 @@ func EndpointWithSecret(e domain.EndpointWithSecret, mode api.Mode) api.WebhookE
 	return api.WebhookEndpointWithSecret{
 		Id: plain.Id, Object: api.WebhookEndpointWithSecretObjectWebhookEndpoint, Url: plain.Url, EventTypes: plain.EventTypes,
 		Description: plain.Description, Status: plain.Status,
-		DisabledReason: api.OrNull((*api.WebhookEndpointWithSecretDisabledReason)(e.DisabledReason)),
+		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    plain.MaxInFlight, MaxPerSecond: plain.MaxPerSecond, ConsecutiveFailures: plain.ConsecutiveFailures,
 		Warning: plain.Warning, Secret: e.Secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
 	}

@@ -7,19 +7,17 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto"
+	"holdfast.dev/proto/view"
 )
 
 //go:embed all:assets
@@ -29,12 +27,13 @@ var assets embed.FS
 func Embedded() fs.FS { return assets }
 
 const (
-	bundle    = "assets/redoc.standalone.js"
-	redocPage = `<!doctype html>
+	bundle        = "assets/redoc.standalone.js"
+	referencePath = "/docs/openapi.json" // the contract with the text of the errors of each operation
+	redocPage     = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
 <style>body{margin:0}</style></head>
-<body><redoc spec-url="/openapi.json" disable-telemetry="true"></redoc><script type="module" src="/docs/redoc.standalone.js"></script></body></html>
+<body><redoc spec-url="` + referencePath + `" disable-telemetry="true"></redoc><script type="module" src="/docs/redoc.standalone.js"></script></body></html>
 `
 	policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -51,19 +50,29 @@ type page struct {
 	body        []byte
 }
 
-// New renders the pages of an OpenAPI document once. assets is Embedded, except in tests.
-func New(source []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
-	doc, tree, err := public(source)
+// New renders the pages of the whole contract once. address is the URL of the platform, without a path. assets is Embedded, except
+// in tests.
+func New(source []byte, address string, c *contract.Contract, assets fs.FS) (*Pages, error) {
+	documents, err := view.New(source, address)
 	if err != nil {
-		return nil, err
-	}
-	asJSON, err := json.Marshal(tree)
-	if err != nil {
-		return nil, fmt.Errorf("contract as JSON: %w", err)
+		return nil, fmt.Errorf("views of the contract: %w", err)
 	}
 	p := &Pages{pages: map[string]page{}}
-	p.add("/openapi.yaml", "application/yaml", doc)
-	p.add("/openapi.json", "application/json", asJSON)
+	asYAML, err := view.YAML(documents.Contract)
+	if err != nil {
+		return nil, fmt.Errorf("contract as YAML: %w", err)
+	}
+	p.add("/openapi.yaml", "application/yaml", asYAML)
+	for path, document := range map[string]*yaml.Node{
+		"/openapi.json": documents.Contract, "/openapi-sdk.json": documents.SDK, "/openapi-webhooks.json": documents.Webhooks,
+		referencePath: documents.Reference,
+	} {
+		asJSON, err := view.JSON(document)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		p.add(path, "application/json", asJSON)
+	}
 	codes, err := render("errors.html", proto.ErrorCodes)
 	if err != nil {
 		return nil, err
@@ -79,42 +88,16 @@ func New(source []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("read bundle: %w", err)
 	}
+	var tree object
+	if err := documents.Reference.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
 	html, err := plain(tree, c)
 	if err != nil {
 		return nil, err
 	}
 	p.add("/docs", "text/html; charset=utf-8", html)
 	return p, nil
-}
-
-// public returns the document in its published form, as YAML and as a tree: without the keys that only our code generator reads.
-func public(source []byte) (doc []byte, tree map[string]any, err error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(source, &root); err != nil {
-		return nil, nil, fmt.Errorf("read contract: %w", err)
-	}
-	withoutGo(&root)
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(&root), encoder.Close(), root.Decode(&tree)); err != nil {
-		return nil, nil, fmt.Errorf("write contract: %w", err)
-	}
-	return out.Bytes(), tree, nil
-}
-
-// withoutGo removes all x-go-* from n.
-func withoutGo(n *yaml.Node) {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); {
-		if strings.HasPrefix(n.Content[i].Value, "x-go-") {
-			n.Content = slices.Delete(n.Content, i, i+2)
-		} else {
-			i += 2
-		}
-	}
-	for _, child := range n.Content {
-		withoutGo(child)
-	}
 }
 
 func (p *Pages) add(path, contentType string, body []byte) {

@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto"
+	"holdfast.dev/proto/view"
 )
 
 //go:embed head.html plain.html errors.html
@@ -115,7 +116,7 @@ func text(o object, key string) string {
 
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
-	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Responses already lists the codes
+	description, _, _ := strings.Cut(text(node, "description"), view.ErrorsHead) // Responses already lists the codes
 	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {

@@ -1,0 +1,123 @@
+// Package compat checks that the contract does not break clients of the last release. published.yaml is the contract of that release
+// without its texts and examples. Renew it when you tag a release: `go test ./compat -run TestNothingBreaks -update`.
+package compat
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/view"
+	"holdfast.dev/proto/yamlnode"
+)
+
+const published = "published.yaml"
+
+var update = flag.Bool("update", false, "write published.yaml")
+
+// current returns the served contract without texts and examples, which cannot break a client.
+func current(t *testing.T) []byte {
+	t.Helper()
+	documents, err := view.New(proto.OpenAPI, "https://booking.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutTexts(documents.Contract)
+	text, err := view.YAML(documents.Contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// withoutTexts removes descriptions and examples, except properties with these names.
+func withoutTexts(n *yaml.Node) {
+	for _, key := range []string{"summary", "description", "example", "x-codeSamples", "x-enumDescriptions", "x-message"} {
+		if value := yamlnode.Get(n, key); value != nil && (value.Kind == yaml.ScalarNode || key == "example" || strings.HasPrefix(key, "x-")) {
+			yamlnode.Remove(n, key)
+		}
+	}
+	for _, child := range n.Content {
+		withoutTexts(child)
+	}
+}
+
+// breaking returns what oasdiff reports about a change from one contract to another, or "" if no client breaks.
+func breaking(t *testing.T, from, to []byte) string {
+	t.Helper()
+	tool := os.Getenv("OASDIFF")
+	if tool == "" {
+		t.Fatal("OASDIFF is not set: run `make test`, which builds the tools")
+	}
+	folder := t.TempDir()
+	base, revision := filepath.Join(folder, "base.yaml"), filepath.Join(folder, "revision.yaml")
+	if err := errors.Join(os.WriteFile(base, from, 0o600), os.WriteFile(revision, to, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), tool, "breaking", base, revision, "--fail-on", "ERR", "--color", "never")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var failed *exec.ExitError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &failed) && failed.ExitCode() == 1:
+		return out.String()
+	default:
+		t.Fatalf("oasdiff: %v\n%s", err, out.String())
+		return ""
+	}
+}
+
+// TestNothingBreaks compares the contract with that of the last release.
+func TestNothingBreaks(t *testing.T) {
+	t.Parallel()
+	text := current(t)
+	if *update {
+		if err := os.WriteFile(published, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.ReadFile(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := breaking(t, before, text); found != "" {
+		t.Errorf("the contract breaks clients of the last release:\n%s", found)
+	}
+}
+
+// TestBreakingChangesAreFound makes one change at a time, and checks that those that break clients are found.
+func TestBreakingChangesAreFound(t *testing.T) {
+	t.Parallel()
+	text := string(current(t))
+	for name, tc := range map[string]struct {
+		old, changed string
+		breaks       bool
+	}{
+		"an operation is removed":           {"  /me:\n", "  /self:\n", true},
+		"a property of a request is needed": {"    CustomerCreate:\n      type: object\n      required: [first_name, email]", "    CustomerCreate:\n      type: object\n      required: [first_name, email, phone]", true},
+		"a bound is tighter":                {"maxLength: 5000", "maxLength: 4000", true},
+		"a property is optional":            {"required: [first_name, email]", "required: [first_name]", false},
+		"an error code is new":              {"x-error-codes: [", "x-error-codes: [another_code, ", false},
+		"a known value is new":              {"x-known-values: [", "x-known-values: [another_value, ", false},
+	} {
+		changed := strings.Replace(text, tc.old, tc.changed, 1)
+		if changed == text {
+			t.Errorf("%s: the contract has no %q", name, tc.old)
+			continue
+		}
+		if found := breaking(t, []byte(text), []byte(changed)); (found != "") != tc.breaks {
+			t.Errorf("%s: found %q", name, found)
+		}
+	}
+}
