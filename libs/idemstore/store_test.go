@@ -162,7 +162,7 @@ func TestARecordOfThePreviousVersion(t *testing.T) {
 	go func() {
 		committed <- db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at, status, body)
-				values ($1, $2, $3, $4, $5, $6, 201, 'theirs')`, c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], time.Now().Add(time.Hour))
+				values ($1, $2, $3, $4, $5, $6, 201, 'earlier')`, c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], time.Now().Add(time.Hour))
 			close(claimed)
 			<-commit
 			return err
@@ -183,7 +183,7 @@ func TestARecordOfThePreviousVersion(t *testing.T) {
 		ran = true
 		return effect(ctx, tx)
 	})
-	if err != nil || string(got.Body) != "theirs" || !got.Replayed || !ran {
+	if err != nil || string(got.Body) != "earlier" || !got.Replayed || !ran {
 		t.Errorf("%s, %v; it ran: %v", got.Body, err, ran)
 	}
 	if err := <-committed; err != nil {

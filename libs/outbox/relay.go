@@ -88,6 +88,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			return nil
 		case <-r.wake:
 			sleep(ctx, gather)
+			wait = pollMin // another relay may hold the partition at this moment, without having read the row
 		case <-time.After(wait):
 		}
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,8 +26,8 @@ func TestDanglingReferencesAreFound(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
 	conn := owner(t, db)
-	c := caller.FromContext(pgtest.CtxOf(t, tenant, caller.Live))
-	many(t, conn, c)
+	ctx := pgtest.CtxOf(t, tenant, caller.Live)
+	many(t, conn, caller.FromContext(ctx))
 	check := func() []store.Dangling {
 		t.Helper()
 		found, err := store.FindDangling(t.Context(), db.OwnerURL)
@@ -39,11 +40,17 @@ func TestDanglingReferencesAreFound(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	for column, table := range referred {
-		_, name, _ := strings.Cut(column, ".")
-		from := strings.TrimSuffix(column, "."+name)
+		from, name, _ := strings.Cut(column, ".")
 		_, err := conn.Exec(t.Context(), fmt.Sprintf(`delete from %s where id = (select %s from %s where %s is not null limit 1)`, table, name, from, name))
 		if pg.Code(err) != "23503" {
 			t.Errorf("delete a row to which %s refers: %v", column, err)
+		}
+		err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			_, err := tx.Exec(ctx, `delete from `+table)
+			return err
+		})
+		if pg.Code(err) != "42501" {
+			t.Errorf("a serving process deletes %s: %v, want denied", table, err)
 		}
 	}
 	for column := range referred {

@@ -54,7 +54,7 @@ func BookingOfLead(l domain.Lead, in api.LeadBooking, customer domain.CustomerID
 		CustomerId: idOrNull(customer),
 		EventDate:  in.EventDate, EventStartTime: in.EventStartTime, EventEndTime: in.EventEndTime,
 		StartsAt: in.StartsAt, EndsAt: in.EndsAt, EventType: or(in.EventType, l.EventType),
-		Status: (*api.BookingCreateStatus)(in.Status), HoldMinutes: in.HoldMinutes,
+		Status: in.Status, HoldMinutes: in.HoldMinutes,
 		ServiceId: in.ServiceId, UnitId: orID(in.UnitId, l.UnitID), PackageId: orID(in.PackageId, l.PackageID),
 		GuestCount: or(in.GuestCount, l.GuestCount), Notes: in.Notes, Metadata: in.Metadata,
 	}
