@@ -32,7 +32,11 @@ help: ## show this list
 setup: build ## build, and install PostgreSQL and Redis if they are missing
 	@bin/local with --kafka none -- true
 
-build: $(addprefix bin/,$(SERVICES) local local-kafka local-stripe) ## build every process into bin/
+# The linker uses little more than one processor, so programs are built two at a time.
+TOGETHER = +@$(MAKE) --no-print-directory -j2
+
+build: ## build every process into bin/
+	$(TOGETHER) $(addprefix bin/,$(SERVICES) local local-kafka local-stripe)
 
 bin/local-kafka: SOURCE := services/local/kafka
 bin/local-stripe: SOURCE := services/local/stripe
@@ -44,7 +48,9 @@ bin/%: FORCE | $(REDOC) $(STYLE)
 
 # The services with failpoints: the steps at which the end-to-end suite crashes them.
 FAILPOINTS := bin/failpoints/identity bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
-failpoints: $(FAILPOINTS)
+failpoints:
+	$(TOGETHER) $(FAILPOINTS)
+
 bin/failpoints/%: FORCE
 	@mkdir -p $(@D); echo "build $@"; $(GO) build -C services/$* -p 2 -trimpath -tags failpoints -o $(CURDIR)/$@ .
 
@@ -62,7 +68,7 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
+test: build bin/oauth-app failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows

@@ -16,7 +16,6 @@ import (
 	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto"
 )
 
 // named holds the writes that emitted an event with the caller as its actor. The audit log creates its records from events.
@@ -75,7 +74,7 @@ func (w *Env) operation(method, target string) string {
 	named.mu.Lock()
 	defer named.mu.Unlock()
 	if named.spec == nil {
-		spec, err := contract.Load(proto.OpenAPI)
+		spec, err := contract.Public()
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func (w *Env) keys(names ...string) caller.Keys {
 // Server verifies the calls of the gateway and of the named peers.
 func (w *Env) Server(idempotency *idemstore.Store, peers ...string) *httpx.Server {
 	w.T.Helper()
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (w *Env) OneLine(ctx context.Context, engine http.Handler) (texts int) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto"
 )
 
 // Request is a valid call of one operation; Path is under /api/v1.
@@ -66,7 +65,7 @@ func (w *Env) refused(t *testing.T, ctx context.Context, engine http.Handler, re
 // complete fails the test when an operation of the service has no request.
 func (w *Env) complete(requests []Request, idle []string) {
 	w.T.Helper()
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		w.T.Fatal(err)
 	}

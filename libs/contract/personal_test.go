@@ -118,7 +118,7 @@ func value(n *yaml.Node, key string) string {
 // A response with personal data is never cached outside its service. A response without personal data is cached.
 func TestPersonalOperations(t *testing.T) {
 	t.Parallel()
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/proto"
 )
 
 var update = flag.Bool("update", false, "rewrite the CSV examples of the contract, proto/examples/*.csv; then make gen")
@@ -49,7 +48,7 @@ func TestColumnsFollowTheContract(t *testing.T) {
 
 func load(t *testing.T) *contract.Contract {
 	t.Helper()
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

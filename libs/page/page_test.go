@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
-	"holdfast.dev/proto"
 )
 
 const (
@@ -32,7 +31,7 @@ func codec(t testing.TB, keys string) *page.Codec {
 
 func customers(t testing.TB) *contract.Operation {
 	t.Helper()
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package pgtest provides each test with its own database: a clone of a template that is migrated once per process and set of
-// migrations. It needs a real PostgreSQL at TEST_POSTGRES_URL.
+// Package pgtest provides each test with its own database: a clone of a template that is migrated, and filled with rows, once. It
+// needs a real PostgreSQL at TEST_POSTGRES_URL.
 package pgtest
 
 import (
@@ -37,11 +37,12 @@ type DB struct {
 	sent *recorder // the statements of App
 }
 
-// New clones the template for migrations (nil: only the common tables) and drops the clone when the test ends.
-func New(t testing.TB, migrations fs.FS) *DB {
+// New clones the template for migrations (nil: only the common tables) and drops the clone when the test ends. The statements fill,
+// which the owner runs, are part of the template: tests that read the same many rows share the time that it takes to write them.
+func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 	t.Helper()
 	admin := adminURL(t)
-	template := templateFor(t, admin, migrations)
+	template := templateFor(t, admin, migrations, fill)
 	name := "t_" + strings.TrimPrefix(ids.New[ids.RequestPrefix]().String(), "req_")
 	// The other strategy writes each page of the clone to the WAL.
 	exec(t, admin, fmt.Sprintf(`create database %s template %s strategy file_copy`, name, template))
@@ -100,16 +101,16 @@ func withRole(admin *url.URL, role, database string) string {
 
 var (
 	mu        sync.Mutex
-	templates = map[string]string{}
+	templates = map[string]bool{}
 )
 
-// templateFor migrates a template once per process. Processes of other packages wait for an advisory lock.
-func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
+// templateFor creates a template once per server. Processes of other packages wait for an advisory lock.
+func templateFor(t testing.TB, admin *url.URL, migrations fs.FS, fill []string) string {
 	t.Helper()
 	mu.Lock()
 	defer mu.Unlock()
-	name := "tpl_" + digest(t, migrations)
-	if templates[name] != "" {
+	name := "tpl_" + digest(t, migrations, fill)
+	if templates[name] {
 		return name
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -134,17 +135,21 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
 		u := *admin
 		u.Path = "/" + building
 		exec(t, &u, `create extension if not exists btree_gist`)
-		if err := pg.Migrate(ctx, withRole(admin, ownerRole, building), migrations, pg.Roles{App: appRole, Worker: workerRole}); err != nil {
+		owner := withRole(admin, ownerRole, building)
+		if err := pg.Migrate(ctx, owner, migrations, pg.Roles{App: appRole, Worker: workerRole}); err != nil {
 			t.Fatalf("migrate template: %v", err)
+		}
+		if len(fill) > 0 {
+			execAll(t, owner, fill)
 		}
 		must(t, conn, fmt.Sprintf(`alter database %s rename to %s`, building, name))
 	}
-	templates[name] = name
+	templates[name] = true
 	return name
 }
 
-// digest identifies a set of migrations, including the common ones.
-func digest(t testing.TB, migrations fs.FS) string {
+// digest identifies a set of migrations, including the common ones, and the statements that follow them.
+func digest(t testing.TB, migrations fs.FS, fill []string) string {
 	t.Helper()
 	h := sha256.New()
 	for _, files := range []fs.FS{pg.Common(), migrations} {
@@ -163,6 +168,9 @@ func digest(t testing.TB, migrations fs.FS) string {
 		if err != nil {
 			t.Fatalf("read migrations: %v", err)
 		}
+	}
+	for _, sql := range fill {
+		h.Write([]byte(sql))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
@@ -188,4 +196,16 @@ func exec(t testing.TB, u *url.URL, sql string) {
 	conn := connect(t, u)
 	defer func() { _ = conn.Close(context.Background()) }()
 	must(t, conn, sql)
+}
+
+func execAll(t testing.TB, url string, statements []string) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		t.Fatalf("connect to the template: %v", err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	for _, sql := range statements {
+		must(t, conn, sql)
+	}
 }

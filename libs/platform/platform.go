@@ -108,7 +108,7 @@ func (p *Platform) read(cfg Config, spec Spec) error {
 	if p.cluster, err = cfg.Kafka.Cluster(); err != nil {
 		return err
 	}
-	if p.Contract, err = contract.Load(proto.OpenAPI); err != nil {
+	if p.Contract, err = contract.Public(); err != nil {
 		return err
 	}
 	name := p.service.Name

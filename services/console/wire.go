@@ -49,7 +49,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 
 // build is wire without the process, for tests.
 func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/proto"
 )
 
 // downloads makes the service send lists as CSV.
@@ -85,7 +84,7 @@ func TestOtherResponsesAreForwardedWhole(t *testing.T) {
 			t.Errorf("%s, Accept %s: the service got the request %q", path, accept, got)
 		}
 	}
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ type fakeService struct {
 }
 
 // published is the contract that the fakes' routes are taken from.
-var published = sync.OnceValues(func() (*contract.Contract, error) { return contract.Load(proto.OpenAPI) })
+var published = sync.OnceValues(func() (*contract.Contract, error) { return contract.Public() })
 
 func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 	f := &fakeService{bodies: map[string]string{}, records: map[string]string{}}

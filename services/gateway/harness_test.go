@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +31,14 @@ import (
 	"holdfast.dev/services/gateway/internal/api"
 	"holdfast.dev/services/gateway/internal/api/docs"
 )
+
+// TestMain runs more tests at once than there are processors, because these tests wait more than they compute.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 func testRedisURL(t testing.TB) string {
 	t.Helper()

@@ -48,7 +48,7 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })
 	broken := w.start(t)
 	broken.server.Pipeline.Upstreams = nil
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 
 // documents returns the documents and pages that the gateway serves at a URL. Deriving them from the contract takes 0.3 s.
 func documents(publicURL string) (*docs.Pages, error) {
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func build(cfg Config, pages *docs.Pages, log *slog.Logger, reg prometheus.Regis
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		return nil, nil, err
 	}

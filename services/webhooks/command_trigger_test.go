@@ -34,7 +34,7 @@ type request struct {
 
 func newAPI(t *testing.T) *fakeAPI {
 	t.Helper()
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

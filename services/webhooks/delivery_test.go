@@ -138,7 +138,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 			t.Error(err)
 		}
 	})
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

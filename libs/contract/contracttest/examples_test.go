@@ -15,7 +15,7 @@ import (
 // TestExamplesConformToTheContract validates the examples of the contract with the code that validates requests and responses.
 func TestExamplesConformToTheContract(t *testing.T) {
 	t.Parallel()
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"bufio"
 	"fmt"
 	"os"
@@ -19,6 +20,11 @@ func TestMain(m *testing.M) {
 		os.Args = []string{"local-stripe", "serve"}
 		main()
 		return
+	}
+	if os.Getenv("TEST_SCALE") != "full" {
+		if err := flag.Set("rapid.checks", "40"); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }

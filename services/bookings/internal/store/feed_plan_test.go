@@ -10,25 +10,20 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
-	"holdfast.dev/services/bookings/migrations"
 )
 
 // TestPlanOfACalendar checks that a calendar, planned as the app role under row-level security, reads the bookings of its days by
 // index, even if it shows one unit among many.
 func TestPlanOfACalendar(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	many(t, conn, caller.FromContext(ctx))
+	db, ctx, conn := filled(t, many)
 	today := civil.Date{Year: 2100, Month: 1, Day: 1}
 	var unit domain.UnitID
-	if err := conn.QueryRow(t.Context(), `select unit_id from bookings where tenant_id = $1 and number = 'B-77'`, tenant).Scan(&unit); err != nil {
+	if err := conn.QueryRow(t.Context(), `select unit_id from bookings where tenant_id = $1 and number = 'B-77'`, caller.FromContext(ctx).Tenant).Scan(&unit); err != nil {
 		t.Fatal(err)
 	}
 	for name, r := range map[string]store.CalendarRange{

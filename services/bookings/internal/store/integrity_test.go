@@ -7,13 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/store"
-	"holdfast.dev/services/bookings/migrations"
 )
 
 // referred is the table that a column without a foreign key refers to.
@@ -24,10 +20,7 @@ var referred = map[string]string{
 
 func TestDanglingReferencesAreFound(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	conn := owner(t, db)
-	ctx := pgtest.CtxOf(t, tenant, caller.Live)
-	many(t, conn, caller.FromContext(ctx))
+	db, ctx, conn := filled(t, many)
 	check := func() []store.Dangling {
 		t.Helper()
 		found, err := store.FindDangling(t.Context(), db.OwnerURL)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,10 +39,8 @@ var stored = func() int {
 // than it shows. The rows that a scan discards are counted.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	db, ctx, conn := filled(t, many)
 	c := caller.FromContext(ctx)
-	many(t, conn, c)
 	var unit domain.UnitID
 	var service domain.ServiceID
 	var pack domain.PackageID
@@ -108,9 +107,7 @@ func TestPlans(t *testing.T) {
 // reading those of other days.
 func TestPlanOfDays(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	many(t, conn, caller.FromContext(ctx))
+	db, ctx, conn := filled(t, many)
 	if _, err := conn.Exec(t.Context(), `update bookings set starts_at = event_day + time '22:00', ends_at = event_day + time '22:00' +
 		case substr(number, 3)::int % 1000 when 1 then interval '7 days' when 2 then interval '30 days' when 3 then interval '90 days' else interval '4 hours' end`); err != nil {
 		t.Fatal(err)
@@ -148,9 +145,7 @@ func TestPlanOfDays(t *testing.T) {
 // TestPlanOfBookingIDs checks that the ids of a customer's bookings are read by the index of customers.
 func TestPlanOfBookingIDs(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	many(t, conn, caller.FromContext(ctx))
+	db, ctx, conn := filled(t, many)
 	var customer domain.CustomerID
 	if err := conn.QueryRow(t.Context(), `select customer_id from bookings where customer_id is not null limit 1`).Scan(&customer); err != nil {
 		t.Fatal(err)
@@ -190,9 +185,7 @@ func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.Booking
 // TestClaimsPlan checks that only the claims of a day and the one before are read, regardless of the other claims of the unit.
 func TestClaimsPlan(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	many(t, conn, caller.FromContext(ctx))
+	db, ctx, conn := filled(t, many)
 	var unit domain.UnitID
 	if err := conn.QueryRow(t.Context(), `select id from units where name = 'u77'`).Scan(&unit); err != nil {
 		t.Fatal(err)
@@ -218,9 +211,7 @@ func TestClaimsPlan(t *testing.T) {
 // reads only its own invoices.
 func TestLinksPlan(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	many(t, conn, caller.FromContext(ctx))
+	db, ctx, conn := filled(t, many)
 	for _, sql := range []string{
 		`update bookings set lead_id = gen_random_uuid(), quote_id = case when substr(number, 3)::int % 2 = 0 then gen_random_uuid() end`,
 		`insert into booking_invoices select tenant_id, livemode, 'inv_' || n || number, id, 1 from bookings, generate_series(1, 2) n`,
@@ -285,44 +276,54 @@ func (c counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 	return c.Q.Query(ctx, sql, args...)
 }
 
-// many stores bookings. One in 8 of a tenant's rows belongs to a rare state, and the filters select few rows each.
-func many(t *testing.T, conn *pgx.Conn, c caller.Caller) {
+// filled returns a database with the rows that the statements write for a tenant in live mode, the context of its caller, and a
+// connection of the owner.
+func filled(t testing.TB, statements []string) (*pgtest.DB, context.Context, *pgx.Conn) {
 	t.Helper()
-	for _, sql := range []string{
-		`insert into services (tenant_id, livemode, id, name) select $1, $2, gen_random_uuid(), 's' || n from generate_series(1, 100) n`,
-		`insert into units (tenant_id, livemode, id, name) select $1, $2, gen_random_uuid(), 'u' || n from generate_series(1, 100) n`,
-		`insert into packages (tenant_id, livemode, id, service_id, name, currency, base_price)
-			select $1, $2, gen_random_uuid(), id, 'p', 'USD', 1 from services where tenant_id = $1 and livemode = $2`,
-		`insert into customers select $1, $2, gen_random_uuid(), 'c' || n, 1, false from generate_series(1, 1000) n`,
-		`with u as (select array_agg(id) ids from units where tenant_id = $1), s as (select array_agg(id) ids from services where tenant_id = $1),
-		      p as (select array_agg(id) ids from packages where tenant_id = $1), k as (select array_agg(id) ids from customers where tenant_id = $1)
-		insert into bookings (tenant_id, livemode, id, number, status, unit_id, service_id, package_id, customer_id, event_type, event_day, timezone,
-			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, created_at, updated_at)
-		select $1, $2, gen_random_uuid(), 'B-' || n,
-			case when n % 800 = 0 then 'no_show' when n % 700 = 0 then 'expired' when n % 3 = 0 then 'pending' when n % 3 = 1 then 'confirmed' else 'completed' end,
-			u.ids[1 + n % 100], s.ids[1 + n % 100], p.ids[1 + n % 100], k.ids[1 + n % 1000], 'type ' || n % 500, date '2030-01-01' + n % 365, 'UTC',
-			'USD', 0, 0, 0, 0, case when n % 900 = 0 then 'overpaid' when n % 950 = 0 then 'refunded' else 'unpaid' end,
-			case when n % 3 = 0 then timestamptz '2029-06-01' end,
-			timestamptz '2026-01-01' + n * interval '1 minute', timestamptz '2026-01-01' + n * interval '1 minute'
-		from u, s, p, k, generate_series(1, ` + fmt.Sprint(stored) + `) n`,
-		`insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
-			select tenant_id, livemode, id, unit_id, at, at + interval '1 hour'
-			from bookings, lateral (select timestamptz '2020-01-01' + substr(number, 3)::int / 100 * interval '2 hours') as t(at)
-			where tenant_id = $1 and livemode = $2`,
-		`insert into booking_metadata select tenant_id, livemode, 'order', substr(number, 3), id from bookings where tenant_id = $1 and livemode = $2`,
-		`insert into booking_metadata select tenant_id, livemode, 'every', 'one', id from bookings where tenant_id = $1 and livemode = $2`,
-		`insert into booking_metadata select tenant_id, livemode, 'third', (substr(number, 3)::int % 3)::text, id from bookings where tenant_id = $1 and livemode = $2`,
-		`insert into booking_metadata select tenant_id, livemode, 'age', 'old', id from bookings
-			where tenant_id = $1 and livemode = $2 and substr(number, 3)::int <= ` + fmt.Sprint(stored/2) + `::int`,
-		`insert into booking_metadata select tenant_id, livemode, 'kind', 'vip', id from bookings where tenant_id = $1 and livemode = $2 and substr(number, 3)::int % 20 = 17`,
-	} {
-		if _, err := conn.Exec(t.Context(), sql, c.Tenant, c.Live()); err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
+	tenant := ids.FromUUID[ids.TenantPrefix]([16]byte{15: 1})
+	db := pgtest.New(t, migrations.FS, of(tenant, true, statements)...)
+	return db, pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+}
+
+// of returns statements with a tenant and a mode instead of $1 and $2.
+func of(tenant ids.Tenant, live bool, statements []string) []string {
+	values := strings.NewReplacer("$1", fmt.Sprintf("uuid '%x'", tenant.UUID()), "$2", strconv.FormatBool(live))
+	var list []string
+	for _, sql := range statements {
+		list = append(list, values.Replace(sql))
 	}
-	if _, err := conn.Exec(t.Context(), `analyze`); err != nil {
-		t.Fatal(err)
-	}
+	return list
+}
+
+// many are the statements that store bookings. One in 8 of the rows belongs to a rare state, and the filters select few rows each.
+var many = []string{
+	`insert into services (tenant_id, livemode, id, name) select $1, $2, gen_random_uuid(), 's' || n from generate_series(1, 100) n`,
+	`insert into units (tenant_id, livemode, id, name) select $1, $2, gen_random_uuid(), 'u' || n from generate_series(1, 100) n`,
+	`insert into packages (tenant_id, livemode, id, service_id, name, currency, base_price)
+		select $1, $2, gen_random_uuid(), id, 'p', 'USD', 1 from services where tenant_id = $1 and livemode = $2`,
+	`insert into customers select $1, $2, gen_random_uuid(), 'c' || n, 1, false from generate_series(1, 1000) n`,
+	`with u as (select array_agg(id) ids from units where tenant_id = $1), s as (select array_agg(id) ids from services where tenant_id = $1),
+	      p as (select array_agg(id) ids from packages where tenant_id = $1), k as (select array_agg(id) ids from customers where tenant_id = $1)
+	insert into bookings (tenant_id, livemode, id, number, status, unit_id, service_id, package_id, customer_id, event_type, event_day, timezone,
+		currency, total, deposit, paid, refunded, payment_status, hold_expires_at, created_at, updated_at)
+	select $1, $2, gen_random_uuid(), 'B-' || n,
+		case when n % 800 = 0 then 'no_show' when n % 700 = 0 then 'expired' when n % 3 = 0 then 'pending' when n % 3 = 1 then 'confirmed' else 'completed' end,
+		u.ids[1 + n % 100], s.ids[1 + n % 100], p.ids[1 + n % 100], k.ids[1 + n % 1000], 'type ' || n % 500, date '2030-01-01' + n % 365, 'UTC',
+		'USD', 0, 0, 0, 0, case when n % 900 = 0 then 'overpaid' when n % 950 = 0 then 'refunded' else 'unpaid' end,
+		case when n % 3 = 0 then timestamptz '2029-06-01' end,
+		timestamptz '2026-01-01' + n * interval '1 minute', timestamptz '2026-01-01' + n * interval '1 minute'
+	from u, s, p, k, generate_series(1, ` + fmt.Sprint(stored) + `) n`,
+	`insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
+		select tenant_id, livemode, id, unit_id, at, at + interval '1 hour'
+		from bookings, lateral (select timestamptz '2020-01-01' + substr(number, 3)::int / 100 * interval '2 hours') as t(at)
+		where tenant_id = $1 and livemode = $2`,
+	`insert into booking_metadata select tenant_id, livemode, 'order', substr(number, 3), id from bookings where tenant_id = $1 and livemode = $2`,
+	`insert into booking_metadata select tenant_id, livemode, 'every', 'one', id from bookings where tenant_id = $1 and livemode = $2`,
+	`insert into booking_metadata select tenant_id, livemode, 'third', (substr(number, 3)::int % 3)::text, id from bookings where tenant_id = $1 and livemode = $2`,
+	`insert into booking_metadata select tenant_id, livemode, 'age', 'old', id from bookings
+		where tenant_id = $1 and livemode = $2 and substr(number, 3)::int <= ` + fmt.Sprint(stored/2) + `::int`,
+	`insert into booking_metadata select tenant_id, livemode, 'kind', 'vip', id from bookings where tenant_id = $1 and livemode = $2 and substr(number, 3)::int % 20 = 17`,
+	"analyze",
 }
 
 // owner opens a connection in the role that owns the tables.

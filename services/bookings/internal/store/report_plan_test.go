@@ -23,11 +23,10 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// busy stores n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One in a hundred is canceled. One in 50
+// busy returns the statements that store n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One in a hundred is canceled. One in 50
 // has no unit and lasts for 3, 20, or 100 days.
-func busy(t testing.TB, conn *pgx.Conn, c caller.Caller, n int) {
-	t.Helper()
-	for _, sql := range []string{
+func busy(n int) []string {
+	return []string{
 		`insert into units (tenant_id, livemode, id, name, opening_hours) select $1, $2, gen_random_uuid(), 'u' || n,
 			case when n % 2 = 0 then '{"mon":[["08:00","20:00"]],"tue":[["08:00","20:00"]],"fri":[["08:00","20:00"]],"sat":[["20:00","02:00"]]}'::json end
 			from generate_series(1, 50) n`,
@@ -50,13 +49,17 @@ func busy(t testing.TB, conn *pgx.Conn, c caller.Caller, n int) {
 		`insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
 			select tenant_id, livemode, id, unit_id, starts_at, ends_at from bookings
 			where tenant_id = $1 and livemode = $2 and unit_id is not null and status <> 'cancelled'`,
-	} {
-		if _, err := conn.Exec(t.Context(), sql, c.Tenant, c.Live()); err != nil {
+		"analyze",
+	}
+}
+
+// write runs the statements of busy as the owner, for one caller.
+func write(t testing.TB, conn *pgx.Conn, c caller.Caller, statements []string) {
+	t.Helper()
+	for _, sql := range of(c.Tenant, c.Live(), statements) {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
-	}
-	if _, err := conn.Exec(t.Context(), `analyze`); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -77,9 +80,7 @@ func reportDays(t testing.TB, from string, n int) report.Days {
 // bookings finds. It reads only the bookings near its days and the longer bookings of its time.
 func TestPlanOfBookingsDuring(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	busy(t, conn, caller.FromContext(ctx), stored)
+	db, ctx, conn := filled(t, busy(stored))
 	var units []domain.UnitID
 	var service domain.ServiceID
 	err := conn.QueryRow(t.Context(), `select array(select id from units order by name limit 2), (select id from services where name = 's2')`).Scan(&units, &service)
@@ -182,9 +183,7 @@ func bookingsOfDays(t *testing.T, conn *pgx.Conn, f store.CalendarFilter) []stri
 // TestPlanOfBookedDuring checks that statistics read only the bookings near their days and the longer bookings of their time.
 func TestPlanOfBookedDuring(t *testing.T) {
 	t.Parallel()
-	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	busy(t, conn, caller.FromContext(ctx), stored)
+	db, ctx, conn := filled(t, busy(stored))
 	for name, tc := range map[string]struct {
 		days report.Days
 		most float64
@@ -222,7 +221,7 @@ func TestPlanOfDueBookings(t *testing.T) {
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
 	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
 	for _, c := range []context.Context{ctx, pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Test)} { // holds of others are not read
-		busy(t, conn, caller.FromContext(c), stored/3)
+		write(t, conn, caller.FromContext(c), busy(stored/3))
 	}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, sql := range []string{ // every third booking is a hold, and none has an unpaid deposit
@@ -286,9 +285,7 @@ func TestBookingsDuringAreBounded(t *testing.T) {
 // BenchmarkBookingsDuring measures calendars of 50 units with 100,000 bookings: a month of all units, a month of 50 named units,
 // and a day.
 func BenchmarkBookingsDuring(b *testing.B) {
-	db, tenant := pgtest.New(b, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(b, tenant, caller.Live), owner(b, db)
-	busy(b, conn, caller.FromContext(ctx), 100_000)
+	db, ctx, conn := filled(b, busy(100_000))
 	units, err := pg.Many(b.Context(), conn, pgx.RowTo[domain.UnitID], `select id from units`)
 	if err != nil {
 		b.Fatal(err)
@@ -315,9 +312,7 @@ func BenchmarkBookingsDuring(b *testing.B) {
 
 // BenchmarkStatistics measures the statistics of 90 days of 50 units, half of them with opening hours, among 100,000 bookings.
 func BenchmarkStatistics(b *testing.B) {
-	db, tenant := pgtest.New(b, migrations.FS), ids.New[ids.TenantPrefix]()
-	ctx, conn := pgtest.CtxOf(b, tenant, caller.Live), owner(b, db)
-	busy(b, conn, caller.FromContext(ctx), 100_000)
+	db, ctx, _ := filled(b, busy(100_000))
 	days := reportDays(b, "2030-05-01", 90)
 	b.ReportAllocs()
 	n := 0

@@ -133,7 +133,7 @@ var parts = sync.OnceValue(func() (p struct {
 	err        error
 },
 ) {
-	if p.contract, p.err = contract.Load(proto.OpenAPI); p.err == nil {
+	if p.contract, p.err = contract.Public(); p.err == nil {
 		p.operations, p.err = domain.NewOperations(p.contract, proto.OpenAPI, map[string][]byte{
 			"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
 		})

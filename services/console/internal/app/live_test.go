@@ -52,7 +52,7 @@ type streams struct {
 
 func newStreams(t *testing.T, most int) *streams {
 	t.Helper()
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

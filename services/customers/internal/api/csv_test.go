@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -115,7 +116,8 @@ func (w *world) fetch(ctx context.Context, srv *httptest.Server, path string) *h
 }
 
 // TestLongCSV checks that a list of 100,000 rows is sent completely with little memory, that one more row is refused, and that an
-// error in the middle closes the connection. It is not parallel, because it measures the memory of the whole process.
+// error in the middle closes the connection. With TEST_SCALE=full, it reads the list in both orders. It is not parallel, because it
+// measures the memory of the whole process.
 func TestLongCSV(t *testing.T) {
 	const most = 100_000
 	w := newWorld(t)
@@ -123,7 +125,11 @@ func TestLongCSV(t *testing.T) {
 	t.Cleanup(srv.Close)
 	ctx := pgtest.Ctx(t, caller.Test)
 	w.many(ctx, most)
-	for _, path := range []string{"/customers", "/customers?sort=updated_at"} {
+	paths := []string{"/customers", "/customers?sort=updated_at"}
+	if os.Getenv("TEST_SCALE") != "full" {
+		paths = paths[:1]
+	}
+	for _, path := range paths {
 		runtime.GC()
 		var before runtime.MemStats
 		runtime.ReadMemStats(&before)

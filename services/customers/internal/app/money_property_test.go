@@ -381,7 +381,7 @@ func TestDisputeOfTwoParts(t *testing.T) {
 // invoice is the sum of its payments, and that the last event contains the stored state.
 func TestMoneyAddsUp(t *testing.T) {
 	t.Parallel()
-	w, sequences := newTill(t), 200
+	w, sequences := newTill(t), 100
 	if os.Getenv("TEST_SCALE") == "full" {
 		sequences = 5000
 	}

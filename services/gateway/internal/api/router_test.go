@@ -17,7 +17,7 @@ import (
 
 func newRouter(t testing.TB) (http.Handler, *contract.Contract) {
 	t.Helper()
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

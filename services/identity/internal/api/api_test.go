@@ -10,7 +10,6 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
-	"holdfast.dev/proto"
 	publicapi "holdfast.dev/proto/api"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -101,7 +100,7 @@ func TestOverload(t *testing.T) {
 // them.
 func TestContractHasNoInternalPath(t *testing.T) {
 	t.Parallel()
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/proto"
 )
 
 var update = flag.Bool("update", false, "rewrite the examples of the contract, proto/examples")
@@ -48,7 +47,7 @@ func TestExamples(t *testing.T) {
 	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
 	b.export(t)
 
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,11 +78,12 @@ func (p Postgres) arguments(dir string) []string {
 	settings := []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(p.Port), "unix_socket_directories=",
 		"max_connections=400", "shared_buffers=256MB", "max_wal_size=2GB",
-		"autovacuum_naptime=5s", // the tables of a new platform grow quickly: the planner needs statistics soon
 		"timezone=UTC", "log_timezone=UTC", "log_line_prefix=%m [%p] %u@%d ", "log_min_messages=warning",
 	}
 	if p.Throwaway {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
+	} else { // the tables of a new platform grow quickly: the planner needs statistics soon
+		settings = append(settings, "autovacuum_naptime=5s")
 	}
 	if runtime.GOOS == "linux" { // after a kill: one sync call instead of one for each of thousands of files
 		settings = append(settings, "recovery_init_sync_method=syncfs")

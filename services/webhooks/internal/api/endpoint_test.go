@@ -365,7 +365,7 @@ func TestBusyAndBroken(t *testing.T) {
 func TestUnsignedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

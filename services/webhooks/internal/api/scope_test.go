@@ -90,7 +90,7 @@ func TestScopesOfOperations(t *testing.T) {
 	tenant := ids.New[ids.TenantPrefix]()
 	all := w.as(tenant, caller.Test)
 	cases := scopeCases(w.fixture(all))
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func newWorld(t *testing.T) *world {
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
 	w.endpoints = &app.Endpoints{DB: db.App, Box: box, Guard: anyURL{}, Queue: queue, Now: w.Now}
 	w.deliveries = &app.Deliveries{Queue: queue, Now: w.Now}
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

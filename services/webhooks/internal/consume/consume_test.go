@@ -19,7 +19,6 @@ import (
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
-	holdfast "holdfast.dev/proto"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
 	"holdfast.dev/services/webhooks/internal/app"
@@ -55,7 +54,7 @@ func newWorld(t *testing.T) world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
 	pgtest.Scoped(t, db)
-	spec, err := contract.Load(holdfast.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestEvent(t *testing.T) {
 
 func TestErased(t *testing.T) {
 	t.Parallel()
-	spec, err := contract.Load(proto.OpenAPI)
+	spec, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestWithoutTheBundle(t *testing.T) {
 	if strings.Contains(html, "<script") || strings.Contains(html, "<redoc") {
 		t.Error("the plain page needs a script")
 	}
-	c, err := contract.Load(proto.OpenAPI)
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestTheServedContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := contract.Load(proto.OpenAPI)
+	ours, err := contract.Public()
 	if err != nil || len(c.Operations()) != len(ours.Operations()) {
 		t.Errorf("%d operations, %v", len(c.Operations()), err)
 	}

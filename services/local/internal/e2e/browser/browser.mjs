@@ -19,7 +19,7 @@ export const looks = [
 ];
 
 /** Starts the browser. */
-export const launch = () => chromium.launch({ executablePath: setting('CHROMIUM'), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+export const launch = () => chromium.launch({ executablePath: setting('CHROMIUM'), args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'], ignoreDefaultArgs: ['--enable-unsafe-swiftshader'] });
 
 /** A tab, with the checks of its pages. Close its context at the end. */
 export class Tab {
