@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
