@@ -33,7 +33,7 @@ var calendarRow = func() map[string]string {
 		+ case when n <= %[1]d then (n - 1) / %[2]d else -1 - (n - %[1]d - 1) / %[2]d / 8 end * interval '1 day'
 		+ (n - 1) / %[2]d %% 8 * interval '1 hour') at time zone 'America/New_York'`, shownBookings, calendarUnits)
 	return map[string]string{
-		"id": "('fd000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'A-' || n", "status": "'confirmed'",
+		"id": "('fd000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'V-' || n", "status": "'confirmed'",
 		"unit_id":   fmt.Sprintf("(select array_agg(u.id order by u.name) from units u where u.name like 'Calendar %%')[1 + (n - 1) %% %d]", calendarUnits),
 		"starts_at": at, "ends_at": at + " + interval '1 hour'",
 	}
@@ -132,7 +132,7 @@ func (s *shop) fill(ctx context.Context, template [16]byte, from, to int) error 
 	}
 	if _, err := tx.Exec(ctx, `insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
 		select b.tenant_id, b.livemode, b.id, b.unit_id, b.starts_at, b.ends_at
-		from generate_series($1::int, $2::int) n join bookings b on b.number = 'A-' || n`, from, to); err != nil {
+		from generate_series($1::int, $2::int) n join bookings b on b.number = 'V-' || n`, from, to); err != nil {
 		return err
 	}
 	if err := tx.Commit(ctx); err != nil {

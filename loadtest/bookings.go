@@ -85,7 +85,7 @@ func (b *bench) bookings(ctx context.Context) error {
 	return nil
 }
 
-// openShop reads the seeded tenant's catalogue and adds the units.
+// openShop reads the seeded tenant's catalogue and adds the units if they are missing.
 func (b *bench) openShop(ctx context.Context) (*shop, error) {
 	env := b.platform.Env
 	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
@@ -138,7 +138,7 @@ func (s *shop) addUnits(ctx context.Context) error {
 			id := unitUUID(i)
 			s.units[i] = ids.FromUUID[unitPrefix](id).String()
 			_, err := s.admin.Exec(ctx, `
-				with u as (insert into units (tenant_id, livemode, id, name) values ($1, false, $2, $3) returning id)
+				with u as (insert into units (tenant_id, livemode, id, name) values ($1, false, $2, $3) on conflict do nothing returning id)
 				insert into unit_services (tenant_id, livemode, unit_id, service_id) select $1, false, id, $4 from u`,
 				s.tenant, id, fmt.Sprintf("Bench %d", i), p.Service.UUID())
 			if err != nil {

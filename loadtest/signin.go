@@ -233,6 +233,9 @@ func (b *bench) flows(ctx context.Context, a *apps) error {
 // flowScript records one flow, request by request, and creates a script that does the same for pgbench's operators.
 func (b *bench) flowScript(ctx context.Context, a *apps, p *person) (*replayed, error) {
 	var page, code, response string
+	if _, err := p.openConsent(ctx); err != nil { // now and then, the first page also records that the session is in use
+		return nil, err
+	}
 	whole := &record.Recording{Service: "identity"}
 	for _, step := range []struct {
 		route string
