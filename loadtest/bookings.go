@@ -36,7 +36,7 @@ type shop struct {
 	pack, customer  string
 	units           [units + 1]string
 	admin           *pgx.Conn // in the bookings database, not subject to row-level security
-	admins, app     string    // URLs of that database: of the administrator, and of the service's own role
+	app             string    // URL of that database with the service's own role
 	bookings        string    // address of the bookings service
 }
 
@@ -61,33 +61,31 @@ func (b *bench) bookings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.wants("race") {
-		b.try(ctx, "race", "race for a day", func() error { return b.race(ctx, s) })
+	var small *list
+	if b.wants("bookings") || b.wants("list") {
+		if small, err = b.smallList(ctx, s, template); err != nil {
+			return fmt.Errorf("filling the small list: %w", err)
+		}
 	}
-	if b.wants("availability") {
-		b.try(ctx, "availability", "`GET /availability`", func() error { return b.availability(ctx, s) })
-	}
-	if b.wants("pricing") {
-		b.try(ctx, "pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) })
-	}
-	if !b.wants("bookings") && !b.wants("list") {
-		return nil
-	}
-	list, err := b.smallList(ctx, s, template)
-	if err != nil {
-		return fmt.Errorf("filling the small list: %w", err)
-	}
-	if b.wants("bookings") {
-		b.try(ctx, "bookings", "`GET /bookings/{id}`", func() error { return b.read(ctx, s) })
-		b.try(ctx, "bookings", "`POST /bookings`", func() error { return b.create(ctx, s) })
-	}
-	if b.wants("list") {
-		b.try(ctx, "list", "`GET /bookings?limit=25`", func() error { return b.largeList(ctx, s, list) })
+	for _, one := range []struct {
+		show, figure string
+		measure      func() error
+	}{
+		{"bookings", "`GET /bookings/{id}`", func() error { return b.read(ctx, s) }},
+		{"bookings", "`POST /bookings`", func() error { return b.create(ctx, s) }},
+		{"race", "race for a day", func() error { return b.race(ctx, s) }},
+		{"availability", "`GET /availability`", func() error { return b.availability(ctx, s) }},
+		{"pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) }},
+		{"list", "`GET /bookings?limit=25`", func() error { return b.largeList(ctx, s, small) }},
+	} {
+		if b.wants(one.show) {
+			b.try(ctx, one.show, one.figure, one.measure)
+		}
 	}
 	return nil
 }
 
-// openShop reads the seeded tenant's catalogue and adds the units.
+// openShop reads the seeded tenant's catalogue and adds the units if they are missing.
 func (b *bench) openShop(ctx context.Context) (*shop, error) {
 	env := b.platform.Env
 	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
@@ -99,9 +97,7 @@ func (b *bench) openShop(ctx context.Context) (*shop, error) {
 		addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"],
 		app: settings["DATABASE_URL"], bookings: settings["HTTP_ADDR"],
 	}
-	at := strings.LastIndexByte(s.app, '/')
-	s.admins = strings.Replace(env["POSTGRES_URL"], "/postgres?", s.app[at:strings.IndexByte(s.app+"?", '?')]+"?", 1)
-	if s.admin, err = pgx.Connect(ctx, s.admins); err != nil {
+	if s.admin, err = b.platform.Admin(ctx, s.app); err != nil {
 		return nil, err
 	}
 	var me struct {
@@ -142,7 +138,7 @@ func (s *shop) addUnits(ctx context.Context) error {
 			id := unitUUID(i)
 			s.units[i] = ids.FromUUID[unitPrefix](id).String()
 			_, err := s.admin.Exec(ctx, `
-				with u as (insert into units (tenant_id, livemode, id, name) values ($1, false, $2, $3) returning id)
+				with u as (insert into units (tenant_id, livemode, id, name) values ($1, false, $2, $3) on conflict do nothing returning id)
 				insert into unit_services (tenant_id, livemode, unit_id, service_id) select $1, false, id, $4 from u`,
 				s.tenant, id, fmt.Sprintf("Bench %d", i), p.Service.UUID())
 			if err != nil {

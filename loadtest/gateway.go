@@ -2,21 +2,26 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+
 	"holdfast.dev/loadtest/internal/load"
-	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/stack"
 )
 
 // connections is how many requests run at the same time in the closed model.
 const connections = 16
 
-// rates of the open model, in requests per second.
-var rates = []int{250, 500, 1000}
+const warmUp = time.Second
 
 // route is one path to the fixed response.
 type route struct {
@@ -26,14 +31,20 @@ type route struct {
 	profiles string // address of its pprof; empty: none
 }
 
-// routes lead to the same upstream: directly, through nginx, through a gateway with real identity and Redis, with and without its
-// log lines, and through Traefik, if given, with its limiter on the same Redis.
+// routes lead to the same upstream: directly, through a gateway with real identity and Redis, with and without its log lines, and
+// through the peers. create is a POST through the gateway.
 type routes struct {
-	direct, nginx, gateway, quiet route
-	traefik                       *route
+	direct, gateway, quiet, create route
+	peers                          []peer
 }
 
-// gateway measures the processor time and the latency that the gateway adds to a request.
+// peer is a program that the gateway is compared with.
+type peer struct {
+	route
+	aim float64 // of the gateway's processor time, relative to that of the peer
+}
+
+// gateway measures the processor time and the latency that the gateway adds to a request, and the memory of its connections.
 func (b *bench) gateway(ctx context.Context) error {
 	d, err := b.openRoutes(ctx)
 	if err != nil {
@@ -45,59 +56,137 @@ func (b *bench) gateway(ctx context.Context) error {
 	if b.wants("latency") {
 		b.try(ctx, "latency", "gateway: added latency", func() error { return b.latency(ctx, d) })
 	}
+	if b.wants("connections") {
+		b.try(ctx, "connections", "gateway: memory per connection", func() error { return b.idleConnections(ctx, d.gateway) })
+	}
 	return nil
 }
 
 func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
-	nginx, err := stack.FindNginx(ctx, b.say)
-	if err != nil {
-		return d, err
-	}
 	upstream, err := b.startUpstream(ctx)
 	if err != nil {
 		return d, err
 	}
-	const path = "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e"
-	get := load.Request(http.MethodGet, path, []string{"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"]}, "")
-	to := func(addr string) load.Target {
-		return load.Target{Addr: addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
-	}
-	d.direct = route{name: "direct", target: to(upstream)}
-	proxy, addr, err := b.platform.Nginx(ctx, nginx, upstream)
-	if err != nil {
-		return d, err
-	}
-	d.nginx = route{name: "nginx", target: to(addr), pid: proxy.PID()}
-	b.try(ctx, "cpu,latency", "Traefik with its Redis limiter", func() (err error) {
-		d.traefik, err = b.traefik(ctx, upstream, to)
-		return err
-	})
+	d.direct = route{name: "direct", target: b.get(upstream)}
 	for _, g := range []struct {
 		route       *route
 		name, level string
 	}{{&d.gateway, "gateway", "info"}, {&d.quiet, "gateway without log lines", "warn"}} {
 		p, addr, profiles, err := b.platform.Gateway(ctx, "gateway-"+g.level, map[string]string{
-			"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "LOG_LEVEL": g.level,
+			"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "UPSTREAM_BOOKINGS_URL": "http://" + upstream, "LOG_LEVEL": g.level,
 		})
 		if err != nil {
 			return d, err
 		}
-		*g.route = route{name: g.name, target: to(addr), pid: p.PID(), profiles: profiles}
+		*g.route = route{name: g.name, target: b.get(addr), pid: p.PID(), profiles: profiles}
+	}
+	d.create = d.gateway
+	d.create.name, d.create.target.Nth, d.create.target.Status = "gateway, POST", b.nthCreate(), http.StatusCreated
+	if b.wants("cpu") || b.wants("latency") {
+		d.peers = b.openPeers(ctx, upstream)
 	}
 	return d, nil
 }
 
-// traefik returns the route through Traefik. Without a binary in TRAEFIK, there is no such route, and a note reports this.
-func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*route, error) {
-	if b.Traefik == "" {
-		b.table.Note("Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary")
-		return nil, nil
+// openPeers starts the peers in front of the upstream.
+func (b *bench) openPeers(ctx context.Context, upstream string) (all []peer) {
+	for _, one := range []struct {
+		name  string
+		aim   float64
+		start func() (*stack.Process, string, error)
+	}{
+		{"nginx", 3, func() (*stack.Process, string, error) { return b.platform.Nginx(ctx, upstream) }},
+		{"nginx with Lua", 1, func() (*stack.Process, string, error) {
+			owner, err := b.keyOwner(ctx)
+			if err != nil {
+				return nil, "", err
+			}
+			return b.platform.NginxLua(ctx, upstream, owner)
+		}},
+		{"Traefik", 0.5, func() (*stack.Process, string, error) { return b.platform.Traefik(ctx, b.Traefik, upstream) }},
+	} {
+		if r, ok := b.openPeer(ctx, one.name, one.start); ok {
+			all = append(all, peer{route: r, aim: one.aim})
+		}
 	}
-	proxy, addr, err := b.platform.Traefik(ctx, b.Traefik, upstream)
+	return all
+}
+
+// openPeer starts a peer and sends a request through it. A note says what to do if the program is not installed.
+func (b *bench) openPeer(ctx context.Context, name string, start func() (*stack.Process, string, error)) (r route, ok bool) {
+	b.try(ctx, "cpu,latency", name, func() error {
+		process, addr, err := start()
+		if errors.Is(err, stack.ErrMissing) {
+			b.table.Note("%s was not measured: %v", name, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r = route{name: name, target: b.get(addr), pid: process.PID()}
+		_, err = load.Once(ctx, r.target)
+		ok = err == nil
+		return err
+	})
+	return r, ok
+}
+
+// get returns the GET of a customer at an address.
+func (b *bench) get(addr string) load.Target {
+	request := load.Request(http.MethodGet, "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e", []string{"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"]}, "")
+	return load.Target{Addr: addr, Nth: func(int) []byte { return request }, Status: http.StatusOK}
+}
+
+// createSize is the size of the body that is sent through the gateway, in bytes.
+const createSize = 1024
+
+// nthCreate returns the POST of a booking with another Idempotency-Key for each call, so that no response is a replay.
+func (b *bench) nthCreate() func(int) []byte {
+	const form = `{"customer_id":"cu_01m7zbmmn5exnr5ab2hvbd652e","package_id":"pkg_01m7zbmmn5exnr5ab2hvbd6532","event_date":"2031-05-05",` +
+		`"event_start_time":"10:00","event_type":"Team outing","guest_count":4,"notes":"%s"}`
+	body := fmt.Sprintf(form, strings.Repeat("x", createSize-len(form)+len("%s")))
+	var sent atomic.Int64
+	return func(int) []byte {
+		return load.Request(http.MethodPost, "/api/v1/bookings", []string{
+			"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"], fmt.Sprintf("Idempotency-Key: cpu-%d", sent.Add(1)),
+		}, body)
+	}
+}
+
+// keyOwner returns what nginx with Lua must know: the owner of the API key, as identity returns it to the gateway, and the gateway's
+// key for the service.
+func (b *bench) keyOwner(ctx context.Context) (p stack.Peer, err error) {
+	settings, err := b.platform.Settings("gateway")
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	return &route{name: "Traefik", target: to(addr), pid: proxy.PID()}, nil
+	keys, err := caller.ParseKeys(settings["CALLER_SIGN_KEYS"])
+	if err != nil {
+		return p, err
+	}
+	p = stack.Peer{Limit: stack.Limit, Target: "customers", Scope: "read:customers", Token: b.platform.Env["DEMO_TEST_KEY"]}
+	if len(keys[p.Target]) == 0 {
+		return p, fmt.Errorf("%w: the gateway has no key for %s", errResult, p.Target)
+	}
+	p.Key = keys[p.Target][0]
+	base, _, _ := strings.Cut(strings.TrimPrefix(b.platform.Env["BASE_URL"], "http://"), "/")
+	s := &shop{addr: base, key: p.Token}
+	var me struct {
+		ID     string     `json:"id"`
+		Tenant ids.Tenant `json:"tenant_id"`
+		Scopes []string   `json:"scopes"`
+	}
+	if err := s.get(ctx, "/me", &me); err != nil {
+		return p, err
+	}
+	if !slices.Contains(me.Scopes, p.Scope) {
+		return p, fmt.Errorf("%w: the API key lacks the scope %s", errResult, p.Scope)
+	}
+	p.Caller = caller.Caller{
+		Tenant: me.Tenant, Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1, Mode: caller.Test, Credential: me.ID, Kind: "api_key",
+		Scopes: me.Scopes,
+	}
+	return p, nil
 }
 
 func (b *bench) startUpstream(ctx context.Context) (string, error) {
@@ -111,139 +200,4 @@ func (b *bench) startUpstream(ctx context.Context) (string, error) {
 	}
 	_, err = b.platform.Run(ctx, "upstream", "http://"+addr+"/", nil, self, upstreamCommand, addr)
 	return addr, err
-}
-
-// processorTime measures the processor time that each route's process uses for one request, compared with nginx.
-func (b *bench) processorTime(ctx context.Context, d routes) error {
-	measured := []route{d.nginx, d.gateway, d.quiet}
-	if d.traefik != nil {
-		measured = append(measured, *d.traefik)
-	}
-	costs := make([]cost, len(measured))
-	var sides []func(int) error
-	for i, one := range measured {
-		sides = append(sides, func(round int) error { return b.charge(ctx, one, round, &costs[i]) })
-	}
-	if err := runRounds(sides...); err != nil {
-		return err
-	}
-	nginx := costs[0].micros()
-	for i, figure := range []string{
-		"gateway: key check, shared limit, headers, signed caller; CPU per request",
-		"the same without its log lines (`LOG_LEVEL=warn`)",
-	} {
-		ours := costs[i+1].micros()
-		ratio := report.Ratio(ours, nginx)
-		r := report.Row{
-			Figure: figure, Ours: fmt.Sprintf("%.1f µs", ours), Baseline: fmt.Sprintf("nginx, plain proxy: %.1f µs", nginx),
-			Ratio: ratio, Show: "cpu",
-		}
-		if i == 0 {
-			r.Aim = report.Aim{Text: "≤ 3 ×", Value: ratio, AtMost: 3}
-		}
-		b.table.Add(r)
-	}
-	if d.traefik != nil {
-		ours, traefik := costs[1].micros(), costs[3].micros()
-		b.table.Add(report.Row{
-			Figure: "gateway compared with Traefik and its Redis limiter, CPU per request", Ours: fmt.Sprintf("%.1f µs", ours),
-			Baseline: fmt.Sprintf("Traefik: %.1f µs", traefik), Ratio: report.Ratio(ours, traefik), Show: "cpu",
-		})
-	}
-	return nil
-}
-
-// cost is the processor time of a number of requests.
-type cost struct {
-	used     time.Duration
-	requests int
-}
-
-func (c cost) micros() float64 {
-	return report.Ratio(float64(c.used.Microseconds()), float64(c.requests))
-}
-
-// charge adds one round of a route to its cost.
-func (b *bench) charge(ctx context.Context, one route, round int, sum *cost) error {
-	if _, err := load.Closed(ctx, one.target, connections, warmUp); err != nil {
-		return fmt.Errorf("%s: %w", one.name, err)
-	}
-	before, err := stack.CPU(one.pid)
-	if err != nil {
-		return err
-	}
-	done := b.profile(ctx, fmt.Sprintf("%s-%d", one.name, round), one.profiles)
-	s, err := load.Closed(ctx, one.target, connections, b.slice())
-	if err != nil {
-		return fmt.Errorf("%s: %w", one.name, err)
-	}
-	after, err := stack.CPU(one.pid)
-	if err != nil {
-		return err
-	}
-	done()
-	spent := cost{after - before, s.Requests}
-	b.say("%s: %.1f µs of CPU per request at %.0f req/s", one.name, spent.micros(), s.Rate())
-	sum.used, sum.requests = sum.used+spent.used, sum.requests+spent.requests
-	return nil
-}
-
-const warmUp = time.Second
-
-// latency measures how much time nginx, the gateway, and Traefik add to the direct call, at each rate.
-func (b *bench) latency(ctx context.Context, d routes) error {
-	measured := []route{d.direct, d.nginx, d.gateway}
-	if d.traefik != nil {
-		measured = append(measured, *d.traefik)
-	}
-	for _, rate := range rates {
-		samples := make([]load.Sample, len(measured))
-		var sides []func(int) error
-		for i, one := range measured {
-			sides = append(sides, func(int) error {
-				s, err := b.wait(ctx, one, load.Schedule{Rate: rate})
-				samples[i] = load.Join(samples[i], s)
-				return err
-			})
-		}
-		if err := runRounds(sides...); err != nil {
-			return err
-		}
-		b.addLatency(rate, 50, time.Millisecond, samples)
-		b.addLatency(rate, 99, 3*time.Millisecond, samples)
-	}
-	return nil
-}
-
-// wait measures one round of a route.
-func (b *bench) wait(ctx context.Context, one route, at load.Schedule) (load.Sample, error) {
-	if _, err := load.Open(ctx, one.target, at, warmUp/2); err != nil {
-		return load.Sample{}, fmt.Errorf("%s: %w", one.name, err)
-	}
-	s, err := load.Open(ctx, one.target, at, b.slice())
-	if err != nil {
-		return s, fmt.Errorf("%s: %w", one.name, err)
-	}
-	b.say("%s at %d req/s: p50 %s, p99 %s", one.name, at.Rate, report.Millis(s.Percentile(50)), report.Millis(s.Percentile(99)))
-	return s, nil
-}
-
-// addLatency compares one percentile of the direct call, nginx, and the gateway. The aim is for the highest rate. The ratio uses
-// the total times, because the time that nginx adds is too small for a divisor.
-func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samples []load.Sample) {
-	direct, nginx, ours := samples[0].Percentile(percentile), samples[1].Percentile(percentile), samples[2].Percentile(percentile)
-	r := report.Row{
-		Figure:   fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate),
-		Ours:     fmt.Sprintf("%s (%s in all)", report.Millis(ours-direct), report.Millis(ours)),
-		Baseline: fmt.Sprintf("nginx: %s (%s in all); direct: %s", report.Millis(nginx-direct), report.Millis(nginx), report.Millis(direct)),
-		Ratio:    report.Ratio(float64(ours), float64(nginx)), Show: "latency",
-	}
-	if len(samples) > 3 {
-		traefik := samples[3].Percentile(percentile)
-		r.Baseline += fmt.Sprintf("; Traefik: %s (%s in all)", report.Millis(traefik-direct), report.Millis(traefik))
-	}
-	if rate == rates[len(rates)-1] {
-		r.Aim = report.Aim{Text: "< " + report.Millis(aim), Value: float64(ours - direct), AtMost: float64(aim)}
-	}
-	b.table.Add(r)
 }

@@ -159,7 +159,7 @@ func (b *bench) addRatio(figure, show string, large, small timing) {
 	reads := func(t timing) float64 { return report.Ratio(float64(t.page), float64(t.plain)) }
 	ratio := report.Ratio(reads(large), reads(small))
 	b.table.Add(report.Row{
-		Figure: figure, Ours: times(large), Baseline: fmt.Sprintf("of %d rows: %s", smallList, times(small)),
+		Figure: figure, Value: report.Milliseconds(large.page), Ours: times(large), Baseline: fmt.Sprintf("of %d rows: %s", smallList, times(small)),
 		Ratio: ratio, Aim: report.Aim{Text: "≤ 1.2 ×", Value: ratio, AtMost: 1.2}, Show: show,
 	})
 }
@@ -283,10 +283,11 @@ func (b *bench) csv(ctx context.Context, s *shop, l asCSV) error {
 	const mega = 1 << 20
 	more := float64(peak-before) / mega
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("`GET /%s` as CSV, %d rows", name, csvRows), Ours: fmt.Sprintf("%.0f rows/s", rates[len(rates)/2]), Show: l.show,
+		Figure: fmt.Sprintf("`GET /%s` as CSV, %d rows", name, csvRows), Value: report.Quantity{Value: rates[len(rates)/2], Unit: "rows/s"}, Show: l.show,
 	})
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("`GET /%s` as CSV, %d rows: the service's memory", name, csvRows),
+		Value:  report.Quantity{Value: more, Unit: "MiB"},
 		Ours:   fmt.Sprintf("%.1f MiB more", more), Baseline: fmt.Sprintf("before: %.1f MiB", float64(before)/mega),
 		Aim: report.Aim{Text: "< 64 MiB more", Value: more, AtMost: 64}, Show: l.show,
 	})

@@ -41,7 +41,7 @@ type settings struct {
 const upstreamCommand = "upstream"
 
 var figures = []string{
-	"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
+	"idle", "cpu", "latency", "connections", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
 	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
 }
 
@@ -163,12 +163,19 @@ func run(ctx context.Context, cfg settings, out io.Writer) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return b.result(out)
+	warnings, err := b.compare(ctx, checkout)
+	return errors.Join(b.result(out, warnings), err)
 }
 
-// result prints the table. A missing figure is an error.
-func (b *bench) result(out io.Writer) error {
+// result prints the table and the warnings. A missing figure is an error.
+func (b *bench) result(out io.Writer, warnings []string) error {
 	b.print(out)
+	if len(warnings) > 0 {
+		fmt.Fprint(out, "\nWorse than in earlier runs:\n\n")
+	}
+	for _, one := range warnings {
+		fmt.Fprintln(out, "- "+one)
+	}
 	if failed := b.table.Failed(); failed > 0 {
 		return fmt.Errorf("%d figures %w", failed, errFailed)
 	}
@@ -193,14 +200,16 @@ func (b *bench) measure(ctx context.Context) {
 		show    []string
 		measure func(context.Context) error
 	}{
-		{"gateway compared with nginx", []string{"cpu", "latency"}, b.gateway},
+		{"idle platform", []string{"idle"}, b.idle},
+		{"gateway compared with nginx", []string{"cpu", "latency", "connections"}, b.gateway},
+		// These copy the databases for pgbench, so they run before the large tables are filled.
+		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
+		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},
+		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"webhooks", []string{"webhooks"}, b.webhooks},
 		{"claims of deliveries", []string{"claims"}, b.claims},
 		{"search", []string{"search"}, b.search},
-		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},
-		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"payments", []string{"intents", "paid"}, b.payments},
-		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
 		{"console", []string{"console"}, b.console},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
 	} {

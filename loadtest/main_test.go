@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
+	"holdfast.dev/loadtest/internal/stack"
 )
 
 func TestSizes(t *testing.T) { archtest.Sizes(t) }
@@ -81,13 +82,13 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 		return nil
 	})
 	var out strings.Builder
-	err := b.result(&out)
+	err := b.result(&out, []string{"first page: worse"})
 	if !errors.Is(err, errFailed) || !strings.HasPrefix(err.Error(), "1 figures") {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
 		"| `POST /bookings` | pgbench: exit status 2 ERROR: conflicting \\| key xxx", " … |  |  |  | **failed** | `BENCH_ONLY=bookings make bench` |\n",
-		" … |  | **failed** |\n", "| first page | 2 ms |",
+		" … |  | **failed** |\n", "| first page | 2 ms |", "\nWorse than in earlier runs:\n\n- first page: worse\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -97,7 +98,7 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 		t.Errorf("%d bytes are printed of a long error", out.Len())
 	}
 	fine := &bench{table: &report.Table{}, began: time.Now()}
-	if err := fine.result(io.Discard); err != nil {
+	if err := fine.result(io.Discard, nil); err != nil {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -105,30 +106,23 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 	fine.try(ended, "cpu", "after the end", func() error { t.Error("it is still measured"); return nil })
 }
 
-func TestTraefikIsLeftOutWithAReason(t *testing.T) {
+// TestMissingPeersAreLeftOut checks that a program that is not installed costs only a line that says what to do, and that one that
+// does not start counts as a failed figure.
+func TestMissingPeersAreLeftOut(t *testing.T) {
 	t.Parallel()
-	b := &bench{table: &report.Table{}}
-	d, err := b.traefik(t.Context(), "127.0.0.1:1", nil)
+	b := &bench{table: &report.Table{}, platform: &stack.Platform{}, began: time.Now()}
+	_, missing := b.openPeer(t.Context(), "Traefik", func() (*stack.Process, string, error) { return b.platform.Traefik(t.Context(), "", "127.0.0.1:1") })
+	if missing || b.table.Failed() != 0 {
+		t.Errorf("opened: %v, failed: %d", missing, b.table.Failed())
+	}
+	_, broken := b.openPeer(t.Context(), "nginx", func() (*stack.Process, string, error) { return nil, "", io.ErrUnexpectedEOF })
+	if broken || b.table.Failed() != 1 {
+		t.Errorf("opened: %v, failed: %d", broken, b.table.Failed())
+	}
 	var out strings.Builder
 	b.table.Print(&out)
-	if d != nil || err != nil || !strings.Contains(out.String(), "- Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary\n") {
-		t.Errorf("%v, %v: %s", d, err, out.String())
-	}
-}
-
-func TestUsage(t *testing.T) {
-	t.Parallel()
-	before := usage{"postgres": time.Second, "redis": 2 * time.Second}
-	after := usage{"postgres": 3 * time.Second, "redis": 2*time.Second + time.Millisecond, "kafka": 500 * time.Millisecond}
-	delta := after.since(before)
-	if got := delta.per(1000); got != "postgres 2000, kafka 500, redis 1" {
-		t.Errorf("per request: %s", got)
-	}
-	if got := delta.plus(delta).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
-		t.Errorf("two slices: %s", got)
-	}
-	if got := (usage{}).plus(delta).per(0); got != "" {
-		t.Errorf("without requests: %q", got)
+	if want := "- Traefik was not measured: not installed; set TRAEFIK to the path of its binary\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
 

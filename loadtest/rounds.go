@@ -3,13 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,91 +26,141 @@ type served struct {
 	load.Sample
 	name   string
 	target load.Target
+	next   int // number of the first request that was not sent yet; no request is sent twice
+	sent   int // requests, including those of warm-ups
 	used   usage
 }
 
 // replayed counts the transactions of pgbench so far.
 type replayed struct {
 	script       string
-	start        func(ctx context.Context) (int, error) // where :i starts; nil if nothing is written
-	unsent       *pgx.Conn                              // connection to the database in which events of pgbench stay; nil if there is none
+	url          string                                               // of the platform's database, with the service's own role
+	start        func(ctx context.Context, db *pgx.Conn) (int, error) // where :i starts; nil if nothing is written
+	rows         int                                                  // how many values of :n were used, about
 	transactions float64
 	elapsed      time.Duration
-	used         usage
+	used         time.Duration // of PostgreSQL
 }
 
 // Rate returns the transactions per second.
 func (r *replayed) Rate() float64 { return report.Ratio(r.transactions, r.elapsed.Seconds()) }
 
-// serve returns one round of the platform. Requests never repeat: each round continues where the previous one ended.
+// serve returns one round of the platform.
 func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
 	return b.serveWith(ctx, s, connections)
 }
 
-// serveWith is serve with another number of connections.
+// serveWith is serve with another number of connections. Before each round, the platform may have been stopped for pgbench.
 func (b *bench) serveWith(ctx context.Context, s *served, conns int) func(round int) error {
 	return func(round int) error {
-		t := s.target
-		t.Nth = func(n int) []byte { return s.target.Nth(s.Requests + conns*round + n) }
-		done, err := b.profileServices(ctx, fmt.Sprintf("%s-%d", s.name, round))
-		if err != nil {
+		if _, err := s.send(ctx, conns, warmUp); err != nil {
 			return err
 		}
-		before := b.processors()
-		sample, err := load.Closed(ctx, t, conns, b.slice())
-		if err != nil {
-			return err
-		}
-		s.used = s.used.plus(b.processors().since(before))
-		done()
-		b.say("%s: %.0f/s, p50 %s, p99 %s", s.name, sample.Rate(), report.Millis(sample.Percentile(50)), report.Millis(sample.Percentile(99)))
-		s.Sample = load.Join(s.Sample, sample)
-		return nil
-	}
-}
-
-// replay returns one round of pgbench.
-func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) func(round int) error {
-	return func(int) error {
-		base := 0
-		if r.start != nil {
-			var err error
-			if base, err = r.start(ctx); err != nil {
+		return b.account(ctx, &s.used, func() error {
+			done, err := b.profileServices(ctx, fmt.Sprintf("%s-%d", s.name, round))
+			if err != nil {
 				return err
 			}
-		}
-		before := b.processors()
-		rate, err := sqlbench.Run(ctx, pgbench, url, r.script, b.slice(), base)
-		if err != nil {
-			return err
-		}
-		r.used = r.used.plus(b.processors().since(before))
-		if err := dropUnsent(ctx, r.unsent); err != nil {
-			return err
-		}
-		b.say("pgbench, %s: %.0f/s", filepath.Base(r.script), rate)
-		r.transactions, r.elapsed = r.transactions+rate*b.slice().Seconds(), r.elapsed+b.slice()
-		return nil
+			sample, err := s.send(ctx, conns, b.slice())
+			if err != nil {
+				return err
+			}
+			done()
+			b.say("%s: %.0f/s, p50 %s, p99 %s", s.name, sample.Rate(), report.Millis(sample.Percentile(50)), report.Millis(sample.Percentile(99)))
+			s.Sample = load.Join(s.Sample, sample)
+			return nil
+		})
 	}
 }
 
-// dropUnsent deletes the events that pgbench left in the outbox. Otherwise the relay of the next slice would have to skip them.
-func dropUnsent(ctx context.Context, db *pgx.Conn) error {
-	if db == nil {
-		return nil
+// send sends requests that were not sent before.
+func (s *served) send(ctx context.Context, conns int, d time.Duration) (load.Sample, error) {
+	t, first := s.target, s.next
+	t.Nth = func(n int) []byte { return s.target.Nth(first + n) }
+	sample, err := load.Closed(ctx, t, conns, d)
+	s.sent += sample.Requests
+	s.next += sample.Requests + conns // a failed round has sent more
+	return sample, err
+}
+
+// alternate runs rounds of the platform, and of pgbench on a copy of the platform's PostgreSQL as it is now.
+func (b *bench) alternate(ctx context.Context, serve func(round int) error, all ...*replayed) error {
+	if err := b.platform.Drain(ctx); err != nil {
+		return err
 	}
-	for _, sql := range []string{"delete from outbox where hash = " + unpublished, "vacuum outbox"} {
-		if _, err := db.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("drop events of pgbench: %w", err)
+	b.say("copying the platform's PostgreSQL for pgbench")
+	y, err := b.platform.Yardstick(ctx)
+	if err != nil {
+		return err
+	}
+	defer y.Stop()
+	b.say("copied")
+	sides := []func(int) error{serve}
+	for _, r := range all {
+		sides = append(sides, b.replay(ctx, y, r))
+	}
+	return runRounds(sides...)
+}
+
+// replay returns one round of pgbench on the yardstick, while the platform is stopped.
+func (b *bench) replay(ctx context.Context, y *stack.Yardstick, r *replayed) func(round int) error {
+	return func(int) error {
+		admin, err := b.platform.AdminURL(r.url)
+		if err != nil {
+			return err
+		}
+		pgbench, err := sqlbench.Find()
+		if err != nil {
+			return err
+		}
+		return y.Alone(ctx, func() error {
+			if _, err := r.run(ctx, pgbench, y.URL(r.url), y.URL(admin), warmUp); err != nil {
+				return err
+			}
+			before, err := y.CPU()
+			if err != nil {
+				return err
+			}
+			rate, err := r.run(ctx, pgbench, y.URL(r.url), y.URL(admin), b.slice())
+			if err != nil {
+				return err
+			}
+			after, err := y.CPU()
+			if err != nil {
+				return err
+			}
+			b.say("pgbench, %s: %.0f/s", filepath.Base(r.script), rate)
+			r.used += after - before
+			r.transactions, r.elapsed = r.transactions+rate*b.slice().Seconds(), r.elapsed+b.slice()
+			return nil
+		})
+	}
+}
+
+// run runs the script for d and returns the transactions per second.
+func (r *replayed) run(ctx context.Context, pgbench, url, admin string, d time.Duration) (float64, error) {
+	base := 0
+	if r.start != nil {
+		db, err := pgx.Connect(ctx, admin)
+		if err != nil {
+			return 0, err
+		}
+		base, err = r.start(ctx, db)
+		if err = errors.Join(err, db.Close(ctx)); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	rate, err := sqlbench.Run(ctx, pgbench, url, r.script, d, base)
+	r.rows += int(rate*d.Seconds()) + sqlbench.Clients
+	return rate, err
 }
 
 // noteCosts adds a note with the processor time of each process.
-func (b *bench) noteCosts(s *served, r *replayed) {
+func (b *bench) noteCosts(s *served, all ...*replayed) {
 	b.table.Note("%s, CPU µs per request: %s", s.name, s.used.per(float64(s.Requests)))
-	b.table.Note("the same SQL in pgbench, CPU µs per transaction: %s", r.used.per(r.transactions))
+	for _, r := range all {
+		b.table.Note("%s in pgbench, CPU µs of PostgreSQL per transaction: %.0f", filepath.Base(r.script), report.Ratio(float64(r.used.Microseconds()), r.transactions))
+	}
 }
 
 // profileServices profiles the services that the figures measure.
@@ -130,61 +179,6 @@ func (b *bench) profileServices(ctx context.Context, name string) (done func(), 
 			wait()
 		}
 	}, nil
-}
-
-// usage is the processor time by process.
-type usage map[string]time.Duration
-
-func (u usage) plus(more usage) usage {
-	sum := maps.Clone(more)
-	for name, used := range u {
-		sum[name] += used
-	}
-	return sum
-}
-
-func (u usage) since(before usage) usage {
-	rest := usage{}
-	for name, used := range u {
-		rest[name] = used - before[name]
-	}
-	return rest
-}
-
-// per formats the microseconds per request, the largest first, without those that round to zero.
-func (u usage) per(requests float64) string {
-	names := slices.SortedFunc(maps.Keys(u), func(a, b string) int { return int(u[b] - u[a]) })
-	var parts []string
-	for _, name := range names {
-		if micros := report.Ratio(float64(u[name].Microseconds()), requests); micros >= 0.5 {
-			parts = append(parts, fmt.Sprintf("%s %.0f", name, micros))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// processors returns the processor time of the platform's processes and of this one so far.
-func (b *bench) processors() usage {
-	all := usage{}
-	files, _ := filepath.Glob(filepath.Join(b.platform.Dir, ".run", "pids", "*"))
-	for _, file := range files {
-		name := filepath.Base(file)
-		pid, err := b.platform.PID(name)
-		if err != nil {
-			continue // it was just restarted
-		}
-		measure := stack.CPU // with its children: PostgreSQL's backends
-		if name == "local" {
-			measure = stack.Own // its children are counted separately
-		}
-		if used, err := measure(pid); err == nil {
-			all[name] = used
-		}
-	}
-	if own, err := stack.Own(os.Getpid()); err == nil {
-		all["loadtest"] = own
-	}
-	return all
 }
 
 // redisCalls returns how many scripts Redis ran.
@@ -263,16 +257,16 @@ func get(ctx context.Context, url string) ([]byte, error) {
 }
 
 // perSecond is how many rows are prepared for each second of a measurement, far more than two cores can use.
-const perSecond = 3000
+const perSecond = 5000
 
-// spare returns how many rows are prepared for a figure of b.Seconds, its warm-up, and requests that are still running when its
+// spare returns how many rows are prepared for a figure of b.Seconds, its warm-ups, and requests that are still running when its
 // rounds end.
-func (b *bench) spare() int { return perSecond * (rounds*int(b.slice().Seconds()) + 2) }
+func (b *bench) spare() int { return perSecond * (rounds*int((b.slice()+warmUp).Seconds()) + 2) }
 
 // enough fails if more rows were used than were prepared, because the requests without a row do no work.
-func (b *bench) enough(s *served, warm int) error {
-	if used := s.Requests + warm + (rounds+1)*connections; used > b.spare() {
-		return fmt.Errorf("%s: %d rows were used of %d: raise perSecond", s.name, used, b.spare())
+func (b *bench) enough(name string, used int) error {
+	if used > b.spare() {
+		return fmt.Errorf("%s: %d rows were used of %d: raise perSecond", name, used, b.spare())
 	}
 	return nil
 }

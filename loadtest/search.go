@@ -39,7 +39,7 @@ func (b *bench) search(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := pgx.Connect(ctx, b.adminOf(settings["DATABASE_URL"]))
+	admin, err := b.platform.Admin(ctx, settings["DATABASE_URL"])
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (b *bench) search(ctx context.Context) error {
 		b.say("q=%s: p50 %s, p99 %s", search.q, report.Millis(p50), report.Millis(p99))
 		row := report.Row{
 			Figure: fmt.Sprintf("`GET /customers?q=%s` of %d (%s), p50", search.q, b.Rows, search.what),
-			Ours:   report.Millis(p50), Baseline: "p99 " + report.Millis(p99), Show: "search",
+			Value:  report.Milliseconds(p50), Baseline: "p99 " + report.Millis(p99), Show: "search",
 		}
 		if search.aim > 0 {
 			row.Aim = report.Aim{Text: "≤ " + report.Millis(search.aim), Value: float64(p50), AtMost: float64(search.aim)}
@@ -111,7 +111,7 @@ func (b *bench) underDeepSearches(ctx context.Context, s *shop) error {
 	b.say("list with %d clients of q=legacy: p50 %s, p99 %s", deepClients, report.Millis(p50), report.Millis(p99))
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`, p50", deepClients),
-		Ours:   report.Millis(p50), Baseline: "p99 " + report.Millis(p99), Show: "search",
+		Value:  report.Milliseconds(p50), Baseline: "p99 " + report.Millis(p99), Show: "search",
 		Aim: report.Aim{Text: "≤ " + report.Millis(searchAim), Value: float64(p50), AtMost: float64(searchAim)},
 	})
 	return nil

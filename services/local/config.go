@@ -20,6 +20,7 @@ type config struct {
 	RedisURL     string `env:"REDIS_URL"`                              // empty: a private Redis
 	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; empty: a private broker
 	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache, or embedded
+	KafkaFullJIT bool   `env:"KAFKA_FULL_JIT"`                         // true: Apache Kafka's JVM uses all its compilers; it starts later and then needs less CPU
 	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles
 	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another port if it is in use
 	Logs         string `env:"LOG" envDefault:"warn"`                  // log lines of the services on the terminal: warn or all

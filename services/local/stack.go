@@ -22,6 +22,7 @@ type stack struct {
 	data      string // folder of the parts' data
 	mark      string // identifies our processes
 	throwaway bool
+	fullJIT   bool // of Kafka's JVM
 
 	postgresURL string   // of the administrator
 	redisURL    string   //
@@ -124,6 +125,7 @@ func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kin
 	if err != nil {
 		return err
 	}
+	k.FullJIT = s.fullJIT
 	// One folder per kind, because the two brokers cannot read each other's files.
 	k.Name = "kafka"
 	if k.Kind == parts.Embedded {

@@ -66,6 +66,7 @@ func newPlatform() (*platform, func(), error) {
 	if p.config, err = readConfig(); err != nil {
 		return nil, nil, err
 	}
+	p.fullJIT = p.config.KafkaFullJIT
 	if p.root, err = checkout(); err != nil {
 		return nil, nil, err
 	}

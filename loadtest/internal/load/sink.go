@@ -1,8 +1,8 @@
 package load
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -40,8 +40,6 @@ func Listen(ctx context.Context) (*Sink, error) {
 // Close closes the server and all its connections.
 func (s *Sink) Close() { _ = s.server.Close() }
 
-var createdAt = []byte(`"created_at":"`)
-
 // ServeHTTP implements http.Handler.
 func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	now := time.Now()
@@ -62,12 +60,13 @@ func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	s.times, s.last = append(s.times, now.Sub(at)), now
 }
 
-// created returns the event's creation time, which is at the beginning of the body.
+// created returns the event's creation time.
 func created(body []byte) (time.Time, bool) {
-	_, rest, _ := bytes.Cut(body[:min(len(body), 128)], createdAt)
-	text, _, _ := bytes.Cut(rest, []byte{'"'})
-	at, err := time.Parse(time.RFC3339Nano, string(text))
-	return at, err == nil
+	var event struct {
+		CreatedAt time.Time `json:"created_at"`
+	}
+	err := json.Unmarshal(body, &event)
+	return event.CreatedAt, err == nil && !event.CreatedAt.IsZero()
 }
 
 // Await waits until n first attempts have arrived, and returns them as a sample of the time since from.

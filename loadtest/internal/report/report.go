@@ -4,6 +4,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,7 +12,8 @@ import (
 // Row is one figure.
 type Row struct {
 	Figure   string
-	Ours     string // formatted value with its unit
+	Value    Quantity
+	Ours     string // Value as text with more details; empty: Value alone
 	Baseline string // the comparison of the same run
 	Ratio    float64
 	Aim      Aim
@@ -47,6 +49,11 @@ func Ratio(a, b float64) float64 {
 	return a / b
 }
 
+// AtMost returns the aim that a value does not exceed a limit in its unit.
+func AtMost(q Quantity, limit float64) Aim {
+	return Aim{Text: "≤ " + Quantity{limit, q.Unit}.String(), Value: q.Value, AtMost: limit}
+}
+
 // Table contains all figures of one run.
 type Table struct {
 	rows  []Row
@@ -54,7 +61,17 @@ type Table struct {
 }
 
 // Add appends a figure.
-func (t *Table) Add(r Row) { t.rows = append(t.rows, r) }
+func (t *Table) Add(r Row) {
+	if r.Ours == "" && r.Failed == "" {
+		r.Ours = r.Value.String()
+	}
+	t.rows = append(t.rows, r)
+}
+
+// Rows returns the figures that could be measured.
+func (t *Table) Rows() []Row {
+	return slices.DeleteFunc(slices.Clone(t.rows), func(r Row) bool { return r.Failed != "" })
+}
 
 // Fail appends a figure that could not be measured, with the beginning of the error.
 func (t *Table) Fail(figure, show string, err error) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -52,5 +53,40 @@ func TestTables(t *testing.T) {
 	}
 	if got := budgets.String(); !strings.Contains(got, "| A | 4.00 × (60 µs; nginx 15 µs) | ≤ 3 × | **miss** |") || strings.Contains(got, "| B ") {
 		t.Errorf("budgets:\n%s", got)
+	}
+}
+
+func TestQuantities(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		q    Quantity
+		text string
+		rate bool
+	}{
+		{Milliseconds(1234567 * time.Nanosecond), "1.23 ms", false},
+		{Microseconds(97.04), "97.0 µs", false},
+		{PerSecond(268.7), "269/s", true},
+		{Quantity{88614.2, "rows/s"}, "88614 rows/s", true},
+		{Quantity{0.0871, "cores"}, "0.09 cores", false},
+		{Quantity{15.96, "KiB"}, "16.0 KiB", false},
+		{Quantity{Value: 1}, "1.00", false},
+	} {
+		if c.q.String() != c.text || c.q.Rate() != c.rate {
+			t.Errorf("%+v is %s, a rate: %v", c.q, c.q, c.q.Rate())
+		}
+	}
+	aim := AtMost(Milliseconds(2300*time.Microsecond), 2.2)
+	if aim.Text != "≤ 2.20 ms" || aim.Verdict() != "miss" {
+		t.Errorf("%+v", aim)
+	}
+}
+
+func TestRowsAreTheMeasuredFigures(t *testing.T) {
+	t.Parallel()
+	var table Table
+	table.Add(Row{Figure: "A", Value: PerSecond(5)})
+	table.Fail("B", "cpu", io.ErrUnexpectedEOF)
+	if got := table.Rows(); len(got) != 1 || got[0].Ours != "5/s" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -34,11 +34,34 @@ func tree(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	used := t.own + t.ended
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	below, err := children(pid)
 	if err != nil {
 		return 0, err
 	}
-	for _, file := range children {
+	for _, child := range below {
+		more, err := tree(child)
+		if ended(err) {
+			err = errChildEnded
+		}
+		if err != nil {
+			return 0, err
+		}
+		used += more
+	}
+	return used, nil
+}
+
+// ended reports whether a file of /proc could not be read because its process has ended.
+func ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
+
+// children returns the process ids of the children of a process.
+func children(pid int) ([]int, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for _, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // of /proc
 		if err != nil {
 			continue // a thread that has ended
@@ -46,19 +69,12 @@ func tree(pid int) (time.Duration, error) {
 		for _, child := range strings.Fields(string(text)) {
 			id, err := strconv.Atoi(child)
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
-			more, err := tree(id)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-				err = errChildEnded
-			}
-			if err != nil {
-				return 0, err
-			}
-			used += more
+			all = append(all, id)
 		}
 	}
-	return used, nil
+	return all, nil
 }
 
 // Own returns the processor time, user and system, of a process without its children.

@@ -10,61 +10,25 @@ import (
 	"path/filepath"
 )
 
-// quietInstall installs nginx without starting the system's own instance: Debian runs policy-rc.d before it starts a service. The
-// script always restores that file.
-const quietInstall = `set -eu
-policy=/usr/sbin/policy-rc.d
-made=
-restore() { if [ -n "$made" ]; then rm -f "$policy"; fi; }
-trap restore EXIT
-trap 'exit 130' INT TERM
-if [ ! -e "$policy" ]; then
-	printf '#!/bin/sh\nexit 101\n' >"$policy"
-	chmod 755 "$policy"
-	made=yes
-fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends nginx-light
-if [ -d /run/systemd/system ]; then systemctl disable nginx || true; fi
-`
-
-var errNoNginx = errors.New("nginx is needed for the comparison: install it (Debian: apt-get install nginx-light)")
-
-// FindNginx returns nginx's path. If nginx is missing, it installs it with apt, as root or with sudo.
-func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
-	if path := lookNginx(); path != "" {
-		return path, nil
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return "", errNoNginx
-	}
-	command := []string{"sh", "-c", quietInstall}
-	if os.Geteuid() != 0 {
-		if _, err := exec.LookPath("sudo"); err != nil {
-			return "", errNoNginx
-		}
-		command = append([]string{"sudo"}, command...)
-	}
-	say("installing nginx-light (the system's own instance is not started)")
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdin = os.Stdin // sudo can prompt for a password
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %w\n%s", errNoNginx, err, out)
-	}
-	if path := lookNginx(); path != "" {
-		return path, nil
-	}
-	return "", errNoNginx
+// luaFiles are the files of the Debian packages that nginx with Lua loads.
+var luaFiles = []string{
+	"/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so",
+	"/usr/share/lua/5.1/nginx/redis.lua", "/usr/share/lua/5.1/resty/core.lua",
 }
 
-func lookNginx() string {
+// ErrMissing reports that a program that the gateway is compared with is not installed.
+var ErrMissing = errors.New("not installed")
+
+var errNoNginx = fmt.Errorf("%w; run .ci/nginx, or install the packages nginx, libnginx-mod-http-lua and lua-nginx-redis", ErrMissing)
+
+// findNginx returns the path of nginx.
+func findNginx() (string, error) {
 	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // sbin might not be in PATH
 		if path, err := exec.LookPath(name); err == nil {
-			return path
+			return path, nil
 		}
 	}
-	return ""
+	return "", errNoNginx
 }
 
 const nginxConf = `daemon off;
@@ -98,8 +62,17 @@ http {
 `
 
 // Nginx starts nginx as a plain proxy with one worker in front of upstream. It returns the process and its address.
-func (p *Platform) Nginx(ctx context.Context, path, upstream string) (*Process, string, error) {
-	dir := filepath.Join(p.Dir, "nginx")
+func (p *Platform) Nginx(ctx context.Context, upstream string) (*Process, string, error) {
+	return p.nginx(ctx, "nginx", upstream, nginxConf, nil)
+}
+
+// nginx starts an nginx in its own folder, which also contains the files.
+func (p *Platform) nginx(ctx context.Context, name, upstream, conf string, files map[string][]byte) (*Process, string, error) {
+	path, err := findNginx()
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(p.Dir, name)
 	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // its worker is another user
 		return nil, "", err
 	}
@@ -111,11 +84,16 @@ func (p *Platform) Nginx(ctx context.Context, path, upstream string) (*Process, 
 	if err != nil {
 		return nil, "", err
 	}
-	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, worker, dir, addr, upstream), 0o600); err != nil {
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+			return nil, "", err
+		}
+	}
+	main := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(main, fmt.Appendf(nil, conf, worker, dir, addr, upstream), 0o600); err != nil {
 		return nil, "", err
 	}
-	one, err := p.Run(ctx, "nginx", "http://"+addr+"/", nil, path, "-c", conf, "-p", dir)
+	one, err := p.Run(ctx, name, "http://"+addr+"/", nil, path, "-c", main, "-p", dir)
 	return one, addr, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +17,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/proto"
 )
 
 // Limit is the rate limit of the measured gateways. No run reaches it.
 const Limit = "1000000000"
+
+// DatabasePrefix is the prefix of the services' databases.
+const DatabasePrefix = "holdfast_"
 
 const scratchPrefix = "holdfast-bench-"
 
@@ -28,17 +34,19 @@ var programs = append([]string{"local", "local-kafka", "local-stripe"}, proto.Se
 
 // Platform is a complete Holdfast with its own data, started by bin/local in a temporary checkout.
 type Platform struct {
-	Dir     string
-	Env     map[string]string // of .run/env
-	say     func(string, ...any)
-	local   *Process
-	others  []*Process
-	closers []io.Closer
+	Dir      string
+	Env      map[string]string // of .run/env
+	say      func(string, ...any)
+	checkout string
+	local    *Process
+	others   []*Process
+	closers  []io.Closer
+	events   *events // of Drain; nil before its first call
 }
 
 // Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop even after an error.
 func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
-	p := &Platform{say: say}
+	p := &Platform{say: say, checkout: checkout}
 	sweep() //nolint:contextcheck // it deletes what a killed run has left, regardless of this run
 	var err error
 	if p.Dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid())); err != nil {
@@ -61,8 +69,10 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 		return p, err
 	}
 	shown := &progress{log: log, say: say}
-	p.local, err = start("bin/local up", inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit),
-		shown, filepath.Join(bin, "local"), "up")
+	p.local, err = start(program{
+		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix),
+		log: shown, path: filepath.Join(bin, "local"), args: []string{"up"},
+	})
 	if err != nil {
 		return p, err
 	}
@@ -79,6 +89,7 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 
 // Stop stops every process and removes the data.
 func (p *Platform) Stop() {
+	p.events.close()
 	for i := len(p.others) - 1; i >= 0; i-- {
 		p.others[i].Stop()
 	}
@@ -103,6 +114,29 @@ func (p *Platform) PID(name string) (int, error) {
 // Settings returns the variables that a service was started with.
 func (p *Platform) Settings(service string) (map[string]string, error) {
 	return readEnv(filepath.Join(p.Dir, ".run", "services", service+".env"))
+}
+
+// AdminURL returns the administrator's URL of the database in a service's URL.
+func (p *Platform) AdminURL(database string) (string, error) {
+	of, err := url.Parse(database)
+	if err != nil {
+		return "", err
+	}
+	admin, err := url.Parse(p.Env["POSTGRES_URL"])
+	if err != nil {
+		return "", err
+	}
+	admin.Path = of.Path
+	return admin.String(), nil
+}
+
+// Admin connects to the database in a service's URL as the administrator.
+func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error) {
+	address, err := p.AdminURL(database)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.Connect(ctx, address)
 }
 
 // LogFile returns the path of a process's log.
@@ -139,7 +173,7 @@ func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, 
 	if err != nil {
 		return nil, err
 	}
-	one, err := start(name, inherited(extra...), log, path, args...)
+	one, err := start(program{name: name, env: inherited(extra...), log: log, path: path, args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -190,11 +224,11 @@ func FreeAddr() (string, error) {
 func checkOK(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) //nolint:gosec // an address of our own processes
 	if err != nil {
 		return err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := http.DefaultClient.Do(req) //nolint:gosec // the same
 	if err != nil {
 		return err
 	}
@@ -240,7 +274,7 @@ func discard(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	_ = exec.CommandContext(ctx, filepath.Join(dir, "bin", "local"), "clean").Run() //nolint:gosec // our own program
-	_ = os.RemoveAll(dir)
+	_ = os.RemoveAll(dir)                                                           //nolint:gosec // the same
 }
 
 func flat(settings map[string]string) []string {

@@ -3,6 +3,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,19 @@ import (
 type Process struct {
 	cmd  *exec.Cmd
 	name string
+	stop syscall.Signal
 	done chan struct{} // closed when the program has ended
+}
+
+// program specifies how to start a Process.
+type program struct {
+	name string
+	env  []string // the entire environment
+	log  io.Writer
+	path string
+	args []string
+	user *syscall.Credential // nil: the user of this process
+	stop syscall.Signal      // requests its end; 0: SIGTERM
 }
 
 // spawner starts every child from one thread that lives as long as this process, because the kernel sends the parent-death signal
@@ -35,17 +48,18 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-// start runs a program, which stops when this process ends. env is its entire environment.
-func start(name string, env []string, log io.Writer, path string, args ...string) (*Process, error) {
-	cmd := exec.Command(path, args...) //nolint:gosec // our own programs; stopped in order by Stop
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+// start runs a program, which stops when this process ends.
+func start(one program) (*Process, error) {
+	cmd := exec.Command(one.path, one.args...) //nolint:gosec // our own programs; stopped in order by Stop
+	cmd.Env, cmd.Stdout, cmd.Stderr = one.env, one.log, one.log
+	stop := cmp.Or(one.stop, syscall.SIGTERM)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: stop, Credential: one.user}
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
+		return nil, fmt.Errorf("starting %s: %w", one.name, err)
 	}
-	p := &Process{cmd: cmd, name: name, done: make(chan struct{})}
+	p := &Process{cmd: cmd, name: one.name, stop: stop, done: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait()
 		close(p.done)
@@ -61,7 +75,7 @@ func (p *Process) Stop() {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	_ = p.cmd.Process.Signal(p.stop)
 	select {
 	case <-p.done:
 	case <-time.After(2 * time.Minute):

@@ -30,7 +30,7 @@ func TestCPUGrowsWithWorkAndCountsChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := start("spin", nil, nil, "/bin/sh", "-c", "while :; do :; done")
+	child, err := start(program{name: "spin", path: "/bin/sh", args: []string{"-c", "while :; do :; done"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestCPUGrowsWithWorkAndCountsChildren(t *testing.T) {
 // TestCPUOfAProcessWhoseChildrenEnd checks that children that end during the reading are not an error.
 func TestCPUOfAProcessWhoseChildrenEnd(t *testing.T) {
 	t.Parallel()
-	parent, err := start("children", nil, nil, "/bin/sh", "-c", "while :; do /bin/true & /bin/true; done")
+	parent, err := start(program{name: "children", path: "/bin/sh", args: []string{"-c", "while :; do /bin/true & /bin/true; done"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestCPUOfAProcessWhoseChildrenEnd(t *testing.T) {
 
 func TestStopEndsAProcess(t *testing.T) {
 	t.Parallel()
-	p, err := start("sleep", nil, nil, "/bin/sh", "-c", "exec sleep 600")
+	p, err := start(program{name: "sleep", path: "/bin/sh", args: []string{"-c", "exec sleep 600"}})
 	if err != nil {
 		t.Fatal(err)
 	}

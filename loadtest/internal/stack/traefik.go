@@ -13,6 +13,9 @@ import (
 // Traefik starts Traefik (3.4 or newer) in front of upstream, with a rate limit for each credential on the platform's Redis. It
 // returns the process and its address.
 func (p *Platform) Traefik(ctx context.Context, path, upstream string) (*Process, string, error) {
+	if path == "" {
+		return nil, "", fmt.Errorf("%w; set TRAEFIK to the path of its binary", ErrMissing)
+	}
 	dir := filepath.Join(p.Dir, "traefik")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, "", err

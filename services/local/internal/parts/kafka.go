@@ -29,6 +29,7 @@ type Kafka struct {
 	Controller int    // second port, Apache only
 	Jars       string // folder of jars, Apache only
 	Java       string // the java command, Apache only
+	FullJIT    bool   // the JVM uses all its compilers, Apache only; false: only the first one, for a quick start
 	Embedded   string // path of local-kafka, Embedded only
 }
 
@@ -70,8 +71,11 @@ func (h *Host) apacheSpec(ctx context.Context, k Kafka) (supervise.Spec, error) 
 		return supervise.Spec{}, err
 	}
 	java := []string{
-		"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true",
+		"-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(k.Jars, "*"),
+	}
+	if !k.FullJIT {
+		java = append([]string{"-XX:TieredStopAtLevel=1"}, java...)
 	}
 	if _, err := os.Stat(filepath.Join(data, "meta.properties")); err != nil {
 		format := append(java[:len(java):len(java)], "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", conf)

@@ -1,0 +1,107 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// suspension is a set of stopped processes. They continue after resume, or when this process ends.
+type suspension struct {
+	guard *exec.Cmd
+	pids  io.WriteCloser // to the guard
+}
+
+// guardScript reads process ids until its input ends, and then continues these processes, the last one first. The input also ends
+// when this process is killed, so that no process stays stopped.
+const guardScript = `pids=
+while read -r pid; do pids="$pid $pids"; done
+[ -z "$pids" ] || kill -CONT $pids`
+
+// suspend stops processes and all their descendants with SIGSTOP.
+func suspend(pids ...int) (*suspension, error) {
+	s := &suspension{guard: exec.Command("/bin/sh", "-c", guardScript)}
+	s.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
+	var err error
+	if s.pids, err = s.guard.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := s.guard.Start(); err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
+		if err := s.add(pid); err != nil {
+			return nil, errors.Join(fmt.Errorf("stopping process %d: %w", pid, err), s.resume())
+		}
+	}
+	return s, nil
+}
+
+// add stops a process and then its children, because a stopped process starts no others. A process that has ended is not an error.
+func (s *suspension) add(pid int) error {
+	if _, err := fmt.Fprintln(s.pids, pid); err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); errors.Is(err, syscall.ESRCH) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := awaitStopped(pid); err != nil {
+		return err
+	}
+	below, err := children(pid)
+	if err != nil {
+		return err
+	}
+	for _, child := range below {
+		if err := s.add(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resume continues the processes. It accepts a nil suspension.
+func (s *suspension) resume() error {
+	if s == nil {
+		return nil
+	}
+	_ = s.pids.Close()
+	var exit *exec.ExitError // some of the processes have ended
+	if err := s.guard.Wait(); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	return nil
+}
+
+// stopLimit is how long a process may need to stop. A process that waits for its disk does not stop before that.
+const stopLimit = 10 * time.Second
+
+var errRuns = errors.New("the process does not stop")
+
+func awaitStopped(pid int) error {
+	for end := time.Now().Add(stopLimit); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) //nolint:gosec // of /proc
+		if ended(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if state := stateOf(string(text)); state == 'T' || state == 'Z' {
+			return nil
+		}
+		if time.Now().After(end) {
+			return errRuns
+		}
+	}
+}
+
+// stateOf returns the state in the text of /proc/<pid>/stat, which follows the name in parentheses.
+func stateOf(stat string) byte { return stat[strings.LastIndexByte(stat, ')')+2] }

@@ -1,0 +1,243 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// heldFolder is the variable that makes this program hold a yardstick in a folder, for TestAnEndedRunLeavesNoProcess.
+const heldFolder = "TEST_HELD_FOLDER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(heldFolder); dir != "" {
+		fmt.Println(hold(dir))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// onlyPostgres starts a platform that consists of bin/local with PostgreSQL and Redis. Call Stop even after an error.
+func onlyPostgres(ctx context.Context, dir string) (*Platform, error) {
+	p := &Platform{Dir: dir}
+	pids, env := filepath.Join(dir, ".run", "pids"), filepath.Join(dir, ".run", "env")
+	if err := os.MkdirAll(pids, 0o700); err != nil {
+		return p, err
+	}
+	log, err := p.Log("local")
+	if err != nil {
+		return p, err
+	}
+	const script = `echo "POSTGRES_URL=$TEST_POSTGRES_URL" >"$0.new" && mv "$0.new" "$0" && exec sleep 600`
+	p.local, err = start(program{
+		name: "bin/local with", env: inherited(heldFolder + "="), log: log, path: "../../../bin/local",
+		args: []string{"with", "--kafka", "none", "--", "sh", "-c", script, env},
+	})
+	if err != nil {
+		return p, fmt.Errorf("%w (run `make build`)", err)
+	}
+	err = p.local.await(ctx, time.Minute, func(context.Context) (err error) {
+		p.Env, err = readEnv(env)
+		return err
+	})
+	if err != nil {
+		return p, fmt.Errorf("%w\n%s", err, tail(filepath.Join(dir, "local.log")))
+	}
+	below, err := children(p.local.PID())
+	if err != nil {
+		return p, err
+	}
+	for _, pid := range below {
+		if program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); filepath.Base(program) == "postgres" {
+			return p, os.WriteFile(filepath.Join(pids, "postgres"), []byte(strconv.Itoa(pid)), 0o600)
+		}
+	}
+	return p, fmt.Errorf("no PostgreSQL among %v", below)
+}
+
+func startPostgres(t *testing.T) *Platform {
+	t.Helper()
+	p, err := onlyPostgres(t.Context(), t.TempDir())
+	t.Cleanup(p.Stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// query returns one value as text.
+func query(ctx context.Context, url, sql string) (value string, err error) {
+	db, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close(ctx) }()
+	err = db.QueryRow(ctx, sql).Scan(&value)
+	return value, err
+}
+
+// TestYardstickIsACopyThatRunsAlone checks that the copy has the data and the settings of the original, that one of the two servers is
+// always stopped, and that the copy's changes do not reach the original.
+func TestYardstickIsACopyThatRunsAlone(t *testing.T) {
+	t.Parallel()
+	p := startPostgres(t)
+	ctx, original := t.Context(), p.Env["POSTGRES_URL"]
+	held, err := pgx.Connect(ctx, original) // a connection that outlives the stop
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close(context.WithoutCancel(ctx)) }()
+	if _, err := held.Exec(ctx, "create table t (n int); insert into t values (1)"); err != nil {
+		t.Fatal(err)
+	}
+	y, err := p.Yardstick(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.Stop()
+	platform, err := p.PID("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := y.process.PID()
+	if state(t, platform) == 'T' || state(t, pid) != 'T' {
+		t.Errorf("before: the original is in state %q, the copy in %q", state(t, platform), state(t, pid))
+	}
+	failed := errors.New("of the caller")
+	err = y.Alone(ctx, func() error {
+		if state(t, platform) != 'T' || state(t, pid) == 'T' {
+			t.Errorf("the original is in state %q, the copy in %q", state(t, platform), state(t, pid))
+		}
+		got, err := query(ctx, y.URL(original), "with more as (insert into t values (2)) select current_setting('max_connections') || ' ' || (select count(*) from t)")
+		if err != nil || got != "400 1" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got, err = query(ctx, y.URL(original), "select count(*)::text from t"); err != nil || got != "2" {
+			t.Errorf("%q rows in the copy, %v", got, err)
+		}
+		if used, err := y.CPU(); err != nil || used < 0 {
+			t.Errorf("%v, %v", used, err)
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("error %v", err)
+	}
+	var n int
+	if err := held.QueryRow(ctx, "select count(*) from t").Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d rows in the original, %v", n, err)
+	}
+	if state(t, platform) == 'T' || state(t, pid) != 'T' {
+		t.Errorf("after: the original is in state %q, the copy in %q", state(t, platform), state(t, pid))
+	}
+	y.Stop()
+	if state(t, pid) != 0 {
+		t.Error("the copy runs after its stop")
+	}
+	if _, err := os.Stat(y.dir); err == nil {
+		t.Errorf("%s is left", y.dir)
+	}
+}
+
+// hold stops a platform for its copy until a signal, as a run does, and prints the ids of their processes.
+func hold(dir string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	p, err := onlyPostgres(ctx, dir)
+	defer p.Stop()
+	if err != nil {
+		return err
+	}
+	y, err := p.Yardstick(ctx)
+	if err != nil {
+		return err
+	}
+	defer y.Stop()
+	return y.Alone(ctx, func() error {
+		for _, pid := range []int{p.local.PID(), y.process.PID()} {
+			if err := printTree(pid); err != nil {
+				return err
+			}
+		}
+		fmt.Println("held")
+		<-ctx.Done()
+		return ctx.Err()
+	})
+}
+
+func printTree(pid int) error {
+	fmt.Println(pid)
+	below, err := children(pid)
+	for _, child := range below {
+		err = errors.Join(err, printTree(child))
+	}
+	return err
+}
+
+// TestAnEndedRunLeavesNoProcess interrupts, and kills, a run whose platform is stopped for pgbench.
+func TestAnEndedRunLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			run := exec.Command(os.Args[0])
+			run.Env = append(os.Environ(), heldFolder+"="+t.TempDir())
+			run.Stderr = os.Stderr
+			out, err := run.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = run.Wait() }()
+			defer func() { _ = run.Process.Kill() }()
+			var pids []int
+			lines := bufio.NewScanner(out)
+			for lines.Scan() && lines.Text() != "held" {
+				pid, err := strconv.Atoi(lines.Text())
+				if err != nil {
+					t.Fatal(lines.Text())
+				}
+				pids = append(pids, pid)
+			}
+			if len(pids) < 10 || state(t, pids[0]) != 'T' {
+				t.Fatalf("the platform %v is in state %q", pids, state(t, pids[0]))
+			}
+			if err := run.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range pids {
+				for end := time.Now().Add(time.Minute); state(t, pid) != 0; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("process %d is in state %q", pid, state(t, pid))
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	const original = "postgres://app:secret@127.0.0.1:5501/holdfast_bookings?sslmode=disable"
+	if got := (&Yardstick{addr: "127.0.0.1:6602"}).URL(original); got != strings.Replace(original, "5501", "6602", 1) {
+		t.Errorf("of the copy: %s", got)
+	}
+	p := &Platform{Env: map[string]string{"POSTGRES_URL": "postgres://postgres:root@127.0.0.1:5501/postgres?sslmode=disable"}}
+	if got, err := p.AdminURL(original); err != nil || got != "postgres://postgres:root@127.0.0.1:5501/holdfast_bookings?sslmode=disable" {
+		t.Errorf("of the administrator: %s, %v", got, err)
+	}
+}
