@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"bufio"
 	"flag"
 	"fmt"
