@@ -202,7 +202,8 @@ func TestABatchIsAllOrNone(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- w.HandleBatch(ctx, batch) }()
 			eventually(t, "a batch that waits", func() bool {
-				return w.count(t, `select count(*) from pg_locks where not granted and relation = 'audit_log'::regclass`) == 1
+				return w.count(t, `select count(*) from pg_locks where not granted and relation = 'audit_log'::regclass
+					and database = (select oid from pg_database where datname = current_database())`) == 1
 			})
 			stop(w, t, cancel)
 			if err := <-done; err == nil || errors.Is(err, kafkax.ErrPoison) {
