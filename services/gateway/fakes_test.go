@@ -139,9 +139,6 @@ type fakeService struct {
 	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it responded
 }
 
-// published is the contract that the fakes' routes are taken from.
-var published = sync.OnceValues(func() (*contract.Contract, error) { return contract.Public() })
-
 func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 	f := &fakeService{bodies: map[string]string{}, records: map[string]string{}}
 	verifiers := map[string]*caller.Verifier{}
@@ -152,7 +149,7 @@ func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 		}
 		verifiers[self] = &caller.Verifier{Self: self, Keys: keys}
 	}
-	c, err := published()
+	c, err := contract.Public()
 	if err != nil {
 		t.Fatal(err)
 	}
