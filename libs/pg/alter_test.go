@@ -126,7 +126,8 @@ func TestAMigrationGivesUpOnALock(t *testing.T) {
 // waits reports whether a connection waits for a lock on the whole table notes.
 func waits(t *testing.T, db *pgtest.DB) bool {
 	t.Helper()
-	return scan(t, db, `select exists (select from pg_locks where relation = 'notes'::regclass and mode = 'AccessExclusiveLock' and not granted)`)
+	return scan(t, db, `select exists (select from pg_locks where relation = 'notes'::regclass and mode = 'AccessExclusiveLock' and not granted
+		and database = (select oid from pg_database where datname = current_database()))`)
 }
 
 func scan(t *testing.T, db *pgtest.DB, sql string) (yes bool) {
