@@ -45,8 +45,8 @@ func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 	template := templateFor(t, admin, migrations, fill)
 	name := "t_" + strings.TrimPrefix(ids.New[ids.RequestPrefix]().String(), "req_")
 	// The other strategy writes each page of the clone to the WAL.
-	exec(t, admin, fmt.Sprintf(`create database %s template %s strategy file_copy`, name, template))
-	t.Cleanup(func() { exec(t, admin, fmt.Sprintf(`drop database if exists %s with (force)`, name)) })
+	exec(t, admin.String(), fmt.Sprintf(`create database %s template %s strategy file_copy`, name, template))
+	t.Cleanup(func() { exec(t, admin.String(), fmt.Sprintf(`drop database if exists %s with (force)`, name)) })
 	db := &DB{
 		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),
 	}
@@ -115,7 +115,7 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS, fill []string) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	conn := connect(t, admin)
+	conn := connect(t, admin.String())
 	defer func() { _ = conn.Close(context.Background()) }()
 	must(t, conn, `select pg_advisory_lock(hashtext('pgtest'))`)
 	for role, attr := range map[string]string{appRole: "", workerRole: "", ownerRole: "bypassrls createdb"} {
@@ -134,14 +134,12 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS, fill []string) 
 		must(t, conn, fmt.Sprintf(`create database %s owner %s`, building, ownerRole))
 		u := *admin
 		u.Path = "/" + building
-		exec(t, &u, `create extension if not exists btree_gist`)
+		exec(t, u.String(), `create extension if not exists btree_gist`)
 		owner := withRole(admin, ownerRole, building)
 		if err := pg.Migrate(ctx, owner, migrations, pg.Roles{App: appRole, Worker: workerRole}); err != nil {
 			t.Fatalf("migrate template: %v", err)
 		}
-		if len(fill) > 0 {
-			execAll(t, owner, fill)
-		}
+		exec(t, owner, fill...)
 		must(t, conn, fmt.Sprintf(`alter database %s rename to %s`, building, name))
 	}
 	templates[name] = true
@@ -175,9 +173,9 @@ func digest(t testing.TB, migrations fs.FS, fill []string) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-func connect(t testing.TB, u *url.URL) *pgx.Conn {
+func connect(t testing.TB, address string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(context.Background(), u.String())
+	conn, err := pgx.Connect(context.Background(), address)
 	if err != nil {
 		t.Fatalf("connect to TEST_POSTGRES_URL: %v", err)
 	}
@@ -191,19 +189,9 @@ func must(t testing.TB, conn *pgx.Conn, sql string) {
 	}
 }
 
-func exec(t testing.TB, u *url.URL, sql string) {
+func exec(t testing.TB, address string, statements ...string) {
 	t.Helper()
-	conn := connect(t, u)
-	defer func() { _ = conn.Close(context.Background()) }()
-	must(t, conn, sql)
-}
-
-func execAll(t testing.TB, url string, statements []string) {
-	t.Helper()
-	conn, err := pgx.Connect(context.Background(), url)
-	if err != nil {
-		t.Fatalf("connect to the template: %v", err)
-	}
+	conn := connect(t, address)
 	defer func() { _ = conn.Close(context.Background()) }()
 	for _, sql := range statements {
 		must(t, conn, sql)
