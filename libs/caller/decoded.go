@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// maxDecoded is the number of callers that are kept decoded, of about 1 KB each.
+// maxDecoded is the number of decoded callers that are stored, of about 1 KB each. When it is reached, all are removed.
 const maxDecoded = 4096
 
-// decoded keeps the callers of recent calls, by their encoded form. A credential has the same form until its tenant or its scopes
+// decoded stores the callers of recent calls, by their encoded form. A credential has the same form until its tenant or its scopes
 // change, so most calls need no decoding.
 type decoded struct {
 	mu      sync.RWMutex

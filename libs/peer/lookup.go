@@ -14,7 +14,7 @@ const (
 	lookupPatience = 50 * time.Millisecond
 )
 
-// names looks up host names. It stores the last addresses of each name, so that a name server that is slow or away stops no call to a
+// names looks up host names. It stores the last addresses of each name, so that a slow or unavailable name server stops no call to a
 // known service. The names are those of the configuration, so their number is bounded.
 type names struct {
 	lookup func(ctx context.Context, host string) ([]string, error)
