@@ -40,7 +40,11 @@ var elsewhere = map[string][]int{
 	"createRefund": {403, 429, 504}, "listRefunds": {403, 429, 504}, "getRefund": {400, 429, 504},
 }
 
-func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "payments", elsewhere)) }
+func TestMain(m *testing.M) {
+	code := apitest.MainOfWrites(m, "payments", elsewhere)
+	_ = os.RemoveAll(standInFolder)
+	os.Exit(code)
+}
 
 // world contains the real router, app and database of one test. The payment gateway and the other services are fakes that store
 // state.

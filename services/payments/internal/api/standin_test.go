@@ -31,13 +31,16 @@ const (
 	standInPublic  = "pk_test_demo12345678"
 )
 
+// standInFolder contains the program of the stand-in once a test needs it. TestMain removes it.
+var standInFolder string
+
 // built builds the stand-in for Stripe once for all tests.
 var built = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "local-stripe")
-	if err != nil {
+	var err error
+	if standInFolder, err = os.MkdirTemp("", "local-stripe"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "local-stripe")
+	path := filepath.Join(standInFolder, "local-stripe")
 	cmd := exec.Command("go", "build", "-o", path, ".")
 	cmd.Dir, cmd.Env = "../../../local/stripe", append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
