@@ -63,6 +63,7 @@ down: ## stop the platform of this checkout
 	@bin/local down
 
 test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) ## run all tests with real PostgreSQL, Redis, and Kafka
+	@.ci/sdk-python test
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows
@@ -144,6 +145,7 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
+	@.ci/sdk-python gen
 
 contract-matrix: ## run generators of other projects on the served contract (proto/matrix/README.md)
 	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)

@@ -46,8 +46,12 @@ func (f pyForm) client(m *model.Model) *pyWriter {
 	}
 	slices.Sort(imports)
 	w.line(0, "%s", strings.Join(imports, "\n"))
-	w.line(0, "\nif TYPE_CHECKING:\n    from . import types\n    from ._download import %s\n    from ._pages import %s\n    from ._stream import %s\n",
-		f.prefix("Download"), f.prefix("Pages"), f.prefix("EventStream"))
+	stream := "_stream"
+	if f.async {
+		stream = "_async_stream"
+	}
+	w.line(0, "\nif TYPE_CHECKING:\n    from . import types\n    from ._download import %s\n    from ._pages import %s\n    from .%s import %s\n",
+		f.prefix("Download"), f.prefix("Pages"), stream, f.prefix("EventStream"))
 	for _, res := range m.Resources {
 		f.resource(w, res, raw)
 	}

@@ -9,9 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+import httpx
+
 from holdfast import AsyncClient, Client
 
 from .server import Server
+
+TLS = httpx.create_ssl_context()
+"""Shared, because it takes much longer than a test to create."""
 
 _PLAIN = (str, bytes, int, float, list, tuple, dict, BaseException)
 
@@ -70,11 +75,11 @@ class ClientCase(unittest.TestCase):
         if "token_source" not in settings:
             settings.setdefault("api_key", "svc_test_key")
         if self.runner is None:
-            client = Client(**settings)
-            self.addCleanup(client.close)
-            return client
+            http = httpx.Client(verify=TLS)
+            self.addCleanup(http.close)
+            return Client(**{"http_client": http, **settings})
         blocking = Blocking(self.runner.run(_created(settings)), self.runner)
-        self.addCleanup(blocking.close)
+        self.addCleanup(lambda: blocking._http.close())
         return blocking
 
     def keys(self) -> list[str | None]:
@@ -83,4 +88,4 @@ class ClientCase(unittest.TestCase):
 
 
 async def _created(settings: dict[str, Any]) -> AsyncClient:
-    return AsyncClient(**settings)
+    return AsyncClient(**{"http_client": httpx.AsyncClient(verify=TLS), **settings})

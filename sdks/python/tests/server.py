@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -56,6 +57,11 @@ class Request:
 
 class _HTTPServer(ThreadingHTTPServer):
     daemon_threads = True
+
+    def server_bind(self) -> None:
+        """Bind without looking up the name of the host, which can take long."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore connections that the client closes."""

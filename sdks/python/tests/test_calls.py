@@ -127,6 +127,17 @@ class CallsTest(ClientCase):
         self.server.replies = [CREATED]
         self.assertFalse(self.client().bookings.with_raw_response.create({"event_date": "2030-06-01"}).replayed)
 
+    def test_the_connections_of_the_client_are_closed(self) -> None:
+        self.server.default = Reply(200, {"id": "tn_1"})
+        client = self.client(http_client=None)
+        client.tenant.get()
+        client.close()
+        with self.assertRaises(RuntimeError):
+            client.tenant.get()
+        given = self.client()
+        given.close()
+        given.tenant.get()
+
     def test_request_to_a_path(self) -> None:
         self.server.replies = [cut(), Reply(201, {"a": 1}), Reply(200, {"b": 2})]
         client = self.client()

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qsl
 
+import httpx
+
 import holdfast
 from holdfast import AsyncOAuthToken, OAuthToken, Tokens, errors
 
-from .case import ClientCase
+from .case import TLS, ClientCase
 from .server import Reply, Request, cut, error
 
 
@@ -32,8 +34,10 @@ class OAuthTest(ClientCase):
 
     def source(self, tokens: Tokens) -> OAuthToken | AsyncOAuthToken:
         if not self.asynchronous:
-            return OAuthToken(self.server.url, "app_1", tokens, self.save)
-        return AsyncOAuthToken(self.server.url, "app_1", tokens, self.save_later)
+            http = httpx.Client(verify=TLS)
+            self.addCleanup(http.close)
+            return OAuthToken(self.server.url, "app_1", tokens, self.save, http_client=http)
+        return AsyncOAuthToken(self.server.url, "app_1", tokens, self.save_later, http_client=httpx.AsyncClient(verify=TLS))
 
     def save(self, tokens: Tokens) -> None:
         self.after_save = len(self.server.requests)

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
+from ._async_stream import AsyncEventStream
 from ._call import LARGEST_ERROR, Call, ConditionalWriteOptions, Operation, Options, check_options, decode, error_of
 from ._client import BaseClient, expired, log_retry, operation_of, start
 from ._download import AsyncDownload
@@ -16,7 +17,7 @@ from ._errors import ConfigurationError
 from ._oauth import AsyncTokenSource
 from ._pages import AsyncPages, Page, page_of
 from ._response import Response, note, response_of
-from ._stream import SILENCE, AsyncEventStream
+from ._stream import SILENCE
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from ._response import async_raw
 
 if TYPE_CHECKING:
     from . import types
+    from ._async_stream import AsyncEventStream
     from ._download import AsyncDownload
     from ._pages import AsyncPages
-    from ._stream import AsyncEventStream
 
 
 class AsyncTenant:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -55,7 +54,7 @@ class Tokens:
     """The scopes of the access token, separated by spaces."""
 
 
-class _Grant:
+class Grant:
     """The state of a grant, and its requests."""
 
     def __init__(self, auth_url: str, client_id: str, tokens: Tokens) -> None:
@@ -116,8 +115,8 @@ class _Grant:
         return TokenError(f"The OAuth server did not respond: {error or type(error).__name__}")
 
 
-_HEADERS = {"User-Agent": USER_AGENT, "Accept": "application/json"}
-_TIMEOUT = 30.0
+HEADERS = {"User-Agent": USER_AGENT, "Accept": "application/json"}
+TIMEOUT = 30.0
 
 
 class OAuthToken:
@@ -140,7 +139,7 @@ class OAuthToken:
         *,
         http_client: httpx.Client | None = None,
     ) -> None:
-        self._grant = _Grant(auth_url, client_id, tokens)
+        self._grant = Grant(auth_url, client_id, tokens)
         self._save = save
         self._http = http_client
         self._lock = threading.Lock()
@@ -153,7 +152,7 @@ class OAuthToken:
             if self._http is not None:
                 response = self._refresh(self._http)
             else:
-                with httpx.Client(timeout=_TIMEOUT) as http:
+                with httpx.Client(timeout=TIMEOUT) as http:
                     response = self._refresh(http)
             tokens = self._grant.read(response)
             self._save(tokens)
@@ -166,7 +165,7 @@ class OAuthToken:
             attempt += 1
             failure: httpx.Response | httpx.RequestError
             try:
-                failure = http.post(self._grant.url, data=self._grant.form(), headers=_HEADERS)
+                failure = http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
             except httpx.RequestError as error:
                 failure = error
             pause = self._grant.pause(attempt, failure)
@@ -180,69 +179,3 @@ class OAuthToken:
         """Note that the API rejected a token as expired."""
         with self._lock:
             self._grant.reject(token)
-
-
-class AsyncOAuthToken:
-    """The access token of a grant, for an asynchronous client. It is refreshed before it expires, by one task at a time.
-
-    Args:
-        auth_url: The address of the OAuth server, without ``/oauth/token``.
-        client_id: The ID of your app.
-        tokens: The tokens that you stored.
-        save: Stores new tokens. It is awaited before the new access token is used, because the previous refresh token is not valid
-            any more. Let only one process refresh the tokens of a grant.
-    """
-
-    def __init__(
-        self,
-        auth_url: str,
-        client_id: str,
-        tokens: Tokens,
-        save: Callable[[Tokens], Awaitable[None]],
-        *,
-        http_client: httpx.AsyncClient | None = None,
-    ) -> None:
-        self._grant = _Grant(auth_url, client_id, tokens)
-        self._save = save
-        self._http = http_client
-        self._renewal: asyncio.Future[str] | None = None
-
-    async def token(self) -> str:
-        """Return a valid access token."""
-        if token := self._grant.valid():
-            return token
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.ensure_future(self._renew())
-        # If the caller is canceled, the refresh continues: otherwise, the new refresh token would be lost.
-        return await asyncio.shield(self._renewal)
-
-    async def _renew(self) -> str:
-        if self._http is not None:
-            response = await self._refresh(self._http)
-        else:
-            async with httpx.AsyncClient(timeout=_TIMEOUT) as http:
-                response = await self._refresh(http)
-        tokens = self._grant.read(response)
-        await self._save(tokens)
-        self._grant.tokens = tokens
-        return tokens.access_token
-
-    async def _refresh(self, http: httpx.AsyncClient) -> httpx.Response:
-        attempt = 0
-        while True:
-            attempt += 1
-            failure: httpx.Response | httpx.RequestError
-            try:
-                failure = await http.post(self._grant.url, data=self._grant.form(), headers=_HEADERS)
-            except httpx.RequestError as error:
-                failure = error
-            pause = self._grant.pause(attempt, failure)
-            if pause is None:
-                if isinstance(failure, httpx.Response):
-                    return failure
-                raise self._grant.failed(failure) from failure
-            await asyncio.sleep(pause)
-
-    def reject(self, token: str) -> None:
-        """Note that the API rejected a token as expired."""
-        self._grant.reject(token)

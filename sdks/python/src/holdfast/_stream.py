@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -22,7 +21,7 @@ SILENCE = 60.0
 """After how many seconds without a byte a stream is opened again. The platform sends a comment every 15 seconds."""
 
 
-class _Position:
+class Position:
     """Where a stream is, and when it connects again."""
 
     def __init__(self, last_event_id: str | None) -> None:
@@ -79,7 +78,7 @@ class EventStream(Generic[T]):
 
     def __init__(self, connect: Callable[[str | None], httpx.Response], last_event_id: str | None) -> None:
         self._connect = connect
-        self._at = _Position(last_event_id)
+        self._at = Position(last_event_id)
         self._response: httpx.Response | None = None
 
     @property
@@ -124,59 +123,3 @@ class EventStream(Generic[T]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
-
-
-class AsyncEventStream(Generic[T]):
-    """Events as they happen. A loop over it yields them until you close it.
-
-    The platform ends a stream after several minutes, and connections break. The stream then connects again and continues after the last
-    event. After the first connection, it does so until the API refuses the request.
-    """
-
-    def __init__(self, connect: Callable[[str | None], Awaitable[httpx.Response]], last_event_id: str | None) -> None:
-        self._connect = connect
-        self._at = _Position(last_event_id)
-        self._response: httpx.Response | None = None
-
-    @property
-    def last_event_id(self) -> str | None:
-        """The ID of the last event that was yielded. Store it to continue later."""
-        return self._at.last_event_id
-
-    async def __aiter__(self) -> AsyncIterator[T]:
-        at = self._at
-        while not at.ended():
-            at.parser = Parser()
-            try:
-                self._response = await self._connect(at.last_event_id)
-                at.connected = True
-                async for chunk in self._response.aiter_bytes():
-                    for message in at.read(chunk):
-                        yield at.next(message)
-                        if at.ended():
-                            return
-                pause = at.pause()
-            except (httpx.RequestError, APIConnectionError, APIError) as error:
-                if at.ended():
-                    return
-                pause = at.recover(error)
-            finally:
-                await self._disconnect()
-            if not at.ended():
-                await asyncio.sleep(pause)
-
-    async def _disconnect(self) -> None:
-        response, self._response = self._response, None
-        if response is not None:
-            await response.aclose()
-
-    async def aclose(self) -> None:
-        """End the stream."""
-        self._at.closed = True
-        await self._disconnect()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        await self.aclose()
