@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app sdks/generate sdks/go
 # Each module is built with its own go.mod, regardless of go.work.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
@@ -24,7 +24,7 @@ STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/inte
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py'
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -143,6 +143,8 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
+	@cd sdks/generate && $(GO) run .
+	@cd sdks/go && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ../generate/openapi/go.json
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 	@.ci/sdk-python gen

@@ -9,16 +9,16 @@ import (
 type Name []string
 
 // Split returns the words of a name in camelCase, PascalCase, snake_case or kebab-case.
-func Split(name string) Name {
-	var words Name
+func Split(text string) Name {
+	var name Name
 	var word strings.Builder
 	end := func() {
 		if word.Len() > 0 {
-			words = append(words, word.String())
+			name = append(name, word.String())
 		}
 		word.Reset()
 	}
-	for _, r := range name {
+	for _, r := range text {
 		switch {
 		case r == '_' || r == '-' || r == ' ' || r == '.':
 			end()
@@ -29,7 +29,7 @@ func Split(name string) Name {
 		word.WriteRune(unicode.ToLower(r))
 	}
 	end()
-	return words
+	return name
 }
 
 // Camel returns the name as paymentIntents.

@@ -1,0 +1,84 @@
+// Command generate writes the parts of the SDKs that follow from the contract: the methods of the resources, the classes of errors and
+// the table of event types. It also writes the documents that the generators of the types read, to the folder openapi. `make gen` runs
+// it in this folder.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/view"
+	"holdfast.dev/sdks/generate/model"
+)
+
+// emitter returns the generated files of a language by path, relative to the folder of its SDK.
+type emitter func(m *model.Model, version string) (map[string][]byte, error)
+
+// emitters are the emitters by folder.
+var emitters = map[string]emitter{
+	"go": golang,
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+// documents is the folder of the documents that the generators of the types read. It is not committed.
+const documents = "openapi"
+
+func run() error {
+	m, err := model.Read()
+	if err != nil {
+		return err
+	}
+	version, err := os.ReadFile("../VERSION")
+	if err != nil {
+		return fmt.Errorf("run it in the folder sdks/generate: %w", err)
+	}
+	for folder, emit := range emitters {
+		files, err := emit(m, strings.TrimSpace(string(version)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", folder, err)
+		}
+		for path, text := range files {
+			if err := os.WriteFile(filepath.Join("..", folder, path), text, 0o644); err != nil { //nolint:gosec // anybody may read it
+				return fmt.Errorf("%s: %w", folder, err)
+			}
+		}
+	}
+	return writeDocuments(documents)
+}
+
+// address is the URL in the documents. The generators of types do not use it.
+const address = "https://holdfast.invalid"
+
+// writeDocuments writes sdk.json, the contract for generators of clients; webhooks.json, the requests of deliveries; and go.json, the
+// schemas of the Go SDK.
+func writeDocuments(folder string) error {
+	served, err := view.New(proto.OpenAPI, address)
+	if err != nil {
+		return err
+	}
+	forGo, err := goSchemas()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // anybody may read it
+		return fmt.Errorf("documents: %w", err)
+	}
+	var failed []error
+	for name, doc := range map[string]*yaml.Node{"sdk": served.SDK, "webhooks": served.Webhooks, "go": forGo} {
+		text, err := view.JSON(doc)
+		failed = append(failed, err, os.WriteFile(filepath.Join(folder, name+".json"), text, 0o644)) //nolint:gosec // anybody may read it
+	}
+	return errors.Join(failed...)
+}
