@@ -25,6 +25,7 @@ REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
 GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py'
+GENERATED += sdks/python/reference.md
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'

@@ -52,7 +52,7 @@ func (w *pyWriter) doc(level int, paragraphs ...string) {
 			lines = append(lines, "")
 		}
 		for part := range strings.SplitSeq(p, "\n") {
-			lines = append(lines, wrap(part, pyWidth-4*level)...)
+			lines = append(lines, pyWrap(part, pyWidth-4*level)...)
 		}
 	}
 	if len(lines) == 1 && len(lines[0]) < pyWidth-4*level-6 {
@@ -72,8 +72,8 @@ func (w *pyWriter) doc(level int, paragraphs ...string) {
 	w.line(level, `"""`)
 }
 
-// wrap returns the lines of a text, indented like its first line.
-func wrap(text string, width int) []string {
+// pyWrap returns the lines of a text, indented like its first line.
+func pyWrap(text string, width int) []string {
 	text = strings.NewReplacer(`\`, `\\`, `"""`, `\"\"\"`).Replace(text)
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	if indent != "" {
@@ -140,8 +140,8 @@ func pyErrors(m *model.Model) *pyWriter {
 	return w
 }
 
-// constant returns the name of an operation in the table: CREATE_BOOKING.
-func constant(op model.Operation) string { return strings.ToUpper(model.Split(op.ID).Snake()) }
+// pyConstant returns the name of an operation in the table: CREATE_BOOKING.
+func pyConstant(op model.Operation) string { return strings.ToUpper(model.Split(op.ID).Snake()) }
 
 // pyOperations emits the table of operations, which both clients use.
 func pyOperations(m *model.Model) *pyWriter {
@@ -161,7 +161,7 @@ func pyOperations(m *model.Model) *pyWriter {
 				args = append(args, fmt.Sprintf("accept=%q", op.MediaType))
 			}
 			slices.Sort(args[1:])
-			w.line(0, "%s: Operation[%s] = Operation(%s)", constant(op), pyResult(op), strings.Join(args, ", "))
+			w.line(0, "%s: Operation[%s] = Operation(%s)", pyConstant(op), pyResult(op), strings.Join(args, ", "))
 		}
 	}
 	return w

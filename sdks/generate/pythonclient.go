@@ -61,7 +61,7 @@ func (f pyForm) client(m *model.Model) *pyWriter {
 		w.line(0, "")
 		w.line(1, "@cached_property")
 		w.line(1, "def %s(self) -> %s:", res.Name.Snake(), f.prefix(res.Name.Pascal()))
-		w.doc(2, firstLine(res.Description))
+		w.doc(2, pyFirstLine(res.Description))
 		w.line(2, "return %s(self)", f.prefix(res.Name.Pascal()))
 	}
 	return w
@@ -165,12 +165,12 @@ func pySignature(op model.Operation) []string {
 func pyNamed(op model.Operation) []model.Param {
 	named := append(slices.Clone(op.QueryParams), op.HeaderParams...)
 	slices.SortStableFunc(named, func(a, b model.Param) int {
-		return boolOrder(b.Required) - boolOrder(a.Required)
+		return pyOrder(b.Required) - pyOrder(a.Required)
 	})
 	return named
 }
 
-func boolOrder(b bool) int {
+func pyOrder(b bool) int {
 	if b {
 		return 1
 	}
@@ -223,20 +223,20 @@ func pyParam(p model.Param) string {
 
 // pyArguments returns the arguments of the call of the transport.
 func pyArguments(op model.Operation) []string {
-	path := pairs(op.PathParams, pyName)
-	query := pairs(op.QueryParams, pyName)
-	args := []string{"ops." + constant(op), path, "options"}
+	path := pyPairs(op.PathParams, pyName)
+	query := pyPairs(op.QueryParams, pyName)
+	args := []string{"ops." + pyConstant(op), path, "options"}
 	switch op.Kind {
 	case model.Page:
 		return append(args, query)
 	case model.Stream:
-		return []string{"ops." + constant(op), "options", query, pyName(op.HeaderParams[0])}
+		return []string{"ops." + pyConstant(op), "options", query, pyName(op.HeaderParams[0])}
 	}
 	if len(op.QueryParams) > 0 {
 		args = append(args, "query="+query)
 	}
 	if len(op.HeaderParams) > 0 {
-		args = append(args, "headers="+pairs(op.HeaderParams, pyName))
+		args = append(args, "headers="+pyPairs(op.HeaderParams, pyName))
 	}
 	if op.Request != "" {
 		args = append(args, "body=body")
@@ -244,8 +244,8 @@ func pyArguments(op model.Operation) []string {
 	return args
 }
 
-// pairs returns a dictionary of the parameters.
-func pairs(params []model.Param, name func(model.Param) string) string {
+// pyPairs returns a dictionary of the parameters.
+func pyPairs(params []model.Param, name func(model.Param) string) string {
 	items := make([]string, 0, len(params))
 	for _, p := range params {
 		items = append(items, fmt.Sprintf("%q: %s", p.Name, name(p)))
@@ -292,8 +292,8 @@ func pySpecific(op model.Operation) string {
 	return strings.Join(names, ", ")
 }
 
-// firstLine returns the first line of a text.
-func firstLine(text string) string {
+// pyFirstLine returns the first line of a text.
+func pyFirstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
 }

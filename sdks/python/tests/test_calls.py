@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import socket
 import time
@@ -358,6 +359,20 @@ class AsyncCallsTest(CallsTest):
 
 class AsyncRetriesTest(RetriesTest):
     asynchronous = True
+
+    def test_cancellation_ends_the_call(self) -> None:
+        self.server.default = Reply(200, BOOKING, delay=5)
+        client = self.client()
+
+        async def cancel() -> None:
+            async with asyncio.timeout(0.2):
+                await client._target.bookings.get("bk_1")
+
+        started = time.monotonic()
+        with self.assertRaises(TimeoutError):
+            client._runner.run(cancel())
+        self.assertLess(time.monotonic() - started, 3)
+        self.assertEqual(len(self.server.requests), 1)
 
 
 class AsyncErrorsTest(ErrorsTest):

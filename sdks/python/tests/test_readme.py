@@ -45,7 +45,7 @@ class ReadmeTest(unittest.TestCase):
         self.platform = self.enterContext(Platform())
         self.enterContext(contextlib.chdir(self.enterContext(tempfile.TemporaryDirectory())))
         environment = {"HOLDFAST_API_KEY": "svc_test_key", "HOLDFAST_BASE_URL": self.platform.url + "/api/v1"}
-        self.enterContext(mock.patch.dict(os.environ, environment))
+        self.enterContext(mock.patch.dict(os.environ, environment, clear=True))
 
     def run_snippet(self, code: str) -> tuple[str, dict[str, Any]]:
         names: dict[str, Any] = {"__name__": "snippet"}
