@@ -79,7 +79,7 @@ class ClientCase(unittest.TestCase):
             self.addCleanup(http.close)
             return Client(**{"http_client": http, **settings})
         blocking = Blocking(self.runner.run(_created(settings)), self.runner)
-        self.addCleanup(lambda: blocking._http.close())
+        self.addCleanup(lambda: blocking._runner.run(blocking._target._http.aclose()))
         return blocking
 
     def keys(self) -> list[str | None]:

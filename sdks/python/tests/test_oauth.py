@@ -37,7 +37,9 @@ class OAuthTest(ClientCase):
             http = httpx.Client(verify=TLS)
             self.addCleanup(http.close)
             return OAuthToken(self.server.url, "app_1", tokens, self.save, http_client=http)
-        return AsyncOAuthToken(self.server.url, "app_1", tokens, self.save_later, http_client=httpx.AsyncClient(verify=TLS))
+        later = httpx.AsyncClient(verify=TLS)
+        self.addCleanup(lambda: self.runner and self.runner.run(later.aclose()))
+        return AsyncOAuthToken(self.server.url, "app_1", tokens, self.save_later, http_client=later)
 
     def save(self, tokens: Tokens) -> None:
         self.after_save = len(self.server.requests)

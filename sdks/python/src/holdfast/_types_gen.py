@@ -3047,7 +3047,7 @@ class ErrorBody(TypedDict):
     """
     code: str
     """
-    Stable error code for programs to branch on. See [/docs/errors](http://127.0.0.1:8080/docs/errors) for all codes.
+    Stable error code for programs to branch on. See [/docs/errors](https://holdfast.invalid/docs/errors) for all codes.
     """
     message: str
     """
