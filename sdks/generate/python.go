@@ -35,9 +35,7 @@ type pyWriter struct{ strings.Builder }
 
 // line writes a line. Each level of indentation is four spaces.
 func (w *pyWriter) line(level int, format string, args ...any) {
-	w.WriteString(strings.Repeat("    ", level))
-	fmt.Fprintf(w, format, args...)
-	w.WriteString("\n")
+	_, _ = fmt.Fprintf(w, strings.Repeat("    ", level)+format+"\n", args...)
 }
 
 // pyWidth is the maximum length of a line of text.
@@ -64,7 +62,7 @@ func (w *pyWriter) doc(level int, paragraphs ...string) {
 			text = `"""` + text
 		}
 		if text == "" {
-			w.WriteString("\n")
+			w.line(0, "")
 			continue
 		}
 		w.line(level, "%s", text)

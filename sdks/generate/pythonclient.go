@@ -231,6 +231,7 @@ func pyArguments(op model.Operation) []string {
 		return append(args, query)
 	case model.Stream:
 		return []string{"ops." + pyConstant(op), "options", query, pyName(op.HeaderParams[0])}
+	default:
 	}
 	if len(op.QueryParams) > 0 {
 		args = append(args, "query="+query)
