@@ -76,10 +76,10 @@ class OAuthTest(ClientCase):
         self.assertEqual(self.authorizations(), [None, "Bearer svc_at_2"])
 
     def test_an_expired_token_is_replaced_once(self) -> None:
-        self.server.replies = [error(401, "expired_credential"), granted(2), Reply(201, {"id": "bk_1"})]
-        client = self.client(token_source=self.source(Tokens("svc_rt_1", "svc_at_1", time.time() + 3600)), max_retries=0)
+        self.server.replies = [error(401, "expired_credential"), granted(2), error(503, "unavailable"), Reply(201, {"id": "bk_1"})]
+        client = self.client(token_source=self.source(Tokens("svc_rt_1", "svc_at_1", time.time() + 3600)), max_retries=1)
         self.assertEqual(client.bookings.create({"event_date": "2030-06-01"}), {"id": "bk_1"})
-        self.assertEqual(self.authorizations(), ["Bearer svc_at_1", None, "Bearer svc_at_2"])
+        self.assertEqual(self.authorizations(), ["Bearer svc_at_1", None, "Bearer svc_at_2", "Bearer svc_at_2"])
         self.assertEqual(self.server.requests[0].key, self.server.requests[2].key)
         self.server.replies = [error(401, "expired_credential"), granted(3), error(401, "expired_credential")]
         with self.assertRaises(errors.ExpiredCredential):
@@ -92,7 +92,11 @@ class OAuthTest(ClientCase):
         self.assertEqual(len(self.server.requests), 1)
 
     def test_a_refresh_is_not_repeated_if_the_token_may_be_used_up(self) -> None:
-        for failure in (cut(), Reply(500, {}), Reply(400, {"error": "invalid_grant", "error_description": "It is used."})):
+        for failure in (
+            cut(),
+            Reply(500, {}, {"Retry-After": "0"}),
+            Reply(400, {"error": "invalid_grant", "error_description": "It is used."}),
+        ):
             self.server.requests.clear()
             self.server.replies = [failure]
             with self.assertRaises(errors.TokenError) as raised:

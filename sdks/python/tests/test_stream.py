@@ -66,13 +66,14 @@ class StreamTest(ClientCase):
             time.sleep(5)
 
         self.server.replies = [Reply(200, headers=HEADERS, chunks=silent()), stream(event(2))]
-        seen = []
+        seen, started = [], time.monotonic()
         with mock.patch("holdfast._sync.SILENCE", 0.3), mock.patch("holdfast._async.SILENCE", 0.3):
             for item in self.client().events.stream():
                 seen.append(item["id"])
                 if len(seen) == 2:
                     break
         self.assertEqual(seen, ["evt_1", "evt_2"])
+        self.assertLess(time.monotonic() - started, 4)
 
     def test_it_ends_if_the_api_refuses_the_request(self) -> None:
         self.server.replies = [stream(b"retry: 1\n\n", event(1)), error(401, "revoked_credential")]
@@ -102,10 +103,10 @@ class ParserTest(unittest.TestCase):
     def test_messages(self) -> None:
         text = (
             "\ufeffid: 1\nevent: a\ndata: x\ndata:y\ndata\n\n"
-            ": comment\r\nretry: 2500\r\nretry: soon\r\n\r\ndata: ü\r\rid: 2\rdata: z\r\r"
+            "data: p\r\ndata: q\r\n\r\n: comment\r\nretry: 2500\r\nretry: soon\r\n\r\ndata: ü\r\rid: 2\rdata: z\r\r"
             "event: b\n\nid: \0\nunknown: 1\ndata:  two\n\ndata: incomplete\n"
         ).encode()
-        want = [("1", "a", "x\ny\n"), ("1", "message", "ü"), ("2", "message", "z"), ("2", "message", " two")]
+        want = [("1", "a", "x\ny\n"), ("1", "message", "p\nq"), ("1", "message", "ü"), ("2", "message", "z"), ("2", "message", " two")]
         for size in (1, 2, 3, 7, len(text)):
             parser = _sse.Parser()
             got = [m for i in range(0, len(text), size) for m in parser.feed(text[i : i + size])]
