@@ -13,6 +13,15 @@ import (
 // complete is the file that marks a finished installation.
 const complete = ".complete"
 
+// cacheFolder returns the folder of all installed tools.
+func cacheFolder() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("cache: %w", err)
+	}
+	return filepath.Join(home, ".cache", "holdfast", "matrix"), nil
+}
+
 // cached returns the folder in the cache for the tools that a file of this folder pins.
 func (m *matrix) cached(kind, pins string) string {
 	text, err := os.ReadFile(filepath.Join(m.source, pins)) //nolint:gosec // a file of the checkout
@@ -58,13 +67,36 @@ func installNode(ctx context.Context, m *matrix) error {
 
 // installPython installs the tools of requirements.txt.
 func installPython(ctx context.Context, m *matrix) error {
-	folder := m.venv()
+	return installVenv(ctx, m.venv(), filepath.Join(m.source, "requirements.txt"))
+}
+
+// installVenv installs the packages of a file of requirements into a folder.
+func installVenv(ctx context.Context, folder, requirements string) error {
 	return once(folder, func() error {
 		if err := command(ctx, folder, "python3", "-m", "venv", folder); err != nil {
 			return err
 		}
-		return command(ctx, folder, m.python("pip"), "install", "--quiet", "-r", filepath.Join(m.source, "requirements.txt"))
+		return command(ctx, folder, filepath.Join(folder, "bin", "pip"), "install", "--quiet", "-r", requirements)
 	})
+}
+
+// printVenv installs the packages of a file of requirements into the cache, and prints the folder of their programs.
+func printVenv(ctx context.Context, requirements string) error {
+	requirements, err := filepath.Abs(requirements)
+	if err != nil {
+		return fmt.Errorf("requirements: %w", err)
+	}
+	cache, err := cacheFolder()
+	if err != nil {
+		return err
+	}
+	m := &matrix{source: filepath.Dir(requirements), cache: cache}
+	folder := m.cached("python", filepath.Base(requirements))
+	if err := installVenv(ctx, folder, requirements); err != nil {
+		return err
+	}
+	fmt.Println(filepath.Join(folder, "bin"))
+	return nil
 }
 
 // installGo returns an installation of a Go program, and the path of the program in the cache.

@@ -35,7 +35,11 @@ func run(ctx context.Context) error {
 	only := flag.String("tools", "", "run only these tools, separated by commas")
 	views := flag.String("views", "", "only write the served documents to this folder")
 	out := flag.String("out", "", "write the generated code to this folder; by default it is deleted")
+	venv := flag.String("venv", "", "only install the Python packages of this file of requirements, and print the folder of their programs")
 	flag.Parse()
+	if *venv != "" {
+		return printVenv(ctx, *venv)
+	}
 	if *views != "" {
 		_, err := writeViews(*views)
 		return err
@@ -99,15 +103,15 @@ type matrix struct {
 
 // newMatrix returns a run whose generated code is written to work. source is the folder of this command.
 func newMatrix(source, work string) (*matrix, error) {
-	home, err := os.UserHomeDir()
+	cache, err := cacheFolder()
 	if err != nil {
-		return nil, fmt.Errorf("cache: %w", err)
+		return nil, err
 	}
 	if source, err = filepath.Abs(source); err != nil {
 		return nil, fmt.Errorf("run it in the folder of proto: %w", err)
 	}
 	m := &matrix{
-		source: source, cache: filepath.Join(home, ".cache", "holdfast", "matrix"), work: work,
+		source: source, cache: cache, work: work,
 		baseURL: os.Getenv("BASE_URL"), apiKey: os.Getenv("API_KEY"),
 	}
 	if m.documents, err = writeViews(filepath.Join(work, "views")); err != nil {
