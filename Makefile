@@ -25,6 +25,7 @@ REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
 GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py'
+GENERATED += sdks/typescript/reference.md
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -64,6 +65,11 @@ down: ## stop the platform of this checkout
 
 test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
+
+# The tests of the SDKs run before those of the platform.
+test: test-sdk-typescript
+test-sdk-typescript: ## test the SDK for TypeScript
+	@.ci/sdk-typescript test
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
@@ -146,6 +152,7 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@cd sdks/go && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ../generate/openapi/go.json
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
+	@.ci/sdk-typescript gen
 
 contract-matrix: ## run generators of other projects on the served contract (proto/matrix/README.md)
 	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)
@@ -173,4 +180,5 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
+.PHONY: test-sdk-typescript
 .PHONY: FORCE failpoints help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -22,7 +22,8 @@ type emitter func(m *model.Model, version string) (map[string][]byte, error)
 
 // emitters are the emitters by folder.
 var emitters = map[string]emitter{
-	"go": golang,
+	"go":         golang,
+	"typescript": typeScript,
 }
 
 func main() {
