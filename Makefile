@@ -148,8 +148,8 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
-	@cd sdks/generate && $(GO) run .
-	@cd sdks/go && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ../generate/openapi/go.json
+	@cd sdks/generate && $(GO) run . && $(GO) run . -views openapi
+	@cd sdks/go && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ../generate/openapi/openapi-go.json
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 	@.ci/sdk-typescript gen

@@ -1,10 +1,11 @@
 // Command generate writes the parts of the SDKs that follow from the contract: the methods of the resources, the classes of errors and
-// the table of event types. It also writes the documents that the generators of the types read, to the folder openapi. `make gen` runs
-// it in this folder.
+// the table of event types. With -views, it only writes the documents that the generators of the types read. `make gen` runs it in this
+// folder.
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,16 +28,18 @@ var emitters = map[string]emitter{
 }
 
 func main() {
-	if err := run(); err != nil {
+	views := flag.String("views", "", "only write the documents for generators of types to this folder")
+	flag.Parse()
+	if err := run(*views); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-// documents is the folder of the documents that the generators of the types read. It is not committed.
-const documents = "openapi"
-
-func run() error {
+func run(views string) error {
+	if views != "" {
+		return writeViews(views)
+	}
 	m, err := model.Read()
 	if err != nil {
 		return err
@@ -56,15 +59,15 @@ func run() error {
 			}
 		}
 	}
-	return writeDocuments(documents)
+	return nil
 }
 
 // address is the URL in the documents. The generators of types do not use it.
 const address = "https://holdfast.invalid"
 
-// writeDocuments writes sdk.json, the contract for generators of clients; webhooks.json, the requests of deliveries; and go.json, the
-// schemas of the Go SDK.
-func writeDocuments(folder string) error {
+// writeViews writes openapi-sdk.json, the contract for generators of clients; openapi-webhooks.json, the requests of deliveries; and
+// openapi-go.json, the schemas of the Go SDK.
+func writeViews(folder string) error {
 	served, err := view.New(proto.OpenAPI, address)
 	if err != nil {
 		return err
@@ -74,12 +77,12 @@ func writeDocuments(folder string) error {
 		return err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // anybody may read it
-		return fmt.Errorf("documents: %w", err)
+		return fmt.Errorf("views: %w", err)
 	}
 	var failed []error
 	for name, doc := range map[string]*yaml.Node{"sdk": served.SDK, "webhooks": served.Webhooks, "go": forGo} {
 		text, err := view.JSON(doc)
-		failed = append(failed, err, os.WriteFile(filepath.Join(folder, name+".json"), text, 0o644)) //nolint:gosec // anybody may read it
+		failed = append(failed, err, os.WriteFile(filepath.Join(folder, "openapi-"+name+".json"), text, 0o644)) //nolint:gosec // anybody may read it
 	}
 	return errors.Join(failed...)
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -30,7 +29,7 @@ type OAuthConfig struct {
 	// again.
 	Store func(context.Context, Token) error
 
-	HTTPClient *http.Client // nil: a client with a timeout of 30 seconds
+	HTTPClient *http.Client // nil: http.DefaultClient
 }
 
 // early is how long before its expiry an access token is replaced.
@@ -41,7 +40,7 @@ const early = time.Minute
 type OAuth struct {
 	config OAuthConfig
 
-	mu    sync.Mutex
+	lock  chan struct{} // full while a goroutine uses the fields below
 	token Token
 	saved bool // Store has received the token
 }
@@ -49,15 +48,39 @@ type OAuth struct {
 // NewOAuth returns a source for a grant.
 func NewOAuth(config OAuthConfig) *OAuth {
 	if config.HTTPClient == nil {
-		config.HTTPClient = &http.Client{Timeout: defaultAttemptTimeout}
+		config.HTTPClient = http.DefaultClient
 	}
-	return &OAuth{config: config, token: config.Token, saved: true}
+	return &OAuth{config: config, token: config.Token, saved: true, lock: make(chan struct{}, 1)}
 }
 
-// Token returns an access token that is valid for at least a minute.
+// Token returns an access token that is valid for at least a minute. If ctx ends during a refresh, the refresh continues, because its
+// response contains the only valid refresh token.
 func (o *OAuth) Token(ctx context.Context) (string, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	select {
+	case o.lock <- struct{}{}:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	type result struct {
+		token string
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		token, err := o.current(context.WithoutCancel(ctx))
+		<-o.lock
+		done <- result{token, err}
+	}()
+	select {
+	case r := <-done:
+		return r.token, r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// current returns the access token, which it refreshes and stores if necessary.
+func (o *OAuth) current(ctx context.Context) (string, error) {
 	if o.token.AccessToken == "" || !o.token.Expiry.IsZero() && time.Until(o.token.Expiry) < early {
 		token, err := o.refresh(ctx)
 		if err != nil {
@@ -76,13 +99,15 @@ func (o *OAuth) Token(ctx context.Context) (string, error) {
 
 // Expire makes the next call of Token refresh the access token.
 func (o *OAuth) Expire() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.lock <- struct{}{}
 	o.token.AccessToken = ""
+	<-o.lock
 }
 
 // refresh exchanges the refresh token. The request is not repeated, because a refresh token that is used twice revokes the grant.
 func (o *OAuth) refresh(ctx context.Context) (Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, defaultAttemptTimeout)
+	defer cancel()
 	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {o.config.ClientID}, "refresh_token": {o.token.RefreshToken}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.config.TokenURL, strings.NewReader(form.Encode()))
 	if err != nil {

@@ -19,10 +19,12 @@ type grant struct {
 	n     int
 	forms []url.Values
 	fail  step // instead of a token
+	wait  time.Duration
 }
 
 // RoundTrip rotates the refresh token.
 func (g *grant) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(g.wait)
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -146,6 +148,26 @@ func TestRefreshFails(t *testing.T) {
 		full = false
 		if _, err := c.Me.Get(t.Context()); err != nil || len(g.forms) != 1 || len(stored) != 1 || stored[0] != "rt_1" {
 			t.Errorf("%v, %d refreshes, stored %v", err, len(g.forms), stored)
+		}
+	})
+}
+
+// TestRefreshContinues checks that a refresh is not lost if the request that started it is cancelled.
+func TestRefreshContinues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s, g := newGrant(t, Token{RefreshToken: "rt_0"}, nil, reply(200, `{}`))
+		g.wait = 10 * time.Second
+		for range 2 { // the second one waits for the refresh of the first one
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			if _, err := c.Me.Get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+		}
+		if _, err := c.Me.Get(t.Context()); err != nil || len(g.forms) != 1 || s.requests()[0].Header.Get("Authorization") != "Bearer at_1" {
+			t.Errorf("%d refreshes: %v", len(g.forms), err)
 		}
 	})
 }
