@@ -1,6 +1,5 @@
 import { HoldfastError } from "./errors.js";
 import type { TokenSource } from "./options.js";
-import { delay, retryAfter, sleep } from "./retry.js";
 
 /** The tokens of a grant. */
 export interface Tokens {
@@ -42,7 +41,6 @@ export class OAuthError extends HoldfastError {
 /** Milliseconds before its end at which an access token is replaced. */
 const EARLY = 60_000;
 const TIMEOUT = 30_000;
-const MAX_RETRIES = 2;
 
 /**
  * Supplies the access tokens of a grant, and refreshes them when they expire. Each refresh token is valid once, so use one
@@ -51,68 +49,58 @@ const MAX_RETRIES = 2;
 export class OAuthTokenSource implements TokenSource {
   readonly #options: OAuthOptions;
   #tokens: OAuthOptions["tokens"];
-  #refresh: Promise<string> | undefined;
+  /** The new tokens, until they are stored. */
+  #unsaved: Tokens | undefined;
+  #pending: Promise<string> | undefined;
 
   constructor(options: OAuthOptions) {
     this.#options = options;
     this.#tokens = options.tokens;
   }
 
-  /** Returns the access token. Concurrent calls share one refresh. */
+  /** Returns the access token. Concurrent calls share one refresh, which continues if one of them is canceled. */
   async token(rejected?: string): Promise<string> {
     const { accessToken, expiresAt = Number.POSITIVE_INFINITY } = this.#tokens;
-    if (this.#refresh === undefined && accessToken !== undefined && accessToken !== rejected && expiresAt > Date.now() + EARLY) {
+    if (!this.#pending && !this.#unsaved && accessToken && accessToken !== rejected && expiresAt > Date.now() + EARLY) {
       return accessToken;
     }
-    this.#refresh ??= this.#exchange().finally(() => {
-      this.#refresh = undefined;
+    this.#pending ??= this.#renew().finally(() => {
+      this.#pending = undefined;
     });
-    return this.#refresh;
+    return this.#pending;
   }
 
-  /** Exchanges the refresh token. */
-  async #exchange(): Promise<string> {
-    const sent = Date.now();
-    const response = await this.#send();
-    const body = (await response.json().catch(() => ({}))) as Record<string, string | number | undefined>;
-    if (!response.ok || typeof body.access_token !== "string") {
-      throw new OAuthError(
-        `${body.error ?? "unknown"}`,
-        `${body.error_description ?? `The token endpoint returned status ${response.status}.`}`,
-      );
-    }
-    const tokens: Tokens = {
-      accessToken: body.access_token,
-      refreshToken: `${body.refresh_token ?? this.#tokens.refreshToken}`,
-      expiresAt: sent + Number(body.expires_in ?? 3600) * 1000,
-      scope: body.scope === undefined ? undefined : `${body.scope}`,
-    };
-    this.#tokens = { ...tokens, accessToken: undefined };
-    await this.#options.store(tokens);
+  /** Refreshes and stores the tokens. If the last tokens were not stored, it only stores them. */
+  async #renew(): Promise<string> {
+    this.#unsaved ??= await this.#refresh();
+    const tokens = this.#unsaved;
     this.#tokens = tokens;
+    await this.#options.store(tokens);
+    this.#unsaved = undefined;
     return tokens.accessToken;
   }
 
-  /**
-   * Sends the refresh token. It is sent again only if the server says that it decided nothing: a refresh token that is used twice
-   * ends the grant, so the request is not repeated after a lost connection.
-   */
-  async #send(): Promise<Response> {
+  /** Exchanges the refresh token. The request is not repeated, because a refresh token that is used twice ends the grant. */
+  async #refresh(): Promise<Tokens> {
     const { tokenURL, clientId, fetch = globalThis.fetch } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      const response = await fetch(tokenURL, {
-        method: "POST",
-        headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
-        body: new URLSearchParams({
-          grant_type: "refresh_token",
-          client_id: clientId,
-          refresh_token: this.#tokens.refreshToken,
-        }).toString(),
-        signal: AbortSignal.timeout(TIMEOUT),
-      });
-      if ((response.status !== 503 && response.status !== 429) || attempt > MAX_RETRIES) return response;
-      await response.body?.cancel();
-      await sleep(Math.min(retryAfter(response.headers) ?? delay(undefined, attempt) ?? 0, TIMEOUT));
+    const { refreshToken } = this.#tokens;
+    const sent = Date.now();
+    const response = await fetch(tokenURL, {
+      method: "POST",
+      headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({ grant_type: "refresh_token", client_id: clientId, refresh_token: refreshToken }).toString(),
+      signal: AbortSignal.timeout(TIMEOUT),
+    });
+    const body = (await response.json().catch(() => ({}))) as Record<string, string | number | undefined>;
+    if (!response.ok || typeof body.access_token !== "string") {
+      const description = body.error_description ?? `The token endpoint returned status ${response.status}.`;
+      throw new OAuthError(`${body.error ?? "unknown"}`, `${description}`);
     }
+    return {
+      accessToken: body.access_token,
+      refreshToken: `${body.refresh_token ?? refreshToken}`,
+      expiresAt: sent + Number(body.expires_in ?? 3600) * 1000,
+      scope: body.scope === undefined ? undefined : `${body.scope}`,
+    };
   }
 }

@@ -27,7 +27,7 @@ export function delay(error: unknown, attempt: number): number | undefined {
 }
 
 /** Returns the milliseconds of Retry-After, which is a number of seconds or a date. */
-export function retryAfter(headers: Headers): number | undefined {
+function retryAfter(headers: Headers): number | undefined {
   const value = headers.get("retry-after")?.trim();
   if (!value) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();

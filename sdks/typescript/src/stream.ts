@@ -82,6 +82,7 @@ export class EventStream<T extends { id: string }> implements AsyncIterable<T> {
   async *#connection(): AsyncGenerator<T, void, undefined> {
     const controller = new AbortController();
     const { signal, headers, idleTimeout = 60_000 } = this.#options;
+    signal?.throwIfAborted();
     const abort = () => controller.abort(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     try {

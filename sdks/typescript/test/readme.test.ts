@@ -84,7 +84,7 @@ const cases: Record<string, Case> = {
     printed: "evt_2 booking.created\n",
     endless: true,
     check: ([request]) => {
-      assert.equal(request?.url, "/api/v1/events/stream?type=booking.created%2Cbooking.cancelled");
+      assert.equal(decodeURIComponent(request?.url ?? ""), "/api/v1/events/stream?type=booking.created,booking.cancelled");
       assert.equal(request?.headers["last-event-id"], "evt_1");
     },
   },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { APIError, ConnectionError, RateLimitError, TimeoutError } from "@holdfast/sdk";
+import { APIError, ConnectionError, Holdfast, RateLimitError, TimeoutError } from "@holdfast/sdk";
 import { cut, cutBody, failure, type Handler, hang, json, serve, withoutBackoff } from "./server.js";
 
 const created = json({ id: "bk_1" }, 201);
@@ -134,7 +134,7 @@ test("Retry-After determines the wait, up to a minute", async (t) => {
     failure(429, "rate_limited", { "retry-after": soon }),
     failure(429, "rate_limited", { "retry-after": "61" }),
   );
-  await assert.rejects(async () => client().me.get(), { code: "rate_limited" });
+  await assert.rejects(async () => client({ maxRetries: 9 }).me.get(), { code: "rate_limited" });
   assert.equal(waits.length, 2);
   assert.equal(waits[0], 7_000);
   assert.ok(waits[1] !== undefined && waits[1] > 15_000 && waits[1] <= 20_000, `${waits[1]}`);
@@ -146,6 +146,19 @@ test("back-off is a random part of a time that doubles up to eight seconds", asy
   const { client } = await serve(t, failure(500, "internal_error"));
   await assert.rejects(async () => client({ maxRetries: 6 }).me.get(), APIError);
   assert.deepEqual(waits, [250, 500, 1000, 2000, 4000, 4000]);
+});
+
+test("a call that has ended leaves no timer and no listener", async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  const fetch = async () => Response.json({});
+  const { signal } = new AbortController();
+  const added = t.mock.method(signal, "addEventListener");
+  const removed = t.mock.method(signal, "removeEventListener");
+  await new Holdfast({ apiKey: "k", baseURL: "http://host.invalid/api/v1", fetch }).me.get({ signal });
+  assert.equal(timers(), before);
+  assert.equal(added.mock.callCount(), 1);
+  assert.equal(removed.mock.callCount(), 1);
 });
 
 test("a signal ends a request, a wait, and a call before it starts", async (t) => {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { SignatureError, webhooks } from "@holdfast/sdk";
 
 // The example of docs/webhooks.md.
+// cspell:disable-next-line
 const secret = "whsec_iXmNLJ8dqnN2lW/1XFIxh4HDhjVXMYInsesT3lceA20=";
 const body =
   '{"id":"evt_01m802zyvve7d8rbwcpw77hzzk","object":"event","type":"customer.updated","api_version":"v1","mode":"test","created_at":"2026-11-21T22:17:54.299Z","resource_version":2,"request":{"id":"req_01m802zyvve7e8hjq8d2wr9f3f","idempotency_key":"rename-4711"},"data":{"object":{"id":"cu_01m802zyvve7dtz6tprv4493bk","object":"customer","name":"Grace Hopper","first_name":"Grace","last_name":"Hopper","email":"grace@example.com","phone":null,"company":"Boats & More","metadata":{"crm":"4711"},"mode":"test","version":2,"created_at":"2026-11-21T19:17:53.061187Z","updated_at":"2026-11-21T22:17:54.295754Z"},"previous_attributes":{"company":null}}}';
