@@ -24,8 +24,7 @@ STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/inte
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py'
-GENERATED += sdks/python/reference.md
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md'
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -157,6 +156,7 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 	@.ci/sdk-python gen
+	@.ci/sdk-typescript gen
 
 contract-matrix: ## run generators of other projects on the served contract (proto/matrix/README.md)
 	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)

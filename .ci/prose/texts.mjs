@@ -1,4 +1,4 @@
-// usage: texts.mjs FOLDER FILE...: extracts the texts of contracts, English locales, and Go files to text files in a folder. Each line
+// usage: texts.mjs FOLDER FILE...: extracts the texts of contracts, English locales, Go files, and TypeScript files to text files in a folder. Each line
 // keeps its line number.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,7 @@ const [folder, ...files] = process.argv.slice(2);
 const lines = {
   // Comments, on their own lines or after code.
   go: (line) => /^\s*\/\/ (?!nolint)(.*)/.exec(line)?.[1] ?? /[^:"]\/\/ (?!nolint)([^"`]*)$/.exec(line)?.[1] ?? "",
+  ts: (line) => /^\s*(?:\/\*\*|\*|\/\/) (?!biome-ignore|@)(.*?)(?: \*\/)?$/.exec(line)?.[1] ?? "",
   yaml: (line) => /(?:description|summary|title): (.*)|^\s+([A-Z].*)/.exec(line)?.slice(1).find(Boolean) ?? "",
   json: (line) => /": "(.*)"/.exec(line)?.[1] ?? "",
 };

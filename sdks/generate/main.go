@@ -23,8 +23,9 @@ type emitter func(m *model.Model, version string) (map[string][]byte, error)
 
 // emitters are the emitters by folder.
 var emitters = map[string]emitter{
-	"go":     golang,
-	"python": python,
+	"go":         golang,
+	"python":     python,
+	"typescript": typeScript,
 }
 
 func main() {
