@@ -40,6 +40,9 @@ type Tx interface {
 	// QueueAtCommit queues a statement without a result. It runs in the round trip of the commit, after all others, and
 	// its failure rolls the transaction back.
 	QueueAtCommit(sql string, args ...any)
+	// QueueBatchAtCommit queues the statements of a batch like QueueAtCommit. explain returns the error of the transaction for the
+	// error of one of them.
+	QueueBatchAtCommit(b *pgx.Batch, explain func(error) error)
 	// AfterCommit registers fn to run after the transaction is durable.
 	AfterCommit(fn func())
 }
