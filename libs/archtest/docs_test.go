@@ -10,9 +10,14 @@ import (
 	"testing"
 )
 
-var namedFile = regexp.MustCompile("`([a-z_/.]+/)?[a-z_]+\\.(go|lua|templ|json|yaml|proto)`")
+// namedFile matches a heading, or the name of a file.
+var namedFile = regexp.MustCompile("(?m)^##.*|`([a-z_/.]+/)?[a-z_]+\\.(go|lua|templ|json|yaml|proto)`")
 
-// The files in docs/architecture.md exist. Each is a path from the root, or the end of a path if a service was named before.
+// serviceFolder matches the service of a path.
+var serviceFolder = regexp.MustCompile("^/services/[a-z]+/")
+
+// The files in docs/architecture.md exist. Each is a path from the root, or the end of a path in the service that its
+// section named last.
 func TestArchitectureNamesFiles(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
@@ -21,11 +26,20 @@ func TestArchitectureNamesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	present, _, _ := strings.Cut(string(text), "\n## Decisions") // decisions can name files that no longer exist
-	known, found := files(t, root, "services", "libs", "proto", "charts"), 0
+	known, found, service := files(t, root, "services", "libs", "proto", "charts"), 0, ""
 	for _, match := range namedFile.FindAllString(present, -1) {
-		name := "/" + strings.Trim(match, "`")
-		if found++; !slices.ContainsFunc(known, func(file string) bool { return strings.HasSuffix(file, name) }) {
-			t.Errorf("%s does not exist", match)
+		if strings.HasPrefix(match, "##") {
+			service = ""
+			continue
+		}
+		name, folder := "/"+strings.Trim(match, "`"), service
+		if own := serviceFolder.FindString(name); own != "" {
+			service, folder = own, own
+		} else if strings.HasPrefix(name, "/libs/") || strings.HasPrefix(name, "/proto/") {
+			folder = ""
+		}
+		if found++; !slices.ContainsFunc(known, func(file string) bool { return strings.HasPrefix(file, folder) && strings.HasSuffix(file, name) }) {
+			t.Errorf("%s does not exist in %q", match, folder)
 		}
 	}
 	if found < 50 {

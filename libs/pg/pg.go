@@ -40,6 +40,9 @@ type Tx interface {
 	// QueueAtCommit queues a statement without a result. It runs in the round trip of the commit, after all others, and
 	// its failure rolls the transaction back.
 	QueueAtCommit(sql string, args ...any)
+	// QueueBatchAtCommit queues the statements of a batch like QueueAtCommit. explain returns the error of the transaction for the
+	// error of one of them.
+	QueueBatchAtCommit(b *pgx.Batch, explain func(error) error)
 	// AfterCommit registers fn to run after the transaction is durable.
 	AfterCommit(fn func())
 }
@@ -65,7 +68,7 @@ type Options struct {
 	AcquireTimeout   time.Duration
 	Tracer           pgx.QueryTracer
 	// Background removes the time-outs of statements and of the wait for a connection, for the worker role and for commands. No
-	// client waits for such statements, and an interrupted one would only start again.
+	// client waits for such statements, and an interrupted one would only start again. It also makes one plan for each statement.
 	Background bool
 	// ByIndex makes joins use nested loops, and makes the server read rows in the order of an index instead of collecting and
 	// sorting them. Use it for statements that read a few rows of large tables, when the planner cannot know how many rows match,
@@ -112,6 +115,11 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	// A sequential scan in such a plan would be slow until the next ANALYZE.
 	params["enable_seqscan"] = "off"
 	params["jit"] = "off" // compiling takes longer than any of our statements
+	if opt.Background {
+		// The worker's statements take arrays. For each length of an array, the server would make another plan, which often takes longer
+		// than the statement. The length does not matter, because an index finds each row.
+		params["plan_cache_mode"] = "force_generic_plan"
+	}
 	if opt.ByIndex {
 		params["enable_hashjoin"], params["enable_mergejoin"], params["enable_bitmapscan"] = "off", "off", "off"
 	}

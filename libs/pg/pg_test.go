@@ -154,6 +154,50 @@ func TestQueueAtCommitRunsWithTheCommit(t *testing.T) {
 	}
 }
 
+// The error of a statement of QueueBatchAtCommit is explained by its own batch only, and rolls everything back.
+func TestQueueBatchAtCommitExplainsItsErrors(t *testing.T) {
+	t.Parallel()
+	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
+	const fine, fails = `select 1`, `select 1 / 0`
+	explained := errors.New("explained")
+	for name, tc := range map[string]struct {
+		before, first, second, after string
+		want                         bool
+	}{
+		"its first statement":      {fine, fails, fine, fine, true},
+		"its last statement":       {fine, fine, fails, fine, true},
+		"a statement before it":    {fails, fine, fine, fine, false},
+		"a statement after it":     {fine, fine, fine, fails, false},
+		"the first of two errors":  {fine, fine, fails, fails, true},
+		"an error of another part": {fails, fails, fine, fine, false},
+	} {
+		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			b := &pgx.Batch{}
+			b.Queue(tc.first)
+			b.Queue(tc.second)
+			tx.QueueAtCommit(tc.before)
+			tx.QueueBatchAtCommit(b, func(err error) error { return errors.Join(explained, err) })
+			tx.QueueAtCommit(tc.after)
+			return insert(ctx, tx, 1, "lost")
+		})
+		if errors.Is(err, explained) != tc.want || pg.Code(err) != "22012" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := bodies(t, ctx, db.App.Read(ctx)); len(got) > 0 {
+		t.Errorf("notes: %q", got)
+	}
+	err := db.App.Tx(ctx, func(_ context.Context, tx pg.Tx) error {
+		b := &pgx.Batch{}
+		b.Queue(`insert into notes (tenant_id, livemode, id, body) select @tenant, @live, 2, 'kept'`, pg.Args{})
+		tx.QueueBatchAtCommit(b, func(err error) error { return err })
+		return nil
+	})
+	if got := bodies(t, ctx, db.App.Read(ctx)); err != nil || !slices.Equal(got, []string{"kept"}) {
+		t.Errorf("notes: %q, %v", got, err)
+	}
+}
+
 func TestDeadlockIsRetriedOnce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)

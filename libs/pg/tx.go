@@ -20,7 +20,14 @@ type tx struct {
 	begun bool
 	first []guard
 	last  pgx.Batch
+	parts []part
 	after []func()
+}
+
+// part is a batch among the statements of the commit.
+type part struct {
+	from, to int // its statements
+	explain  func(error) error
 }
 
 // guard contains statements that run before the next one.
@@ -118,6 +125,13 @@ func Queue(tx Tx, what, sql string, args ...any) {
 // QueueAtCommit implements Tx.
 func (t *tx) QueueAtCommit(sql string, args ...any) { t.last.Queue(sql, args...) }
 
+// QueueBatchAtCommit implements Tx.
+func (t *tx) QueueBatchAtCommit(b *pgx.Batch, explain func(error) error) {
+	from := t.last.Len()
+	t.last.QueuedQueries = append(t.last.QueuedQueries, b.QueuedQueries...)
+	t.parts = append(t.parts, part{from, t.last.Len(), explain})
+}
+
 // AfterCommit implements Tx.
 func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
@@ -134,12 +148,12 @@ func (t *tx) commit(ctx context.Context) error {
 	before := t.last.Len()
 	t.last.Queue("commit")
 	res := t.SendBatch(ctx, &t.last)
-	tag, err := commitTag(res, before)
+	tag, failed, err := commitTag(res, before)
 	if closeErr := res.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("commit: %w", err), t.rollback()) //nolint:contextcheck // ctx may be why the commit failed
+		return errors.Join(t.explained(failed, err), t.rollback()) //nolint:contextcheck // ctx may be why the commit failed
 	}
 	if tag.String() != "COMMIT" { // fn ignored an error, which aborted the transaction; PostgreSQL then returns ROLLBACK
 		return pgx.ErrTxCommitRollback
@@ -147,14 +161,25 @@ func (t *tx) commit(ctx context.Context) error {
 	return nil
 }
 
-// commitTag reads the results of `before` statements and then the result of the commit.
-func commitTag(res pgx.BatchResults, before int) (pgconn.CommandTag, error) {
-	for range before {
+// commitTag reads the results of `before` statements and then the result of the commit. If one fails, it returns its number.
+func commitTag(res pgx.BatchResults, before int) (tag pgconn.CommandTag, failed int, err error) {
+	for i := range before {
 		if _, err := res.Exec(); err != nil {
-			return pgconn.CommandTag{}, err
+			return pgconn.CommandTag{}, i, err
 		}
 	}
-	return res.Exec()
+	tag, err = res.Exec()
+	return tag, before, err
+}
+
+// explained returns the error of the transaction for the error of a statement of its commit.
+func (t *tx) explained(statement int, err error) error {
+	for _, p := range t.parts {
+		if p.from <= statement && statement < p.to {
+			return p.explain(err)
+		}
+	}
+	return fmt.Errorf("commit: %w", err)
 }
 
 func (t *tx) rollback() error {

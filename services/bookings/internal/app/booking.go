@@ -133,11 +133,11 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 	}
 	blank := domain.Booking{Loc: loc, Amounts: domain.NoMoney(c.Currency)}
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		refs, _, err := store.Refs(ctx, tx, blank.Links(in), a.now(ctx))
+		refs, err := store.Refs(ctx, tx, blank.Links(in), a.now(ctx))
 		if err != nil {
 			return err
 		}
-		b, err = domain.New(in, when, refs, domain.Policy{}, blank, a.now(ctx))
+		b, err = domain.New(in, when, refs.Refs, domain.Policy{}, blank, a.now(ctx))
 		return err
 	})
 	return b, err
@@ -145,15 +145,15 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 
 // refs reads the rows that a booking refers to. If a customer is not in the projection, refs requests it once from the customers
 // service.
-func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write, now time.Time) (domain.Refs, bool, error) {
-	refs, lapsed, err := store.Refs(ctx, tx, l, now)
+func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write, now time.Time) (store.Linked, error) {
+	refs, err := store.Refs(ctx, tx, l, now)
 	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !w.fetched {
 		err = &operation.Again{Why: "customer " + l.Customer.String() + " is not in the projection", Fetch: func(ctx context.Context) error {
 			w.fetched = true
 			return a.fetchCustomer(ctx, l.Customer)
 		}}
 	}
-	return refs, lapsed, err
+	return refs, err
 }
 
 // Create creates a booking, prices it, and claims its unit.
@@ -168,22 +168,22 @@ func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booki
 		return domain.Booking{}, err
 	}
 	blank := domain.Booking{ID: domain.NewBookingID(), Number: w.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
-	refs, lapsed, err := a.refs(ctx, tx, blank.Links(w.BookingInput), w, a.now(ctx))
+	refs, err := a.refs(ctx, tx, blank.Links(w.BookingInput), w, a.now(ctx))
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	now := a.now(ctx) // the unit is locked: a hold begins when it is granted, not when it was requested
-	b, err := domain.NewLinked(w.LinkedInput, when, refs, w.policy, blank, now)
+	b, err := domain.NewLinked(w.LinkedInput, when, refs.Refs, w.policy, blank, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	claim := claimOf(b, refs.Service)
-	if claim != nil && lapsed {
+	if claim != nil && refs.Lapsed {
 		if err := a.expireOverlappingHolds(ctx, tx, *claim, now); err != nil {
 			return domain.Booking{}, err
 		}
 	}
-	if b, err = store.InsertBooking(ctx, tx, b, claim); err != nil {
+	if b, err = store.InsertBooking(tx, b, claim, refs.At); err != nil {
 		return domain.Booking{}, err
 	}
 	if b.HoldExpiresAt != nil {

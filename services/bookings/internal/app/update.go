@@ -100,11 +100,11 @@ func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current d
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	refs, _, err := a.refs(ctx, tx, current.Links(w.BookingInput), w, now)
+	refs, err := a.refs(ctx, tx, current.Links(w.BookingInput), w, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	next, err := current.ApplySchedule(w.BookingInput, when, refs, w.policy, now)
+	next, err := current.ApplySchedule(w.BookingInput, when, refs.Refs, w.policy, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
@@ -151,9 +151,9 @@ func (a *Bookings) Reprice(ctx context.Context, tx pg.Tx, id domain.BookingID, m
 // repriced applies the price of the current terms. It does not read the unit, which does not affect the price; locking the unit
 // after the booking would reverse the lock order.
 func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, current domain.Booking, now time.Time) (domain.Booking, error) {
-	refs, _, err := store.Refs(ctx, tx, domain.Links{Package: current.PackageID}, now)
+	refs, err := store.Refs(ctx, tx, domain.Links{Package: current.PackageID}, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	return current.Reprice(refs)
+	return current.Reprice(refs.Refs)
 }

@@ -64,8 +64,8 @@ func (w *till) book(change ...func(*domain.Booking)) domain.BookingID {
 	for _, f := range change {
 		f(&b)
 	}
-	err := w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
-		_, err := store.InsertBooking(ctx, tx, b, nil)
+	err := w.DB.App.Tx(w.ctx, func(_ context.Context, tx pg.Tx) error {
+		_, err := store.InsertBooking(tx, b, nil, time.Now())
 		return err
 	})
 	if err != nil {

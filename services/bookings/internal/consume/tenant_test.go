@@ -39,8 +39,8 @@ func TestClockHealedByItsEvent(t *testing.T) {
 		ID: domain.NewBookingID(), Number: "B-1", Status: domain.Pending, Loc: time.UTC, Version: 1, HoldExpiresAt: &until,
 		Schedule: domain.Schedule{Day: civil.Date{Year: 2030, Month: 1, Day: 1}}, Amounts: domain.NoMoney("USD"),
 	}
-	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		_, err := store.InsertBooking(ctx, tx, b, nil)
+	err := db.App.Tx(ctx, func(_ context.Context, tx pg.Tx) error {
+		_, err := store.InsertBooking(tx, b, nil, time.Now())
 		return err
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -105,31 +106,33 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 	}, nil
 }
 
-// InsertBooking writes a new booking, its claim (nil: none), and its metadata in one round trip. It returns the booking with its
-// times. It returns domain.ErrSlotUnavailable if the slot is taken, and domain.ErrLinked for a second booking of a quote or a lead.
-func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim) (domain.Booking, error) {
+// InsertBooking writes a new booking, its claim (nil: none), and its metadata in the round trip of the commit. at is the time of the
+// booking, later than the start of the transaction. It returns the booking with its times. The transaction fails with
+// domain.ErrSlotUnavailable if the slot is taken, and with domain.ErrLinked for a second booking of a quote or a lead.
+func InsertBooking(tx pg.Tx, k domain.Booking, claim *Claim, at time.Time) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {
 		return domain.Booking{}, err
 	}
+	args["at"] = at
 	b := &pgx.Batch{}
 	b.Queue(`
-		with stamp as materialized (select clock_timestamp() as at)
 		insert into bookings as b (tenant_id, livemode, id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
 			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, notes,
 			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
-			cancel_policy, event_at, created_at, updated_at)
-		select @tenant, @live, @id, @number, @status, @customer_id::uuid, @lead_id::uuid, @quote_id::uuid, @service_id::uuid,
-			@unit_id::uuid, @package_id::uuid, @package_snapshot, @event_type, @event_day, @event_start, @event_end,
-			@starts_at::timestamptz, @ends_at::timestamptz, @timezone, @guest_count::integer, @notes,
-			@currency, @total, @deposit, @paid, @refunded, @payment_status, @hold_expires_at::timestamptz, @metadata,
-			@confirmed_at::timestamptz, @cancel_policy, @event_at::timestamptz, at, at from stamp
-		returning b.version, b.created_at, b.updated_at`, args)
+			cancel_policy, event_at, created_at, updated_at, version)
+		values (@tenant, @live, @id, @number, @status, @customer_id, @lead_id, @quote_id, @service_id,
+			@unit_id, @package_id, @package_snapshot, @event_type, @event_day, @event_start, @event_end,
+			@starts_at, @ends_at, @timezone, @guest_count, @notes,
+			@currency, @total, @deposit, @paid, @refunded, @payment_status, @hold_expires_at, @metadata,
+			@confirmed_at, @cancel_policy, @event_at, @at, @at, 1)`, args)
 	if claim != nil {
-		b.Queue(putClaim, claim.args())
+		b.Queue(insertClaim, claim.args())
 	}
 	bookingMetadata.QueueInsert(b, k.ID, k.Metadata)
-	return stamped(ctx, tx, b, k)
+	tx.QueueBatchAtCommit(b, bookingError)
+	k.Version, k.CreatedAt, k.UpdatedAt = 1, at, at
+	return k, nil
 }
 
 // UpdateBooking writes all mutable fields of a booking that the transaction has locked, and increments its version. It returns the
@@ -159,16 +162,20 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (domain.Booking, error) {
 	res := tx.SendBatch(ctx, b)
 	err := res.QueryRow().Scan(&k.Version, &k.CreatedAt, &k.UpdatedAt)
-	err = errors.Join(err, res.Close())
-	switch pg.ConstraintName(err) {
-	case "":
-	case "unit_claims_no_overlap":
-		return domain.Booking{}, domain.ErrSlotUnavailable.WithCause(err)
-	case "bookings_quote", "bookings_lead":
-		return domain.Booking{}, fmt.Errorf("%w: %w", domain.ErrLinked, err)
-	}
-	if err != nil {
-		return domain.Booking{}, fmt.Errorf("write booking: %w", err)
+	if err = errors.Join(err, res.Close()); err != nil {
+		return domain.Booking{}, bookingError(err)
 	}
 	return k, nil
+}
+
+// bookingError returns the error of a use case for the error of a write of a booking.
+func bookingError(err error) error {
+	switch pg.ConstraintName(err) {
+	case "unit_claims_no_overlap":
+		return domain.ErrSlotUnavailable.WithCause(err)
+	case "bookings_quote", "bookings_lead":
+		return fmt.Errorf("%w: %w", domain.ErrLinked, err)
+	default:
+		return fmt.Errorf("write booking: %w", err)
+	}
 }

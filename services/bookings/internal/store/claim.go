@@ -24,9 +24,11 @@ func PutClaim(ctx context.Context, tx pg.Tx, c Claim) error {
 	return claimError(err)
 }
 
-const putClaim = `
+const insertClaim = `
 	insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
-	values (@tenant, @live, @booking, @unit, @from, @to)
+	values (@tenant, @live, @booking, @unit, @from, @to)`
+
+const putClaim = insertClaim + `
 	on conflict (tenant_id, livemode, booking_id) do update
 	set unit_id = excluded.unit_id, starts_at = excluded.starts_at, ends_at = excluded.ends_at`
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +16,10 @@ const (
 	maxBatch = 256
 	// lateFactor is the maximum duration of a round trip, in time-outs, if this process is slow and not Redis.
 	lateFactor = 50
+	// carriedBytes is the number of bytes after which a batch of evaluations takes no more responses to cache along.
+	carriedBytes = 64 << 10
+	// responseDelay is how long responses wait for a batch of evaluations that takes them along, which saves a round trip.
+	responseDelay = 10 * time.Millisecond
 	// retryPause is the pause between two attempts to reach a Redis that is down. No request waits for these attempts.
 	retryPause = 50 * time.Millisecond
 )
@@ -49,6 +54,7 @@ func Open(address string, opt Options) (*Redis, error) {
 		script:      redis.NewScript(windowScript),
 		evaluations: make(chan *evaluation, opt.Queue),
 		responses:   make(chan cachedResponse, opt.Queue),
+		waiting:     make(chan struct{}, 1),
 		dropped:     opt.Dropped,
 		changed:     opt.Changed,
 	}, nil
@@ -138,10 +144,12 @@ func forgotten(batch []*evaluation) []*evaluation {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// runScript stores each result or error, and reports whether Redis, or one of its nodes, did not respond.
+// runScript stores each result or error, and reports whether Redis, or one of its nodes, did not respond. The round trip also caches
+// waiting responses.
 func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
+	sets := r.queueResponses(ctx, pipe, carriedBytes)
 	cmds := make([]*redis.Cmd, len(batch))
 	for i, e := range batch {
 		keys, args := e.request.args()
@@ -156,6 +164,7 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 		}
 		e.err = err
 	}
+	r.countDropped(sets)
 	return silent
 }
 
@@ -214,35 +223,48 @@ func (r *Redis) DownFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// writeResponses caches finished responses, several in one round trip. Losing one does no harm, because its service stored it.
+// writeResponses caches the responses that no batch of evaluations took along. Losing one does no harm, because its service stored it.
 func (r *Redis) writeResponses(ctx context.Context) {
-	batch := make([]cachedResponse, 0, maxBatch)
 	for {
 		select {
-		case k := <-r.responses:
-			batch = append(batch[:0], k)
+		case <-r.waiting:
 		case <-ctx.Done():
 			return
 		}
-		for len(batch) < maxBatch && len(r.responses) > 0 {
-			batch = append(batch, <-r.responses)
+		select {
+		case <-time.After(responseDelay):
+		case <-ctx.Done():
+			return
 		}
-		r.write(ctx, batch)
+		for len(r.responses) > 0 {
+			pipe := r.client.Pipeline()
+			sets := r.queueResponses(ctx, pipe, math.MaxInt)
+			_, _ = pipe.Exec(ctx) // each command has its own error
+			r.countDropped(sets)
+		}
 	}
 }
 
-func (r *Redis) write(ctx context.Context, batch []cachedResponse) {
-	pipe := r.client.Pipeline()
-	for _, k := range batch {
-		if ttl := time.Until(k.until); ttl < time.Second || r.down.Load() {
-			r.dropped()
-		} else {
-			pipe.Set(ctx, k.key, k.value, ttl)
+// queueResponses adds waiting responses to a pipeline, at most maxBatch, until they have that many bytes.
+func (r *Redis) queueResponses(ctx context.Context, pipe redis.Pipeliner, bytes int) (sets []*redis.StatusCmd) {
+	for len(sets) < maxBatch && bytes > 0 {
+		select {
+		case k := <-r.responses:
+			if ttl := time.Until(k.until); ttl < time.Second || r.down.Load() {
+				r.dropped()
+			} else {
+				sets, bytes = append(sets, pipe.Set(ctx, k.key, k.value, ttl)), bytes-len(k.value)
+			}
+		default:
+			return sets
 		}
 	}
-	cmds, _ := pipe.Exec(ctx) // each command has its own error
-	for _, c := range cmds {
-		if c.Err() != nil {
+	return sets
+}
+
+func (r *Redis) countDropped(sets []*redis.StatusCmd) {
+	for _, set := range sets {
+		if set.Err() != nil {
 			r.dropped()
 		}
 	}

@@ -32,6 +32,7 @@ type Redis struct {
 	script      *redis.Script
 	evaluations chan *evaluation
 	responses   chan cachedResponse
+	waiting     chan struct{} // has room for one signal that a response was added
 	down        atomic.Bool
 	since       atomic.Int64 // nanoseconds since 1970 when it went down; 0 while it is up
 	dropped     func()
@@ -131,5 +132,10 @@ func (r *Redis) CacheResponse(credential, key string, value []byte, until time.T
 	case r.responses <- cachedResponse{key: responseKey(credential, key), value: value, until: until}:
 	default:
 		r.dropped()
+		return
+	}
+	select {
+	case r.waiting <- struct{}{}:
+	default:
 	}
 }

@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"math"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"holdfast.dev/libs/ids"
@@ -151,12 +153,9 @@ func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 		t.Fatal(err)
 	}
 	r.CacheResponse(who, "k", value, a.RecordExpiresAt)
-	var got Result
-	for deadline := time.Now().Add(time.Minute); got.Response == nil && time.Now().Before(deadline); {
-		var err error
-		if got, err = r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}); err != nil {
-			t.Fatal(err)
-		}
+	got, err := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}) // takes the response along
+	if err != nil || got.Response == nil {
+		t.Fatalf("%+v, %v", got, err)
 	}
 	known, err := domain.Decode(got.Response, print)
 	back := known.Response
@@ -171,6 +170,35 @@ func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 	}
 	if withoutKey, _ := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); withoutKey.Response != nil {
 		t.Error("a response that was not requested")
+	}
+	r.CacheResponse(who, "alone", value, a.RecordExpiresAt)
+	stored := func() bool { return r.client.Exists(t.Context(), responseKey(who, "alone")).Val() == 1 }
+	for deadline := time.Now().Add(time.Minute); !stored(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no evaluation followed, and the response is not cached")
+		}
+	}
+}
+
+// TestResponsesInABatch checks that the round trip of evaluations takes along a bounded number of bytes of responses.
+func TestResponsesInABatch(t *testing.T) {
+	t.Parallel()
+	dropped := 0
+	r := &Redis{responses: make(chan cachedResponse, 100), waiting: make(chan struct{}, 1), dropped: func() { dropped++ }}
+	pipe := redis.NewClient(&redis.Options{}).Pipeline()
+	for range 10 {
+		r.CacheResponse("c", "k", make([]byte, maxCachedResponse-1), time.Now().Add(time.Hour))
+	}
+	r.CacheResponse("c", "k", make([]byte, maxCachedResponse+1), time.Now().Add(time.Hour))
+	if sets := r.queueResponses(t.Context(), pipe, carriedBytes); len(sets) != 2 || len(r.responses) != 8 {
+		t.Errorf("took %d along, %d wait", len(sets), len(r.responses))
+	}
+	if sets := r.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 8 || dropped != 0 {
+		t.Errorf("took %d along, dropped %d", len(sets), dropped)
+	}
+	r.CacheResponse("c", "k", nil, time.Now().Add(time.Second/2))
+	if sets := r.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 0 || dropped != 1 {
+		t.Errorf("took %d along, dropped %d", len(sets), dropped)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestDrafts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, one := range map[string]string{"none": "", "no base64": "!", "no seal": "AAAA", "changed": proof[:len(proof)-2] + "AA", "over": base64.RawURLEncoding.EncodeToString(over), "of another use": hash} {
+	for name, one := range map[string]string{"none": "", "no base64": "!", "no seal": "AAAA", "changed": proof[:len(proof)-10] + strings.Repeat("A", 10), "over": base64.RawURLEncoding.EncodeToString(over), "of another use": hash} {
 		if a := save("bbbbbbbbbbbbbbbbbbbb", draftOf(t, one, "notes", "x")); a.Status != 404 {
 			t.Errorf("%s: %d", name, a.Status)
 		}

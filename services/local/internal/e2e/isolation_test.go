@@ -31,7 +31,7 @@ func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
 		}{
 			"the other mode": {live, path, http.StatusForbidden, "mode_mismatch"},
 			"another tenant": {other, path, http.StatusNotFound, resource + "_not_found"},
-			"an unknown id":  {own, path[:len(path)-2] + "00", http.StatusNotFound, resource + "_not_found"},
+			"an unknown id":  {own, path[:len(path)-20] + strings.Repeat("0", 20), http.StatusNotFound, resource + "_not_found"},
 			"a malformed id": {own, path[:strings.LastIndexByte(path, '/')] + "/nonsense", http.StatusNotFound, resource + "_not_found"},
 		} {
 			if a := tc.by.do(t, http.MethodGet, tc.path, "", ""); a.Status != tc.status || a.code() != tc.code {

@@ -466,7 +466,7 @@ func TestForgedGatewayEvents(t *testing.T) {
 		"old":               {m.webhooks, signed(m.signing, now.Add(-10*time.Minute)), strings.NewReader(body), []int{400}},
 		"changed":           {m.webhooks, signed(m.signing, now), strings.NewReader(body + " "), []int{400}},
 		"another's account": {other.webhooks, signed(m.signing, now), strings.NewReader(body), []int{400}},
-		"no account":        {m.webhooks[:len(m.webhooks)-2] + "00", signed(m.signing, now), strings.NewReader(body), []int{404}},
+		"no account":        {m.webhooks[:len(m.webhooks)-20] + strings.Repeat("0", 20), signed(m.signing, now), strings.NewReader(body), []int{404}},
 		"10 MB":             {m.webhooks, signed(m.signing, now), strings.NewReader(strings.Repeat("x", 10<<20)), []int{413, 0}},
 		"10 MB, no length":  {m.webhooks, signed(m.signing, now), io.MultiReader(strings.NewReader(strings.Repeat("x", 10<<20))), []int{413, 0}},
 	} {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +65,29 @@ func open(folder string) (err error) {
 			base = value
 		}
 	}
-	return nil
+	base, err = nodeURL(base)
+	return err
+}
+
+// nodeURL returns the address of a node in place of the published port at which the gateway is reached, if the node can be reached. The
+// proxy of a published port accepts a connection before it connects to the node, so a client cannot tell a connection that the cluster
+// refused, and repeat it, from one that ended.
+func nodeURL(published string) (string, error) {
+	ctx := context.Background()
+	node, err := lab.Kubectl(ctx, nil, "get", "nodes", "-o", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(published)
+	if err != nil {
+		return "", fmt.Errorf("BASE_URL: %w", err)
+	}
+	u.Host = net.JoinHostPort(string(node), u.Port())
+	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return published, nil //nolint:nilerr // for example, nodes in a virtual machine
+	}
+	return u.String(), conn.Close()
 }
 
 func kubectl(t *testing.T, args ...string) string {
