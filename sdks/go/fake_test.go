@@ -54,8 +54,8 @@ func (s *script) requests() []seen {
 	return append([]seen(nil), s.seen...)
 }
 
-// reply is a response with a status, a body, and pairs of headers.
-func reply(status int, body string, headers ...string) step {
+// respond returns a step that responds with a status, a body, and pairs of headers.
+func respond(status int, body string, headers ...string) step {
 	return func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
 		for i := 0; i+1 < len(headers); i += 2 {

@@ -16,7 +16,7 @@ func page(ids, next string) step {
 	if ids == "" {
 		rows = ""
 	}
-	return reply(200, `{"data":[`+rows+`],"has_more":`+map[bool]string{true: "true", false: "false"}[next != ""]+`,"next_cursor":`+cursor+`}`)
+	return respond(200, `{"data":[`+rows+`],"has_more":`+map[bool]string{true: "true", false: "false"}[next != ""]+`,"next_cursor":`+cursor+`}`)
 }
 
 // TestList checks that the iteration gets a page only when it needs it, and stops after the last one.
@@ -50,7 +50,7 @@ func TestList(t *testing.T) {
 // TestListEnds checks that a break ends the iteration, and that an error is its last row.
 func TestListEnds(t *testing.T) {
 	t.Parallel()
-	c, s := newClient(t, page("bk_1 bk_2", "two"), reply(400, failure("invalid_cursor")))
+	c, s := newClient(t, page("bk_1 bk_2", "two"), respond(400, failure("invalid_cursor")))
 	for _, err := range c.Bookings.List(t.Context(), BookingsListParams{}) {
 		if err != nil {
 			t.Error(err)
@@ -60,7 +60,7 @@ func TestListEnds(t *testing.T) {
 	if n := len(s.requests()); n != 1 {
 		t.Errorf("%d requests", n)
 	}
-	c, _ = newClient(t, page("bk_1 bk_2", "two"), reply(400, failure("invalid_cursor")))
+	c, _ = newClient(t, page("bk_1 bk_2", "two"), respond(400, failure("invalid_cursor")))
 	n := 0
 	var last error
 	for _, err := range c.Bookings.List(t.Context(), BookingsListParams{}) {
@@ -74,8 +74,8 @@ func TestListEnds(t *testing.T) {
 // TestListPage checks a single page, a list without a cursor, and a list of events.
 func TestListPage(t *testing.T) {
 	t.Parallel()
-	c, _ := newClient(t, page("bk_1", "two"), reply(200, `{"data":[{"date":"2030-06-01","price_from":null}],"has_more":false,"next_cursor":null}`),
-		reply(200, `{"data":[{"id":"evt_1","type":"booking.created"},{"id":"evt_2","type":"new.type"}],"has_more":false,"next_cursor":null}`), reply(200, "no JSON"))
+	c, _ := newClient(t, page("bk_1", "two"), respond(200, `{"data":[{"date":"2030-06-01","price_from":null}],"has_more":false,"next_cursor":null}`),
+		respond(200, `{"data":[{"id":"evt_1","type":"booking.created"},{"id":"evt_2","type":"new.type"}],"has_more":false,"next_cursor":null}`), respond(200, "no JSON"))
 	p, err := c.Bookings.ListPage(t.Context(), BookingsListParams{})
 	if err != nil || !p.HasMore || p.NextCursor != "two" || len(p.Data) != 1 {
 		t.Errorf("%+v %v", p, err)
@@ -100,8 +100,8 @@ func TestListPage(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newClient(t, reply(503, failure("unavailable")), reply(200, "%PDF", "Content-Type", "application/pdf", "Content-Disposition", `attachment; filename="INV-000001.pdf"`, "ETag", `"1"`),
-			reply(404, failure("invoice_not_found")), reply(304, ""), reply(200, "id,number\n"), reply(200, "x"))
+		c, s := newClient(t, respond(503, failure("unavailable")), respond(200, "%PDF", "Content-Type", "application/pdf", "Content-Disposition", `attachment; filename="INV-000001.pdf"`, "ETag", `"1"`),
+			respond(404, failure("invoice_not_found")), respond(304, ""), respond(200, "id,number\n"), respond(200, "x"))
 		d, err := c.Invoices.GetPDF(t.Context(), "inv_1")
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // TestHeaders checks the headers of reads and writes.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	c, s := newClient(t, reply(200, booking))
+	c, s := newClient(t, respond(200, booking))
 	if _, err := c.Bookings.Update(t.Context(), "bk_1", BookingUpdate{}, WithIfMatch(3), WithHeader("X-Trace", "1")); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestHeaders(t *testing.T) {
 // TestQuery checks how parameters are sent.
 func TestQuery(t *testing.T) {
 	t.Parallel()
-	c, s := newClient(t, reply(200, `{"data":[],"has_more":false,"next_cursor":null}`))
+	c, s := newClient(t, respond(200, `{"data":[],"has_more":false,"next_cursor":null}`))
 	at := time.Date(2030, 6, 1, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
 	for _, p := range []BookingsListParams{{}, {
 		Limit: 50, Status: []BookingStatus{BookingStatusPending, BookingStatusConfirmed}, CreatedAfter: at,
@@ -108,7 +108,7 @@ func TestBodies(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	const invalid = `{"message":"first_name is required.","errors":{"first_name":["Is required."]},"error":{"type":"validation_error","code":"invalid_request","message":"first_name is required.","param":"first_name","doc_url":"https://x.test/docs/errors#invalid_request","request_id":"req_7"},"new":1}`
-	c, _ := newClient(t, reply(422, invalid, "X-Request-Id", "req_7"), reply(409, failure("slot_unavailable")), reply(418, failure("a_new_code")), reply(403, "<html>", "X-Request-Id", "req_8"))
+	c, _ := newClient(t, respond(422, invalid, "X-Request-Id", "req_7"), respond(409, failure("slot_unavailable")), respond(418, failure("a_new_code")), respond(403, "<html>", "X-Request-Id", "req_8"))
 	_, err := c.Customers.Create(t.Context(), CustomerCreate{})
 	var e *Error
 	if !errors.As(err, &e) || e.Status != 422 || e.Code != ErrInvalidRequest || e.Param != "first_name" || e.Errors["first_name"][0] != "Is required." ||
@@ -149,7 +149,7 @@ func TestNew(t *testing.T) {
 	}
 	t.Setenv(envKey, "from-environment")
 	t.Setenv(envURL, "https://env.test/api/v1")
-	s := &script{steps: []step{reply(200, `{}`)}}
+	s := &script{steps: []step{respond(200, `{}`)}}
 	for _, want := range []string{"from-environment https://env.test/api/v1/me", "given https://given.test/v1/me"} {
 		options := []ClientOption{WithHTTPClient(&http.Client{Transport: s})}
 		if strings.HasPrefix(want, "given") {

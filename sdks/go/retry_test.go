@@ -16,7 +16,7 @@ import (
 func TestOneKeyForAllAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newClient(t, reply(503, failure("unavailable")), cut, reply(201, booking, "Idempotent-Replayed", "true", "X-Request-Id", "req_9"))
+		c, s := newClient(t, respond(503, failure("unavailable")), cut, respond(201, booking, "Idempotent-Replayed", "true", "X-Request-Id", "req_9"))
 		var r Response
 		b, err := c.Bookings.Create(t.Context(), BookingCreate{EventDate: Ptr("2030-06-01")}, WithResponse(&r))
 		if err != nil || b.ID != "bk_1" || b.Status != BookingStatusPending || b.TotalAmount.Amount != 9000 || b.Notes != nil {
@@ -53,25 +53,25 @@ func TestWhatIsRepeated(t *testing.T) {
 		step step
 		want int
 	}{
-		"408":                     {reply(408, ""), 3},
-		"409 another booking":     {reply(409, failure("slot_unavailable")), 1},
-		"409 in progress":         {reply(409, failure("idempotency_in_progress")), 3},
-		"425":                     {reply(425, ""), 3},
-		"429":                     {reply(429, failure("rate_limited")), 3},
-		"500":                     {reply(500, failure("internal_error")), 3},
-		"502":                     {reply(502, "<html>"), 3},
-		"503":                     {reply(503, failure("unavailable")), 3},
-		"504":                     {reply(504, failure("upstream_timeout")), 3},
-		"400":                     {reply(400, failure("malformed_json")), 1},
-		"401":                     {reply(401, failure("invalid_credential")), 1},
-		"404":                     {reply(404, failure("booking_not_found")), 1},
-		"412":                     {reply(412, failure("version_mismatch")), 1},
-		"422":                     {reply(422, failure("idempotency_mismatch")), 1},
-		"501":                     {reply(501, ""), 1},
-		"307":                     {reply(307, "", "Location", "https://elsewhere.test"), 1},
+		"408":                     {respond(408, ""), 3},
+		"409 another booking":     {respond(409, failure("slot_unavailable")), 1},
+		"409 in progress":         {respond(409, failure("idempotency_in_progress")), 3},
+		"425":                     {respond(425, ""), 3},
+		"429":                     {respond(429, failure("rate_limited")), 3},
+		"500":                     {respond(500, failure("internal_error")), 3},
+		"502":                     {respond(502, "<html>"), 3},
+		"503":                     {respond(503, failure("unavailable")), 3},
+		"504":                     {respond(504, failure("upstream_timeout")), 3},
+		"400":                     {respond(400, failure("malformed_json")), 1},
+		"401":                     {respond(401, failure("invalid_credential")), 1},
+		"404":                     {respond(404, failure("booking_not_found")), 1},
+		"412":                     {respond(412, failure("version_mismatch")), 1},
+		"422":                     {respond(422, failure("idempotency_mismatch")), 1},
+		"501":                     {respond(501, ""), 1},
+		"307":                     {respond(307, "", "Location", "https://elsewhere.test"), 1},
 		"a cut connection":        {cut, 3},
 		"no response":             {hang, 3},
-		"a wait of over a minute": {reply(503, failure("unavailable"), "Retry-After", "61"), 1},
+		"a wait of over a minute": {respond(503, failure("unavailable"), "Retry-After", "61"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,11 +103,11 @@ func TestWritesWithoutKey(t *testing.T) {
 		want   int
 	}{
 		{http.MethodPost, cut, 1},
-		{http.MethodPost, reply(503, ""), 1},
+		{http.MethodPost, respond(503, ""), 1},
 		{http.MethodPost, dial, 3},
 		{http.MethodGet, cut, 3},
 		{http.MethodDelete, cut, 3},
-		{http.MethodDelete, reply(503, ""), 3},
+		{http.MethodDelete, respond(503, ""), 3},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c, s := newClient(t, tc.step)
@@ -127,7 +127,7 @@ func TestRetryAfter(t *testing.T) {
 			if value == "date" {
 				value = start.Add(7 * time.Second).UTC().Format(http.TimeFormat)
 			}
-			c, _ := newClient(t, reply(429, failure("rate_limited"), "Retry-After", value), reply(200, booking))
+			c, _ := newClient(t, respond(429, failure("rate_limited"), "Retry-After", value), respond(200, booking))
 			if _, err := c.Bookings.Get(t.Context(), "bk_1", BookingsGetParams{}); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestDeadlines(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newClient(t, reply(503, failure("unavailable"), "Retry-After", "50"))
+		c, s := newClient(t, respond(503, failure("unavailable"), "Retry-After", "50"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
@@ -186,10 +186,10 @@ func TestACutResponse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newClient(t, func(r *http.Request) (*http.Response, error) {
-			response, err := reply(201, booking)(r)
+			response, err := respond(201, booking)(r)
 			response.Body = &body{brokenBody{}, func() {}}
 			return response, err
-		}, reply(201, booking))
+		}, respond(201, booking))
 		if b, err := c.Bookings.Create(t.Context(), BookingCreate{}); err != nil || b.ID != "bk_1" {
 			t.Fatal(err)
 		}

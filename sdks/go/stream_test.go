@@ -19,7 +19,7 @@ func sent(id, eventType string) string {
 // endless is a stream that sends a text and then nothing.
 func endless(text string) step {
 	return func(r *http.Request) (*http.Response, error) {
-		response, err := reply(200, "")(r)
+		response, err := respond(200, "")(r)
 		reader, writer := io.Pipe()
 		go func() {
 			_, _ = writer.Write([]byte(text))
@@ -34,7 +34,7 @@ func endless(text string) step {
 // broken is a stream that sends a text, and whose connection then fails.
 func broken(text string) step {
 	return func(r *http.Request) (*http.Response, error) {
-		response, err := reply(200, "")(r)
+		response, err := respond(200, "")(r)
 		response.Body = io.NopCloser(io.MultiReader(strings.NewReader(text), brokenBody{}))
 		return response, err
 	}
@@ -47,10 +47,10 @@ const newest = `{"data":[{"id":"evt_0","type":"booking.created"}],"has_more":tru
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newClient(t, reply(200, newest),
-			reply(200, "retry: 2000\n\n: still here\n\n"+sent("evt_1", "booking.created")+sent("evt_2", "new.type")),
-			broken(sent("evt_3", "lead.created")+"id: evt_half\ndata: {"), reply(503, failure("unavailable"), "Retry-After", "4"), cut,
-			endless(sent("evt_4", "quote.created")), reply(403, failure("insufficient_scope")))
+		c, s := newClient(t, respond(200, newest),
+			respond(200, "retry: 2000\n\n: still here\n\n"+sent("evt_1", "booking.created")+sent("evt_2", "new.type")),
+			broken(sent("evt_3", "lead.created")+"id: evt_half\ndata: {"), respond(503, failure("unavailable"), "Retry-After", "4"), cut,
+			endless(sent("evt_4", "quote.created")), respond(403, failure("insufficient_scope")))
 		start := time.Now()
 		var ids []string
 		var last error
@@ -122,7 +122,7 @@ func TestStreamEnds(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := newClient(t, reply(200, "data: no JSON\n\n"))
+		c, _ := newClient(t, respond(200, "data: no JSON\n\n"))
 		n := 0
 		for _, err := range c.Events.Stream(t.Context(), EventsStreamParams{LastEventID: "evt_7"}) {
 			if n++; err == nil {

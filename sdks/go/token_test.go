@@ -40,11 +40,11 @@ func (g *grant) RoundTrip(r *http.Request) (*http.Response, error) {
 		return g.fail(r)
 	}
 	if form.Get("refresh_token") != "rt_"+string(rune('0'+g.n)) {
-		return reply(400, `{"error":"invalid_grant","error_description":"The refresh token was used."}`)(r)
+		return respond(400, `{"error":"invalid_grant","error_description":"The refresh token was used."}`)(r)
 	}
 	g.n++
 	n := string(rune('0' + g.n))
-	return reply(200, `{"access_token":"at_`+n+`","refresh_token":"rt_`+n+`","token_type":"Bearer","expires_in":3600}`)(r)
+	return respond(200, `{"access_token":"at_`+n+`","refresh_token":"rt_`+n+`","token_type":"Bearer","expires_in":3600}`)(r)
 }
 
 // newGrant returns a client with a token source.
@@ -69,7 +69,7 @@ func TestRefresh(t *testing.T) {
 			stored = append(stored, token.AccessToken+" "+token.RefreshToken)
 			return nil
 		}
-		c, s, g := newGrant(t, Token{AccessToken: "at_0", RefreshToken: "rt_0", Expiry: time.Now().Add(2 * time.Minute)}, store, reply(200, `{}`))
+		c, s, g := newGrant(t, Token{AccessToken: "at_0", RefreshToken: "rt_0", Expiry: time.Now().Add(2 * time.Minute)}, store, respond(200, `{}`))
 		call := func() {
 			if _, err := c.Me.Get(t.Context()); err != nil {
 				t.Error(err)
@@ -104,7 +104,7 @@ func TestRefresh(t *testing.T) {
 func TestAnExpiredToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s, g := newGrant(t, Token{AccessToken: "at_0", RefreshToken: "rt_0"}, nil, reply(401, failure("expired_credential")), reply(201, booking), reply(401, failure("expired_credential")))
+		c, s, g := newGrant(t, Token{AccessToken: "at_0", RefreshToken: "rt_0"}, nil, respond(401, failure("expired_credential")), respond(201, booking), respond(401, failure("expired_credential")))
 		if _, err := c.Bookings.Create(t.Context(), BookingCreate{}, WithMaxRetries(0)); err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +122,8 @@ func TestAnExpiredToken(t *testing.T) {
 func TestRefreshFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for _, fail := range []step{cut, reply(503, ""), reply(400, `{"error":"invalid_grant"}`)} {
-			c, s, g := newGrant(t, Token{RefreshToken: "rt_0"}, nil, reply(200, `{}`))
+		for _, fail := range []step{cut, respond(503, ""), respond(400, `{"error":"invalid_grant"}`)} {
+			c, s, g := newGrant(t, Token{RefreshToken: "rt_0"}, nil, respond(200, `{}`))
 			g.fail = fail
 			_, err := c.Me.Get(t.Context())
 			if err == nil || len(g.forms) != 1 || len(s.requests()) != 0 || !strings.HasPrefix(err.Error(), "holdfast: GET /me: refresh the token") {
@@ -141,7 +141,7 @@ func TestRefreshFails(t *testing.T) {
 			}
 			stored = append(stored, token.RefreshToken)
 			return nil
-		}, reply(200, `{}`))
+		}, respond(200, `{}`))
 		if _, err := c.Me.Get(t.Context()); err == nil || !strings.Contains(err.Error(), "disk full") || len(s.requests()) != 0 {
 			t.Error(err)
 		}
@@ -156,7 +156,7 @@ func TestRefreshFails(t *testing.T) {
 func TestRefreshContinues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s, g := newGrant(t, Token{RefreshToken: "rt_0"}, nil, reply(200, `{}`))
+		c, s, g := newGrant(t, Token{RefreshToken: "rt_0"}, nil, respond(200, `{}`))
 		g.wait = 10 * time.Second
 		for range 2 { // the second one waits for the refresh of the first one
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -24,11 +24,30 @@ var runners = map[string]struct {
 	folder  string
 	command []string
 }{
-	"go": {".", []string{"go", "run", "./gorunner"}},
+	"go":           {".", []string{"go", "run", "./runner"}},
+	"python":       {".", []string{"../../.ci/sdk-python", "scenario"}},
+	"python-async": {".", []string{"../../.ci/sdk-python", "scenario", "--async"}},
+	"typescript":   {".", []string{"../../.ci/sdk-typescript", "scenario"}},
 }
 
 // longest is the time after which a runner is stopped.
 const longest = 3 * time.Minute
+
+// TestUnits runs the unit tests of the SDKs that are not Go modules. It precedes TestScenario, because both build the TypeScript SDK.
+func TestUnits(t *testing.T) {
+	for _, language := range []string{"python", "typescript"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), longest)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, "../../.ci/sdk-"+language, "test").CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			t.Logf("%s", out)
+		})
+	}
+}
 
 // TestScenario runs the scenario with each SDK, and counts what the platform stored.
 func TestScenario(t *testing.T) {

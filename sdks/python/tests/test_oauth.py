@@ -31,6 +31,7 @@ class OAuthTest(ClientCase):
         super().setUp()
         self.saved: list[Tokens] = []
         self.after_save = 0
+        self.failures = 0
 
     def source(self, tokens: Tokens) -> OAuthToken | AsyncOAuthToken:
         if not self.asynchronous:
@@ -42,6 +43,9 @@ class OAuthTest(ClientCase):
         return AsyncOAuthToken(self.server.url, "app_1", tokens, self.save_later, http_client=later)
 
     def save(self, tokens: Tokens) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the disk is full")
         self.after_save = len(self.server.requests)
         self.saved.append(tokens)
 
@@ -91,10 +95,11 @@ class OAuthTest(ClientCase):
             self.client(token_source=self.source(Tokens("svc_rt_1", "svc_at_1", time.time() + 3600))).tenant.get()
         self.assertEqual(len(self.server.requests), 1)
 
-    def test_a_refresh_is_not_repeated_if_the_token_may_be_used_up(self) -> None:
+    def test_a_refresh_is_not_repeated(self) -> None:
         for failure in (
             cut(),
-            Reply(500, {}, {"Retry-After": "0"}),
+            Reply(429, {"error": "temporarily_unavailable"}, {"Retry-After": "0"}),
+            Reply(503, {"error": "temporarily_unavailable"}, {"Retry-After": "0"}),
             Reply(400, {"error": "invalid_grant", "error_description": "It is used."}),
         ):
             self.server.requests.clear()
@@ -106,11 +111,16 @@ class OAuthTest(ClientCase):
         self.assertIn("It is used.", str(raised.exception))
         self.assertEqual(self.saved, [])
 
-    def test_a_refresh_is_repeated_if_nothing_was_decided(self) -> None:
-        undecided = Reply(503, {"error": "temporarily_unavailable"}, {"Retry-After": "0"})
-        self.server.replies = [undecided, undecided, granted(2), Reply(200, {})]
-        self.client(token_source=self.source(Tokens("svc_rt_1"))).tenant.get()
-        self.assertEqual(self.authorizations()[-1], "Bearer svc_at_2")
+    def test_tokens_that_could_not_be_stored_are_stored_by_the_next_call(self) -> None:
+        self.server.replies = [granted(2), Reply(200, {})]
+        self.failures = 1
+        client = self.client(token_source=self.source(Tokens("svc_rt_1")))
+        with self.assertRaises(OSError):
+            client.tenant.get()
+        self.assertEqual(self.saved, [])
+        client.tenant.get()
+        self.assertEqual([t.refresh_token for t in self.saved], ["svc_rt_2"])
+        self.assertEqual(self.authorizations(), [None, "Bearer svc_at_2"])
 
     def test_many_calls_refresh_once(self) -> None:
         self.server.replies = [granted(2)]

@@ -45,31 +45,22 @@ class AsyncOAuthToken:
         return await asyncio.shield(self._renewal)
 
     async def _renew(self) -> str:
-        if self._http is not None:
-            response = await self._refresh(self._http)
-        else:
-            async with httpx.AsyncClient(timeout=TIMEOUT) as http:
-                response = await self._refresh(http)
-        tokens = self._grant.read(response)
-        await self._save(tokens)
-        self._grant.tokens = tokens
-        return tokens.access_token
+        if self._grant.unsaved is None:
+            self._grant.unsaved = await self._refresh()
+        await self._save(self._grant.unsaved)
+        return self._grant.saved()
 
-    async def _refresh(self, http: httpx.AsyncClient) -> httpx.Response:
-        attempt = 0
-        while True:
-            attempt += 1
-            failure: httpx.Response | httpx.RequestError
-            try:
-                failure = await http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
-            except httpx.RequestError as error:
-                failure = error
-            pause = self._grant.pause(attempt, failure)
-            if pause is None:
-                if isinstance(failure, httpx.Response):
-                    return failure
-                raise self._grant.failed(failure) from failure
-            await asyncio.sleep(pause)
+    async def _refresh(self) -> Tokens:
+        """Refresh the tokens. The request is not repeated, because a refresh token that is used twice ends the grant."""
+        try:
+            if self._http is not None:
+                response = await self._http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
+            else:
+                async with httpx.AsyncClient(timeout=TIMEOUT) as http:
+                    response = await http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
+        except httpx.RequestError as error:
+            raise self._grant.failed(error) from error
+        return self._grant.read(response)
 
     def reject(self, token: str) -> None:
         """Note that the API rejected a token as expired."""

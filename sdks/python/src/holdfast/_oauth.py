@@ -10,14 +10,11 @@ from typing import Any, Protocol
 
 import httpx
 
-from ._call import LONGEST_RETRY_AFTER, backoff, retry_after
 from ._errors import TokenError
 from ._version_gen import USER_AGENT
 
 MARGIN = 60.0
 """How many seconds before its end an access token is replaced."""
-
-_ATTEMPTS = 3
 
 
 class TokenSource(Protocol):
@@ -61,10 +58,20 @@ class Grant:
         self.url = auth_url.rstrip("/") + "/oauth/token"
         self.client_id = client_id
         self.tokens = tokens
+        self.unsaved: Tokens | None = None
+        """The tokens of the last refresh until the app has stored them. If storing them fails, the next call stores them again."""
 
     def valid(self) -> str:
         """Return the access token if it is still valid, otherwise an empty text."""
-        return self.tokens.access_token if time.time() < self.tokens.expires_at - MARGIN else ""
+        if self.unsaved is not None or time.time() >= self.tokens.expires_at - MARGIN:
+            return ""
+        return self.tokens.access_token
+
+    def saved(self) -> str:
+        """Note that the app has stored the unsaved tokens, and return the access token."""
+        if self.unsaved is not None:
+            self.tokens, self.unsaved = self.unsaved, None
+        return self.tokens.access_token
 
     def reject(self, token: str) -> None:
         """Note that the API rejected an access token as expired."""
@@ -78,21 +85,6 @@ class Grant:
             "client_id": self.client_id,
             "refresh_token": self.tokens.refresh_token,
         }
-
-    def pause(self, attempt: int, failure: httpx.Response | httpx.RequestError) -> float | None:
-        """Return the seconds to wait before the refresh is repeated. None ends it.
-
-        A refresh token is valid once. The refresh is only repeated if the server did not use the token: the request did not leave, or
-        the server said that it decided nothing.
-        """
-        if attempt >= _ATTEMPTS:
-            return None
-        if isinstance(failure, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
-            return backoff(attempt)
-        if isinstance(failure, httpx.Response) and failure.status_code in (429, 503):
-            asked = retry_after(failure.headers)
-            return asked if asked is not None and asked <= LONGEST_RETRY_AFTER else None
-        return None
 
     def read(self, response: httpx.Response) -> Tokens:
         """Return the tokens of a response."""
@@ -149,31 +141,22 @@ class OAuthToken:
         with self._lock:
             if token := self._grant.valid():
                 return token
+            if self._grant.unsaved is None:
+                self._grant.unsaved = self._refresh()
+            self._save(self._grant.unsaved)
+            return self._grant.saved()
+
+    def _refresh(self) -> Tokens:
+        """Refresh the tokens. The request is not repeated, because a refresh token that is used twice ends the grant."""
+        try:
             if self._http is not None:
-                response = self._refresh(self._http)
+                response = self._http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
             else:
                 with httpx.Client(timeout=TIMEOUT) as http:
-                    response = self._refresh(http)
-            tokens = self._grant.read(response)
-            self._save(tokens)
-            self._grant.tokens = tokens
-            return tokens.access_token
-
-    def _refresh(self, http: httpx.Client) -> httpx.Response:
-        attempt = 0
-        while True:
-            attempt += 1
-            failure: httpx.Response | httpx.RequestError
-            try:
-                failure = http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
-            except httpx.RequestError as error:
-                failure = error
-            pause = self._grant.pause(attempt, failure)
-            if pause is None:
-                if isinstance(failure, httpx.Response):
-                    return failure
-                raise self._grant.failed(failure) from failure
-            time.sleep(pause)
+                    response = http.post(self._grant.url, data=self._grant.form(), headers=HEADERS)
+        except httpx.RequestError as error:
+            raise self._grant.failed(error) from error
+        return self._grant.read(response)
 
     def reject(self, token: str) -> None:
         """Note that the API rejected a token as expired."""

@@ -1,4 +1,4 @@
-// Command gorunner runs the scenario with the Go SDK. It reads HOLDFAST_BASE_URL, HOLDFAST_API_KEY and the path of the scenario in its
+// Command runner runs the scenario with the Go SDK. It reads HOLDFAST_BASE_URL, HOLDFAST_API_KEY and the path of the scenario in its
 // argument, and prints a line of JSON after each step.
 package main
 
@@ -18,7 +18,7 @@ import (
 
 func main() {
 	if err := run(context.Background(), os.Args[1], os.Getenv("SCENARIO_RUN")); err != nil {
-		fmt.Fprintln(os.Stderr, "gorunner:", err)
+		fmt.Fprintln(os.Stderr, "runner:", err)
 		os.Exit(1)
 	}
 }
