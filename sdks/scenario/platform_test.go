@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func start() (*platform, error) {
 		return nil, errors.Join(err, os.RemoveAll(root))
 	}
 	up := command(root, "up")
-	log := &transcript{}
+	log := &bytes.Buffer{} // read after the process has ended
 	up.Stdout, up.Stderr = log, log
 	if err := up.Start(); err != nil {
 		return nil, err
@@ -77,24 +76,6 @@ func start() (*platform, error) {
 		return nil, fmt.Errorf("%w\n%s", err, log)
 	}
 	return &platform{env["BASE_URL"], env["DEMO_TEST_KEY"], stop}, nil
-}
-
-// transcript is the output of a process.
-type transcript struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (t *transcript) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.Write(p)
-}
-
-func (t *transcript) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.String()
 }
 
 // copyBinaries copies the executables that a checkout needs to run, because a checkout runs only one platform.
