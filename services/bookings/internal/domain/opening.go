@@ -143,6 +143,21 @@ func (h OpeningHours) Table() map[string][][]string {
 	return table
 }
 
+// String returns the openings in the order of weekdays. Two tables with the same openings have the same string. Nil has the string
+// "always", unlike a table without openings.
+func (h OpeningHours) String() string {
+	if h == nil {
+		return "always"
+	}
+	var b strings.Builder
+	for _, w := range weekdays {
+		for _, o := range h[w.day] {
+			b.WriteString(w.name + " " + string(o.Open) + "-" + string(o.Close) + " ")
+		}
+	}
+	return b.String()
+}
+
 // MarshalJSON implements json.Marshaler. It returns the public form, and null for nil.
 func (h OpeningHours) MarshalJSON() ([]byte, error) {
 	raw, err := json.Marshal(h.Table())

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto/api"
 
+	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
@@ -17,6 +18,7 @@ import (
 func Availability(days []availability.Day, timezone string) ([]byte, error) {
 	out := append(make([]byte, 0, availabilityBytes(days)), `{"data":[`...)
 	var units [][]byte // the beginning of each unit, which is the same on each day
+	var times slotTimes
 	for i, d := range days {
 		head, err := contract.Encode(availabilityDay(d, timezone))
 		if err != nil {
@@ -34,9 +36,7 @@ func Availability(days []availability.Day, timezone string) ([]byte, error) {
 			out = append(comma(out, j), units[j]...)
 			out = append(quote(out, string(u.Status)), `,"slots":[`...)
 			for k, s := range u.Slots {
-				out = append(comma(out, k), `{"starts_at":"`...)
-				out = append(s.From.UTC().AppendFormat(out, time.RFC3339Nano), `","ends_at":"`...)
-				out = append(s.To.UTC().AppendFormat(out, time.RFC3339Nano), `","status":`...)
+				out = times.append(comma(out, k), k, s.Span)
 				out = append(quote(out, string(s.Status)), '}')
 			}
 			out = append(out, `]}`...)
@@ -44,6 +44,27 @@ func Availability(days []availability.Day, timezone string) ([]byte, error) {
 		out = append(out, `]}`...)
 	}
 	return append(out, `],"has_more":false,"next_cursor":null}`...), nil
+}
+
+// slotTimes keeps the text of the last slot at each position of a unit's day. Units with the same opening hours have the same slots
+// on a day, so most texts are formatted once per day.
+type slotTimes []struct {
+	domain.Span
+	text []byte
+}
+
+// append appends the beginning of the k-th slot of a unit's day: its start, its end, and the name of its status.
+func (t *slotTimes) append(out []byte, k int, s domain.Span) []byte {
+	if k == len(*t) {
+		*t = append(*t, slotTimes{{}}...)
+	}
+	last := &(*t)[k]
+	if last.text == nil || last.Span != s {
+		text := append(last.text[:0], `{"starts_at":"`...)
+		text = append(s.From.UTC().AppendFormat(text, time.RFC3339Nano), `","ends_at":"`...)
+		last.Span, last.text = s, append(s.To.UTC().AppendFormat(text, time.RFC3339Nano), `","status":`...)
+	}
+	return append(out, last.text...)
 }
 
 // availabilityDay returns a day without its units.

@@ -58,7 +58,11 @@ func TestAvailabilityIsAsGenerated(t *testing.T) {
 			}
 			for i := range units {
 				u := availability.UnitDay{Unit: &units[i], Status: []availability.DayStatus{availability.DayClosed, availability.DayAvailable}[rand.IntN(2)]}
-				for range rand.IntN(4) {
+				for n := range rand.IntN(4) {
+					if shared := rand.IntN(2) == 0; shared && i > 0 && n < len(days[d].Units[i-1].Slots) { // units with the same opening hours
+						u.Slots = append(u.Slots, days[d].Units[i-1].Slots[n])
+						continue
+					}
 					from := time.Date(2030, 3, 30+d, rand.IntN(48), rand.IntN(60), 0, rand.IntN(2)*rand.IntN(1e9), time.FixedZone("", 3600*rand.IntN(12)))
 					u.Slots = append(u.Slots, availability.Slot{
 						Span:   domain.Span{From: from, To: from.Add(time.Hour)},

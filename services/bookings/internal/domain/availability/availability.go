@@ -41,7 +41,7 @@ type Plan struct {
 	offered  Catalogue
 	op       Operator
 	units    []shown
-	openings [][][]opening // by day and unit
+	openings [][][]opening // by day and shown.hours
 	slots    int
 }
 
@@ -100,7 +100,7 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 		var all tally
 		for i, u := range p.units {
 			first := len(store)
-			for _, o := range p.openings[n][i] {
+			for _, o := range p.openings[n][u.hours] {
 				store = fill(store, &evaluators[i], o)
 			}
 			day.Units[i] = unitDay(u.unit, store[first:len(store):len(store)])
@@ -112,23 +112,21 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	return days, nil
 }
 
-// cut lists the openings by day and unit and counts their slots. It stops above MaxSlots.
+// cut lists the openings by day and hours, and counts the slots of all units. It stops above MaxSlots.
 func (p *Plan) cut(ctx context.Context) error {
+	hours := groupByHours(p.units)
 	p.openings = make([][][]opening, p.query.Days())
 	for n := range p.openings {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		d := p.query.From.AddDays(n)
-		always := openings(nil, d, p.op.Loc)
-		p.openings[n] = make([][]opening, len(p.units))
-		for i, u := range p.units {
-			spans := always
-			if u.unit.OpeningHours != nil {
-				spans = openings(u.unit.OpeningHours, d, p.op.Loc)
-			}
-			p.openings[n][i] = spans
-			for _, o := range spans {
+		p.openings[n] = make([][]opening, len(hours))
+		for i, h := range hours {
+			p.openings[n][i] = openings(h, d, p.op.Loc)
+		}
+		for _, u := range p.units {
+			for _, o := range p.openings[n][u.hours] {
 				if p.slots += u.count(o); p.slots > MaxSlots {
 					return tooLong("%d slots", MaxSlots)
 				}
@@ -136,6 +134,24 @@ func (p *Plan) cut(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// groupByHours returns the different opening hours of the units, and sets hours of each unit to the position of its own. Most units
+// of an operator have the same hours, and the conversion of local times costs more than anything else in a plan.
+func groupByHours(units []shown) []domain.OpeningHours {
+	var hours []domain.OpeningHours
+	known := make(map[string]int)
+	for i := range units {
+		own := units[i].unit.OpeningHours
+		key := own.String()
+		at, ok := known[key]
+		if !ok {
+			at = len(hours)
+			known[key], hours = at, append(hours, own)
+		}
+		units[i].hours = at
+	}
+	return hours
 }
 
 // fill appends the slots of one opening.

@@ -27,7 +27,8 @@ type Query struct {
 
 // shown is a unit with the terms under which it is offered.
 type shown struct {
-	unit *domain.Unit
+	unit  *domain.Unit
+	hours int // the position of its opening hours in the plan
 	grid
 }
 
