@@ -304,3 +304,17 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 		}
 	}
 }
+
+// TestLookupsKeepTheirPlans checks the language of the functions that requests wait for. PostgreSQL plans a function in SQL that runs
+// as its owner again on each call.
+func TestLookupsKeepTheirPlans(t *testing.T) {
+	t.Parallel()
+	conn := owner(t, pgtest.New(t, migrations.FS))
+	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id"} {
+		var language string
+		err := conn.QueryRow(t.Context(), `select l.lanname from pg_proc p join pg_language l on l.oid = p.prolang where p.proname = $1`, name).Scan(&language)
+		if err != nil || language != "plpgsql" {
+			t.Errorf("%s: language %q, error %v", name, language, err)
+		}
+	}
+}
