@@ -61,10 +61,15 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 			return err
 		}
 		since := b.platform.Follow("bookings")
+		done, err := b.profileServices(ctx, fmt.Sprintf("availability-%d", rows))
+		if err != nil {
+			return err
+		}
 		sample, err := load.Closed(ctx, target, 1, b.slice())
 		if err != nil {
 			return err
 		}
+		done()
 		log, err := since()
 		if err != nil {
 			return err

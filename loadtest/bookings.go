@@ -62,7 +62,7 @@ func (b *bench) bookings(ctx context.Context) error {
 		return err
 	}
 	var small *list
-	if b.wants("bookings") || b.wants("list") {
+	if b.wants("bookings") || b.wants("cores") || b.wants("list") {
 		if small, err = b.smallList(ctx, s, template); err != nil {
 			return fmt.Errorf("filling the small list: %w", err)
 		}
@@ -73,6 +73,8 @@ func (b *bench) bookings(ctx context.Context) error {
 	}{
 		{"bookings", "`GET /bookings/{id}`", func() error { return b.read(ctx, s) }},
 		{"bookings", "`POST /bookings`", func() error { return b.create(ctx, s) }},
+		{"cores", "rates on one and two processors", func() error { return b.cores(ctx, s) }},
+		{"size", "what a booking adds", func() error { return b.size(ctx, s) }},
 		{"race", "race for a day", func() error { return b.race(ctx, s) }},
 		{"availability", "`GET /availability`", func() error { return b.availability(ctx, s) }},
 		{"pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) }},

@@ -12,6 +12,7 @@ require (
 	github.com/valyala/fasthttp v1.65.0
 	golang.org/x/crypto v0.57.0
 	golang.org/x/sync v0.24.0
+	golang.org/x/sys v0.48.0
 	google.golang.org/protobuf v1.36.12
 	holdfast.dev/libs v0.0.0-00010101000000-000000000000
 	holdfast.dev/proto v0.0.0
@@ -32,7 +33,6 @@ require (
 	go.jetify.com/typeid v1.3.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
 

@@ -28,9 +28,10 @@ const smallList = 10_000
 // list holds the measurements of the small list. The cursor of the deep page was created when the list had half of its rows. Every
 // later row is newer, so this page gets deeper.
 type list struct {
-	template            bulk.Template // the booking that its rows copy
-	deep                string
-	firstTime, deepTime timing
+	template bulk.Template // the booking that its rows copy
+	deep     string
+	booked   int // bookings that were created through the API
+	small    map[string]timing
 }
 
 // rowUUID returns the id of the n-th row of the lists. rowSQL does the same with pgbench's :r.
@@ -77,10 +78,8 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 	if err := bulk.VacuumAndCheckpoint(ctx, s.admin, "bookings"); err != nil || !b.wants("list") {
 		return l, err
 	}
-	if l.firstTime, l.deepTime, err = b.pages(ctx, s, l); err != nil {
-		return nil, err
-	}
-	return l, nil
+	l.small, err = b.ofList(ctx, s, l, smallList)
+	return l, err
 }
 
 const firstPage = "/api/v1/bookings?limit=25"
@@ -91,15 +90,48 @@ var listed = map[string]string{
 	"created_at": "timestamptz '2020-01-01' + n * interval '100 ms'", "updated_at": "timestamptz '2020-01-01' + n * interval '100 ms'",
 }
 
-// pages returns the median time of the first page and of the deep one, one request at a time.
-func (b *bench) pages(ctx context.Context, s *shop, l *list) (first, deep timing, err error) {
-	if first, err = b.median(ctx, s, firstPage); err != nil {
-		return first, deep, err
+// ofList returns the median times of a list with that many rows: its first page and the deep one, a read of one of its rows, and a
+// write to it, each one request at a time.
+func (b *bench) ofList(ctx context.Context, s *shop, l *list, rows int) (map[string]timing, error) {
+	read := func(path string) load.Target {
+		get := load.Request(http.MethodGet, path, s.headers(s.live, ""), "")
+		return load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
 	}
-	deep, err = b.median(ctx, s, l.deep)
-	b.say("a page of 25: first p50 %s, deep p50 %s", report.Millis(first.page), report.Millis(deep.page))
-	return first, deep, err
+	times := map[string]timing{}
+	for name, target := range map[string]load.Target{
+		pageFigure: read(firstPage),
+		deepFigure: read(l.deep),
+		rowFigure: {Addr: s.addr, Status: http.StatusOK, Nth: func(n int) []byte {
+			id := ids.FromUUID[bookingPrefix](rowUUID(n*rowStride%rows + 1)).String()
+			return load.Request(http.MethodGet, "/api/v1/bookings/"+id, s.headers(s.live, ""), "")
+		}},
+		writeFigure: {Addr: s.addr, Status: http.StatusCreated, Nth: func(int) []byte {
+			l.booked++ // one request at a time
+			body := fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"event_date":%q}`, s.customer, s.units[l.booked%units],
+				firstDay.AddDate(0, 0, l.booked/units).Format(time.DateOnly))
+			return load.Request(http.MethodPost, "/api/v1/bookings", s.headers(s.live, fmt.Sprintf("bench-list-%d", l.booked)), body)
+		}},
+	} {
+		t, err := b.medianOf(ctx, s, target)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		b.say("%s of %d rows: p50 %s", name, rows, report.Millis(t.page))
+		times[name] = t
+	}
+	return times, nil
 }
+
+// The figures of the list.
+const (
+	pageFigure  = "`GET /bookings?limit=25`, first page"
+	deepFigure  = "`GET /bookings?limit=25`, page of the cursor"
+	rowFigure   = "`GET /bookings/{id}`, any"
+	writeFigure = "`POST /bookings`, one client, to a list"
+)
+
+// rowStride is a prime number, so that consecutive reads are far from each other and no row is read twice.
+const rowStride = 7_368_787
 
 // timing is the median time of a page, and that of a plain read in alternation with it. The small list and the large one are
 // measured minutes apart, and the machine's speed changes in between.
@@ -110,16 +142,22 @@ const plainRead = "/api/v1/services?limit=1"
 
 // median returns the median times of a GET in live mode and of the plain read, one request at a time.
 func (b *bench) median(ctx context.Context, s *shop, path string) (timing, error) {
+	get := load.Request(http.MethodGet, path, s.headers(s.live, ""), "")
+	return b.medianOf(ctx, s, load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK})
+}
+
+// medianOf returns the median times of the requests and of the plain read, one request at a time.
+func (b *bench) medianOf(ctx context.Context, s *shop, target load.Target) (timing, error) {
+	get := load.Request(http.MethodGet, plainRead, s.headers(s.live, ""), "")
+	plain := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
 	var samples [2]load.Sample
 	var all []func(int) error
-	for i, path := range []string{path, plainRead} {
-		get := load.Request(http.MethodGet, path, s.headers(s.live, ""), "")
-		target := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
-		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
+	for i, one := range []*served{{target: target}, {target: plain}} {
+		if _, err := one.send(ctx, 1, warmUp); err != nil {
 			return timing{}, err
 		}
 		all = append(all, func(int) error {
-			sample, err := load.Closed(ctx, target, 1, b.slice()/rounds)
+			sample, err := one.send(ctx, 1, b.slice()/rounds)
 			samples[i] = load.Join(samples[i], sample)
 			return err
 		})
@@ -133,21 +171,18 @@ func (b *bench) largeList(ctx context.Context, s *shop, l *list) error {
 	if err := bulk.Grow(ctx, s.admin, l.template, smallList+1, b.Rows, listed, b.say); err != nil {
 		return err
 	}
-	first, deep, err := b.pages(ctx, s, l)
+	large, err := b.ofList(ctx, s, l, b.Rows)
 	if err != nil {
 		return err
 	}
-	b.addPage("first page", first, l.firstTime)
-	b.addPage(fmt.Sprintf("page after %d rows", b.Rows-smallList/2+25), deep, l.deepTime)
+	for _, name := range []string{pageFigure, deepFigure, rowFigure, writeFigure} {
+		b.addRatio(fmt.Sprintf("%s of %d rows, p50", name, b.Rows), "list", large[name], l.small[name])
+	}
 	if b.Rows < csvRows {
 		return nil
 	}
 	const oldest = "bookings?created_before=2020-01-01T02:46:40.050Z" // the rows are 100 ms apart
 	return b.csv(ctx, s, asCSV{service: "bookings", list: oldest, show: "list"})
-}
-
-func (b *bench) addPage(what string, large, small timing) {
-	b.addRatio(fmt.Sprintf("`GET /bookings?limit=25`, %s of %d rows, p50", what, b.Rows), "list", large, small)
 }
 
 // addRatio adds the time of a page of the large list compared with the small one, both relative to the plain read that was

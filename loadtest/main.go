@@ -41,8 +41,8 @@ type settings struct {
 const upstreamCommand = "upstream"
 
 var figures = []string{
-	"idle", "cpu", "latency", "connections", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
-	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
+	"idle", "cpu", "latency", "connections", "bookings", "cores", "size", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
+	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants",
 }
 
 // maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day, there are
@@ -204,7 +204,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"gateway compared with nginx", []string{"cpu", "latency", "connections"}, b.gateway},
 		// These copy the databases for pgbench, so they run before the large tables are filled.
 		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
-		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},
+		{"bookings", []string{"bookings", "cores", "size", "list", "availability", "pricing", "race"}, b.bookings},
 		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"webhooks", []string{"webhooks"}, b.webhooks},
 		{"claims of deliveries", []string{"claims"}, b.claims},
@@ -212,6 +212,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"payments", []string{"intents", "paid"}, b.payments},
 		{"console", []string{"console"}, b.console},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
+		{"many tenants", []string{"tenants"}, b.tenants}, // all other figures have few tenants
 	} {
 		if requested := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(requested) > 0 {
 			b.try(ctx, strings.Join(requested, ","), group.figure, func() error { return group.measure(ctx) })

@@ -143,6 +143,25 @@ func lag(topics []string, ends kadm.ListedOffsets, committed kadm.OffsetResponse
 	return sum
 }
 
+// TopicBytes returns the size of the topics in Kafka, without Kafka's own topics. Drain must have been called.
+func (p *Platform) TopicBytes(ctx context.Context) (sum int64, err error) {
+	all, err := kadm.NewClient(p.events.kafka).DescribeAllLogDirs(ctx, nil)
+	if err != nil {
+		return 0, fmt.Errorf("sizes of topics: %w", err)
+	}
+	all.Each(func(dir kadm.DescribedLogDir) {
+		err = errors.Join(err, dir.Err)
+		for topic, partitions := range dir.Topics {
+			for _, one := range partitions {
+				if !strings.HasPrefix(topic, "__") {
+					sum += one.Size
+				}
+			}
+		}
+	})
+	return sum, err
+}
+
 // close closes the connections.
 func (e *events) close() {
 	if e == nil {
