@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkatest"
 	"holdfast.dev/libs/kafkax"
 	eventsv1 "holdfast.dev/proto/events/v1"
@@ -83,9 +84,14 @@ func TestRequestLogOfAWrite(t *testing.T) {
 	all := entries(int(sent))
 	e := all[id]
 	principal := w.identity.change(key, nil)
+	var tenant ids.Tenant
+	if err := tenant.UnmarshalText([]byte(principal.TenantID)); err != nil {
+		t.Fatal(err)
+	}
+	uuid := tenant.UUID()
 	sum := sha256.Sum256([]byte("secret-key"))
 	expected := &eventsv1.RequestLog{
-		Id: id, TenantId: principal.TenantID, Status: 201, Method: "POST", Route: "/customers", Path: "/customers", CredentialId: principal.ID,
+		Id: id, TenantUuid: uuid[:], Status: 201, Method: "POST", Route: "/customers", Path: "/customers", CredentialId: principal.ID,
 		CredentialType: "api_key", ObjectId: first.Header.Get("Location")[len("/api/v1/customers/"):], DurationMs: e.GetDurationMs(),
 		ClientNetwork: "127.0.0.0/24", UserAgent: agent, SdkVersion: "holdfast-go/1.2.3", IdempotencyKeyHash: sum[:],
 	}

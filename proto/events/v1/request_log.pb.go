@@ -72,8 +72,8 @@ type RequestLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// req_…; the time in it is the time at which the request arrived.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// tn_…
-	TenantId       string   `protobuf:"bytes,2,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// UUID of the tenant, 16 bytes.
+	TenantUuid     []byte   `protobuf:"bytes,2,opt,name=tenant_uuid,json=tenantUuid,proto3" json:"tenant_uuid,omitempty"`
 	Livemode       bool     `protobuf:"varint,3,opt,name=livemode,proto3" json:"livemode,omitempty"`
 	Status         int32    `protobuf:"varint,4,opt,name=status,proto3" json:"status,omitempty"`
 	Method         string   `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
@@ -133,11 +133,11 @@ func (x *RequestLog) GetId() string {
 	return ""
 }
 
-func (x *RequestLog) GetTenantId() string {
+func (x *RequestLog) GetTenantUuid() []byte {
 	if x != nil {
-		return x.TenantId
+		return x.TenantUuid
 	}
-	return ""
+	return nil
 }
 
 func (x *RequestLog) GetLivemode() bool {
@@ -265,11 +265,12 @@ const file_v1_request_log_proto_rawDesc = "" +
 	"\n" +
 	"\x14v1/request_log.proto\x12\x12holdfast.events.v1\"G\n" +
 	"\vRequestLogs\x128\n" +
-	"\aentries\x18\x01 \x03(\v2\x1e.holdfast.events.v1.RequestLogR\aentries\"\xbb\x04\n" +
+	"\aentries\x18\x01 \x03(\v2\x1e.holdfast.events.v1.RequestLogR\aentries\"\xbf\x04\n" +
 	"\n" +
 	"RequestLog\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
-	"\ttenant_id\x18\x02 \x01(\tR\btenantId\x12\x1a\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
+	"\vtenant_uuid\x18\x02 \x01(\fR\n" +
+	"tenantUuid\x12\x1a\n" +
 	"\blivemode\x18\x03 \x01(\bR\blivemode\x12\x16\n" +
 	"\x06status\x18\x04 \x01(\x05R\x06status\x12\x16\n" +
 	"\x06method\x18\x05 \x01(\tR\x06method\x12\x14\n" +

@@ -40,6 +40,7 @@ const (
 	queueBytes       = 4 << 20                // bytes of all entries; the entries of further requests are dropped
 	maxPerTenant     = 1000                   // entries of a tenant and mode in writeEvery, so that the requests of one do not displace those of others
 	maxMessage       = 256 << 10              // bytes of one message
+	firstMessage     = 2 << 10                // bytes that a message has room for at first
 	writeAt          = 256 << 10              // bytes at which the entries are written before writeEvery has passed
 	writeEvery       = time.Second            // how long an entry waits
 	writeTimeout     = 20 * time.Second       // of one write; meanwhile new entries wait
@@ -55,6 +56,7 @@ type requestLogShard struct {
 	messages []requestLogMessage
 	tenants  map[audience]int // entries since counted
 	counted  time.Time
+	size     int // bytes of the last message that was taken
 }
 
 type requestLogMessage struct {
@@ -118,7 +120,7 @@ func (s *requestLogShard) add(a audience, entry []byte) bool {
 	s.tenants[a]++
 	last := len(s.messages) - 1
 	if last < 0 || len(s.messages[last].body)+len(entry) > maxMessage {
-		s.messages = append(s.messages, requestLogMessage{})
+		s.messages = append(s.messages, requestLogMessage{body: make([]byte, 0, max(firstMessage, s.size))})
 		last++
 	}
 	m := &s.messages[last]
@@ -132,7 +134,10 @@ func (s *requestLogShard) take(now time.Time) []requestLogMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.messages
-	s.messages = nil
+	s.messages, s.size = nil, 0
+	if n := len(taken); n > 0 {
+		s.size = len(taken[n-1].body)
+	}
 	if now.Sub(s.counted) >= writeEvery {
 		s.counted = now
 		clear(s.tenants)
@@ -200,6 +205,7 @@ func (l *RequestLogs) changed(err error) {
 // encoder is the memory in which an entry is encoded.
 type encoder struct {
 	message eventsv1.RequestLogs
+	tenant  [16]byte
 	names   []string
 	hash    [sha256.Size]byte
 	out     []byte
@@ -213,7 +219,8 @@ var encoders = sync.Pool{New: func() any {
 func (e *encoder) encode(r *domain.RequestLog) (out []byte, err error) {
 	to := e.message.GetEntries()[0]
 	to.Reset()
-	to.Id, to.TenantId, to.Livemode = r.ID, r.Caller.Tenant.String(), r.Caller.Live()
+	e.tenant = r.Caller.Tenant.UUID()
+	to.Id, to.TenantUuid, to.Livemode = r.ID, e.tenant[:], r.Caller.Live()
 	to.CredentialId, to.CredentialType = r.Caller.Credential, r.Caller.Kind
 	to.Status, to.Method, to.Route = int32(r.Status), r.Method, r.Route //nolint:gosec // three digits
 	to.Path, to.ObjectId = domain.LoggedPath(r.Route, r.Path)

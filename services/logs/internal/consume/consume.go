@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -52,23 +53,33 @@ func fromEntry(e *eventsv1.RequestLog) (domain.RequestLog, error) {
 	if err != nil {
 		return domain.RequestLog{}, fmt.Errorf("request id %q: %w", e.GetId(), err)
 	}
-	tenant, err := ids.Parse[ids.TenantPrefix](e.GetTenantId())
-	if err != nil {
-		return domain.RequestLog{}, fmt.Errorf("tenant id %q: %w", e.GetTenantId(), err)
+	if len(e.GetTenantUuid()) != len([16]byte{}) {
+		return domain.RequestLog{}, fmt.Errorf("%w: request %s has a tenant of %d bytes", ids.ErrMalformed, id, len(e.GetTenantUuid()))
 	}
 	return domain.RequestLog{
-		TenantID: tenant, Livemode: e.GetLivemode(), ID: id, Status: int(e.GetStatus()), Method: e.GetMethod(), Route: e.GetRoute(),
-		Path: e.GetPath(), QueryNames: e.GetQueryNames(), Code: orNull(e.GetCode()), Param: orNull(e.GetParam()),
-		CredentialID: e.GetCredentialId(), CredentialType: e.GetCredentialType(), ObjectID: orNull(e.GetObjectId()),
+		TenantID: ids.FromUUID[ids.TenantPrefix]([16]byte(e.GetTenantUuid())), Livemode: e.GetLivemode(), ID: id, Status: int(e.GetStatus()), Method: text(e.GetMethod()), Route: text(e.GetRoute()),
+		Path: text(e.GetPath()), QueryNames: queryNames(e.GetQueryNames()), Code: orNull(e.GetCode()), Param: orNull(e.GetParam()),
+		CredentialID: text(e.GetCredentialId()), CredentialType: text(e.GetCredentialType()), ObjectID: orNull(e.GetObjectId()),
 		DurationMS: e.GetDurationMs(), ClientNetwork: orNull(e.GetClientNetwork()), UserAgent: orNull(e.GetUserAgent()),
 		SDKVersion: orNull(e.GetSdkVersion()), IdempotencyKeyHash: e.GetIdempotencyKeyHash(), Replayed: e.GetReplayed(),
 	}, nil
 }
 
+func queryNames(list []string) []string {
+	out := make([]string, len(list))
+	for i, name := range list {
+		out[i] = text(name)
+	}
+	return out
+}
+
 // orNull returns nil for an empty text.
 func orNull(s string) *string {
-	if s == "" {
+	if s = text(s); s == "" {
 		return nil
 	}
 	return &s
 }
+
+// text removes NUL, which PostgreSQL does not store, so that no message blocks its partition.
+func text(s string) string { return strings.ReplaceAll(s, "\x00", "") }

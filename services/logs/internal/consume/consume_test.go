@@ -46,10 +46,11 @@ func newWorld(t *testing.T) *world {
 
 // entry returns an entry of the caller at a time.
 func entry(c caller.Caller, at time.Time) *eventsv1.RequestLog {
+	tenant := c.Tenant.UUID()
 	u, first := ids.New[ids.RequestPrefix]().UUID(), ids.First[ids.RequestPrefix](at).UUID()
 	copy(u[:6], first[:6])
 	return &eventsv1.RequestLog{
-		Id: ids.FromUUID[ids.RequestPrefix](u).String(), TenantId: c.Tenant.String(), Livemode: c.Live(), Status: 201, Method: "POST",
+		Id: ids.FromUUID[ids.RequestPrefix](u).String(), TenantUuid: tenant[:], Livemode: c.Live(), Status: 201, Method: "POST",
 		Route: "/bookings", Path: "/bookings", CredentialId: "key_1", CredentialType: "api_key",
 	}
 }
@@ -177,13 +178,27 @@ request_log_entries_total{result="repeated"} %d
 request_log_entries_total{result="stored"} %d
 `
 
+// A text that PostgreSQL does not store does not block its partition.
+func TestTextsWithNUL(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
+	e := entries(ctx, 1)[0]
+	const bad = "a\x00b"
+	e.Method, e.Route, e.Path, e.QueryNames, e.Code, e.Param, e.CredentialId, e.CredentialType = bad, bad, bad, []string{bad}, bad, bad, bad, bad
+	e.ObjectId, e.ClientNetwork, e.UserAgent, e.SdkVersion = bad, bad, bad, bad
+	w.handle(message(t, e))
+	if got := w.stored(ctx); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
 // An unreadable message goes to the dead letters. A database that does not respond blocks the partition instead.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
 	good := message(t, entries(ctx, 1)...)
 	noTenant, noID := entries(ctx, 1)[0], entries(ctx, 1)[0]
-	noTenant.TenantId, noID.Id = "tn_1", "evt_1"
+	noTenant.TenantUuid, noID.Id = []byte("tn_1"), "evt_1"
 	for name, m := range map[string]kafkax.Message{
 		"no message": {Value: []byte("nonsense")}, "no tenant": message(t, noTenant), "no id": message(t, noID),
 	} {
