@@ -2775,8 +2775,8 @@ type RequestLog struct {
 	// ObjectID ID of the object in the path, otherwise of the object that the request created, or null. To list the events of the object, send it as `object_id` to `GET /events`.
 	ObjectID *string `json:"object_id,omitempty"`
 
-	// DurationMs Time from the arrival of the request to the end of the response, in milliseconds, with up to three decimals.
-	DurationMs float32 `json:"duration_ms"`
+	// DurationMs Duration of the request in milliseconds.
+	DurationMs int `json:"duration_ms"`
 
 	// ClientNetwork Network of the client's address: the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, such as `203.0.113.0/24`. Null if the address is unknown.
 	ClientNetwork *string `json:"client_network,omitempty"`

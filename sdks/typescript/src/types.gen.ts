@@ -3895,7 +3895,7 @@ export type RequestLog = {
      */
     object_id: string | null;
     /**
-     * Time from the arrival of the request to the end of the response, in milliseconds, with up to three decimals.
+     * Duration of the request in milliseconds.
      */
     duration_ms: number;
     /**

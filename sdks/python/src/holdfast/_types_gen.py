@@ -2478,9 +2478,9 @@ class RequestLog(TypedDict):
     """
     ID of the object in the path, otherwise of the object that the request created, or null. To list the events of the object, send it as `object_id` to `GET /events`.
     """
-    duration_ms: float
+    duration_ms: int
     """
-    Time from the arrival of the request to the end of the response, in milliseconds, with up to three decimals.
+    Duration of the request in milliseconds.
     """
     client_network: str | None
     """
