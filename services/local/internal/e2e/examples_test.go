@@ -46,6 +46,7 @@ func TestExamples(t *testing.T) {
 	b.step(t, "deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/"+endpoint, "")
 	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
 	b.export(t)
+	b.requestLog(t, booking)
 
 	spec, err := contract.Public()
 	if err != nil {
@@ -225,6 +226,15 @@ func (b *book) calendar(t *testing.T) {
 		Response: exampleResponse{Status: a.Status, Body: body},
 	})
 	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
+}
+
+// requestLog creates the examples of the request log: the newest request about a booking, its cancellation.
+func (b *book) requestLog(t *testing.T, booking string) {
+	t.Helper()
+	list := "/request-logs?object_id=" + booking + "&route=/bookings/%7Bid%7D/cancel"
+	await(t, "the cancellation is logged", func() bool { return len(b.client.list(t, list)) == 1 })
+	b.step(t, "listRequestLogs", "GET", list, "")
+	b.step(t, "getRequestLog", "GET", "/request-logs/"+b.client.list(t, list)[0]["id"].(string), "")
 }
 
 // pdf creates the example of a document, which contains its first bytes.
