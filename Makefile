@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app sdks/generate sdks/go sdks/scenario
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app sdks/generate sdks/go sdks/scenario sdks/cli
 # Each module is built with its own go.mod, regardless of go.work.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
@@ -35,11 +35,12 @@ setup: build ## build, and install PostgreSQL and Redis if they are missing
 # The linker uses little more than one processor, so programs are built two at a time.
 TOGETHER = +@$(MAKE) --no-print-directory -j2
 
-build: ## build every process into bin/
-	$(TOGETHER) $(addprefix bin/,$(SERVICES) local local-kafka local-stripe)
+build: ## build every process and the command line into bin/
+	$(TOGETHER) $(addprefix bin/,$(SERVICES) local local-kafka local-stripe holdfast)
 
 bin/local-kafka: SOURCE := services/local/kafka
 bin/local-stripe: SOURCE := services/local/stripe
+bin/holdfast: SOURCE := sdks/cli
 bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
 bin/%: SOURCE = services/$*

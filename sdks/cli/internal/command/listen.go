@@ -1,33 +1,62 @@
-package main
+package command
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/services/webhooks/internal/domain"
-	"holdfast.dev/services/webhooks/internal/peers/public"
+	holdfast "holdfast.dev/sdks/go"
+
+	"holdfast.dev/sdks/cli/internal/delivery"
+	"holdfast.dev/sdks/cli/internal/follow"
+	"holdfast.dev/sdks/cli/internal/operations"
+	"holdfast.dev/sdks/cli/internal/profile"
 )
 
-var errSecret = errors.New("--secret must be whsec_ followed by base64, as created by the platform")
+var errLive = errors.New("this command is for test mode: use a profile or a key of test mode")
 
-func listenCommand() *cobra.Command {
-	var c clientConfig
-	var target, secret string
+// target are the flags of a receiver.
+type target struct{ url, secret string }
+
+func (t *target) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.url, "forward-to", "", "`URL` of the receiver")
+	cmd.Flags().StringVar(&t.secret, "secret", "", "`secret` that signs forwarded events (default a new one)")
+}
+
+// receiver returns the receiver, or nil if the user names none.
+func (t *target) receiver() (*delivery.Receiver, error) {
+	if t.url == "" {
+		return nil, nil //nolint:nilnil // no receiver
+	}
+	r, err := delivery.New(t.url, t.secret)
+	return r, usage(err)
+}
+
+// testSession opens a session of test mode.
+func (a *App) testSession(ctx context.Context) (*profile.Session, error) {
+	s, err := a.session(ctx)
+	if err == nil && s.Profile.Mode != profile.Test {
+		err = errLive
+	}
+	return s, err
+}
+
+func (a *App) listen() *cobra.Command {
+	var to target
 	var types []string
 	cmd := &cobra.Command{
-		Use: "listen", Short: "Show test mode events as they happen and forward them to a receiver on this machine.", Args: cobra.NoArgs,
+		Use: "listen", Short: "Show test mode events as they happen, and forward them to a receiver on this machine.", Args: cobra.NoArgs,
 		Long: "Show test mode events as they happen, and POST each one to a receiver with the headers of a delivery.\n" +
 			"Each event is sent once; failures are shown and not retried. Press Ctrl-C to stop.",
+		Example: "  holdfast listen --forward-to http://localhost:3000/hooks",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := newListener(cmd, target, secret)
+			ctx := cmd.Context()
+			receiver, err := to.receiver()
 			if err != nil {
 				return err
 			}
@@ -36,80 +65,79 @@ func listenCommand() *cobra.Command {
 					return err
 				}
 			}
-			client, err := c.connect()
+			s, err := a.testSession(ctx)
 			if err != nil {
 				return err
 			}
-			return l.follow(cmd.Context(), &public.Follower{Client: client, Types: types})
+			l := &listener{app: a, to: receiver}
+			return l.follow(ctx, &follow.Follower{Client: s.Client, Types: types})
 		},
 	}
-	c.flags(cmd)
-	cmd.Flags().StringVar(&target, "forward-to", "", "URL of the receiver (default: events are only shown)")
-	cmd.Flags().StringVar(&secret, "secret", "", "secret that signs forwarded events (default a new secret)")
-	cmd.Flags().StringSliceVar(&types, "events", nil, "comma-separated list of event types (default all)")
+	to.flags(cmd)
+	cmd.Flags().StringSliceVar(&types, "events", nil, "`types` of events, separated by commas (default all)")
+	_ = cmd.RegisterFlagCompletionFunc("events", cobra.FixedCompletions(operations.EventTypes, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd
+}
+
+// checkType returns an error that lists the event types if name is not one of them.
+func checkType(name string) error {
+	if slices.Contains(operations.EventTypes, name) {
+		return nil
+	}
+	return usagef("%q is not an event type; the types are %s", name, strings.Join(operations.EventTypes, ", "))
 }
 
 // listener prints events and forwards them.
 type listener struct {
-	out, err io.Writer
-	to       *receiver // nil if events are only shown
-}
-
-func newListener(cmd *cobra.Command, target, secret string) (*listener, error) {
-	l := &listener{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
-	if target == "" {
-		return l, nil
-	}
-	if secret == "" {
-		secret = domain.NewSecret()
-	}
-	encoded, ok := strings.CutPrefix(secret, domain.SecretPrefix)
-	if key, err := base64.StdEncoding.DecodeString(encoded); !ok || err != nil || len(key) == 0 {
-		return nil, errSecret
-	}
-	if !strings.Contains(target, "://") {
-		target = "http://" + target
-	}
-	if u, err := url.Parse(target); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("--forward-to must be an http or https URL, not %q", target)
-	}
-	l.to = newReceiver(target, secret)
-	return l, nil
+	app *App
+	to  *delivery.Receiver // nil if events are only shown
 }
 
 // follow runs until ctx ends, or until the platform returns an error that a retry cannot resolve.
-func (l *listener) follow(ctx context.Context, f *public.Follower) error {
+func (l *listener) follow(ctx context.Context, f *follow.Follower) error {
 	if l.to != nil {
-		l.say(l.out, "forwarding to "+l.to.url+", signed with "+l.to.secret)
+		l.say("forwarding to " + l.to.URL + ", signed with " + l.to.Secret)
 	}
-	f.Start = func() { l.say(l.out, "listening for events of test mode") }
+	f.Start = func() { l.say("listening for events of test mode") }
 	f.Notice = func(err error, wait time.Duration) {
-		l.say(l.err, fmt.Sprintf("%v; again in %v", err, wait.Round(time.Second)))
+		l.app.note("%s; again in %v", message(err), wait.Round(time.Second))
 	}
-	return f.Follow(ctx, func(e public.Event) { l.take(ctx, e) })
+	return f.Follow(ctx, func(e follow.Event) { l.take(ctx, e) })
+}
+
+// message returns the text of an error in one line, without the parts for programs.
+func message(err error) string {
+	if refused := (*holdfast.Error)(nil); errors.As(err, &refused) {
+		return refused.Message
+	}
+	return err.Error()
 }
 
 // take forwards an event and prints it with the result.
-func (l *listener) take(ctx context.Context, e public.Event) {
-	line := fmt.Sprintf("%s  %-17s  %s", time.Now().UTC().Format(time.RFC3339), e.Type, e.ID)
-	if l.to == nil {
-		l.say(l.out, line)
-		return
+func (l *listener) take(ctx context.Context, e follow.Event) {
+	line := eventLine(e)
+	if l.to != nil {
+		line += "  " + attempt(ctx, l.to, e)
 	}
-	status, took, err := l.to.deliver(ctx, e)
+	l.say(line)
+}
+
+// eventLine returns an event in one line.
+func eventLine(e follow.Event) string {
+	return fmt.Sprintf("%s  %-17s  %s", time.Now().UTC().Format(time.RFC3339), e.Type, e.ID)
+}
+
+// attempt forwards an event, and returns the result for people.
+func attempt(ctx context.Context, to *delivery.Receiver, e follow.Event) string {
+	status, took, err := to.Deliver(ctx, e)
 	switch {
 	case ctx.Err() != nil: // Ctrl-C
-		line += "  not delivered: stopped"
+		return "not delivered: stopped"
 	case err != nil:
-		line += fmt.Sprintf("  failed: %v  %d ms", err, took.Milliseconds())
-	default:
-		line += fmt.Sprintf("  %d  %d ms", status, took.Milliseconds())
+		return fmt.Sprintf("failed: %v  %d ms", err, took.Milliseconds())
 	}
-	l.say(l.out, line)
+	return fmt.Sprintf("%d  %d ms", status, took.Milliseconds())
 }
 
 // say prints a line. It ignores errors, so that a closed terminal does not stop the command.
-func (l *listener) say(w io.Writer, line string) {
-	_, _ = fmt.Fprintln(w, line)
-}
+func (l *listener) say(line string) { _ = l.app.Out.Text(line + "\n") }

@@ -1,18 +1,20 @@
-package main
+package command
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
-	"slices"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/services/webhooks/internal/peers/public"
+	holdfast "holdfast.dev/sdks/go"
+
+	"holdfast.dev/sdks/cli/internal/operations"
+	"holdfast.dev/sdks/cli/internal/profile"
 )
 
 // step is a request that causes an event. {id} in its path is the id of the object that the previous step created.
@@ -40,32 +42,32 @@ func (g given) day() string { return g.now.AddDate(0, 0, 42).Format(time.DateOnl
 func (g given) price() object { return object{"amount": 5000, "currency": g.currency} }
 
 func (g given) lines() []object {
-	return []object{{"description": "Made by webhooks trigger", "quantity": 1, "unit_amount": g.price()}}
+	return []object{{"description": "Made by holdfast trigger", "quantity": 1, "unit_amount": g.price()}}
 }
 
 var (
-	newCustomer    = call("POST /customers", fixed(object{"first_name": "Ada", "last_name": "Trigger", "email": "ada@example.com"}))
-	renameCustomer = call("PATCH /customers/{id}", fixed(object{"first_name": "Grace"}))
-	newBooking     = call("POST /bookings", func(g given) object { return object{"event_date": g.day()} })
-	noteBooking    = call("PATCH /bookings/{id}", fixed(object{"notes": "Changed by webhooks trigger."}))
-	cancelBooking  = call("POST /bookings/{id}/cancel", fixed(object{"reason": "webhooks trigger"}))
-	newLead        = call("POST /leads", fixed(object{"first_name": "Ada", "last_name": "Trigger"}))
-	contactLead    = call("PATCH /leads/{id}", fixed(object{"status": "contacted"}))
-	newQuote       = call("POST /quotes", func(g given) object {
+	newCustomer    = send("POST /customers", fixed(object{"first_name": "Ada", "last_name": "Trigger", "email": "ada@example.com"}))
+	renameCustomer = send("PATCH /customers/{id}", fixed(object{"first_name": "Grace"}))
+	newBooking     = send("POST /bookings", func(g given) object { return object{"event_date": g.day()} })
+	noteBooking    = send("PATCH /bookings/{id}", fixed(object{"notes": "Changed by holdfast trigger."}))
+	cancelBooking  = send("POST /bookings/{id}/cancel", fixed(object{"reason": "holdfast trigger"}))
+	newLead        = send("POST /leads", fixed(object{"first_name": "Ada", "last_name": "Trigger"}))
+	contactLead    = send("PATCH /leads/{id}", fixed(object{"status": "contacted"}))
+	newQuote       = send("POST /quotes", func(g given) object {
 		return object{"customer_id": g.last, "event_date": g.day(), "line_items": g.lines()}
 	})
-	sendQuote   = call("POST /quotes/{id}/send", fixed(object{}))
-	acceptQuote = call("POST /quotes/{id}/accept", fixed(object{}))
-	newInvoice  = call("POST /invoices", func(g given) object {
+	sendQuote   = send("POST /quotes/{id}/send", fixed(object{}))
+	acceptQuote = send("POST /quotes/{id}/accept", fixed(object{}))
+	newInvoice  = send("POST /invoices", func(g given) object {
 		return object{"customer_id": g.last, "line_items": g.lines()}
 	})
-	openInvoice = call("POST /invoices/{id}/open", fixed(object{}))
-	payInvoice  = call("POST /invoices/{id}/record-payment", func(g given) object { return object{"amount": g.price(), "method": "cash"} })
-	newIntent   = call("POST /payment-intents", func(g given) object { return object{"booking_id": g.last, "amount_minor": 5000} })
+	openInvoice = send("POST /invoices/{id}/open", fixed(object{}))
+	payInvoice  = send("POST /invoices/{id}/record-payment", func(g given) object { return object{"amount": g.price(), "method": "cash"} })
+	newIntent   = send("POST /payment-intents", func(g given) object { return object{"booking_id": g.last, "amount_minor": 5000} })
 )
 
-// call returns a step that sends a request, such as "POST /bookings", to the platform.
-func call(line string, body func(given) object) step {
+// send returns a step that sends a request, such as "POST /bookings", to the platform.
+func send(line string, body func(given) object) step {
 	method, path, _ := strings.Cut(line, " ")
 	return step{method: method, path: path, body: body}
 }
@@ -87,29 +89,33 @@ var triggers = map[string][]step{
 	"payment.failed":    {newBooking, newIntent, {card: declinedCard}},
 }
 
-func triggerCommand() *cobra.Command {
-	var c clientConfig
-	can := strings.Join(slices.Sorted(maps.Keys(triggers)), ", ")
+func (a *App) trigger() *cobra.Command {
+	c := cardConfig{}
 	cmd := &cobra.Command{
 		Use: "trigger TYPE", Short: "Trigger a test mode event by creating real objects.", Args: cobra.ExactArgs(1),
-		Long: "Trigger a test mode event by creating real objects through the public API: " + can + ". Payments are confirmed at STRIPE_URL with STRIPE_PUBLISHABLE_KEY and a test card.",
+		Long: "Trigger a test mode event by creating real objects through the public API: " + strings.Join(operations.EventTypes, ", ") + ".\n\n" +
+			"Payments are confirmed with a test card at STRIPE_URL with the key STRIPE_PUBLISHABLE_KEY.",
+		ValidArgs: operations.EventTypes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			steps, err := stepsTo(args[0])
 			if err != nil {
 				return err
 			}
-			client, err := c.connect()
+			s, err := a.testSession(cmd.Context())
 			if err != nil {
 				return err
 			}
-			payer, err := cards(steps)
-			if err != nil {
+			if err := c.check(steps); err != nil {
 				return err
 			}
-			return trigger(cmd.Context(), client, payer, steps, cmd.OutOrStdout())
+			return a.runTrigger(cmd.Context(), s, c, steps)
 		},
 	}
-	c.flags(cmd)
+	cmd.Flags().StringVar(&c.url, "stripe-url", cmp.Or(os.Getenv("STRIPE_URL"), "https://api.stripe.com"), "`URL` of Stripe's API, without /v1 (default STRIPE_URL, otherwise Stripe's)")
+	cmd.Flags().StringVar(&c.key, "stripe-key", os.Getenv("STRIPE_PUBLISHABLE_KEY"), "publishable `key` of the operator's Stripe account, in test mode (default STRIPE_PUBLISHABLE_KEY)")
+	for _, name := range []string{"stripe-url", "stripe-key"} {
+		cmd.Flags().Lookup(name).DefValue = "" // the help names the variable, not its value
+	}
 	return cmd
 }
 
@@ -120,33 +126,44 @@ func stepsTo(name string) ([]step, error) {
 	return triggers[name], nil
 }
 
-// trigger sends the requests and prints each request: its method, path and the id of the object.
-func trigger(ctx context.Context, client *public.Client, payer cardConfig, steps []step, out io.Writer) error {
-	var tenant struct{ Currency string }
-	if err := client.Call(ctx, http.MethodGet, "/tenant", nil, &tenant); err != nil {
-		return fmt.Errorf("GET /tenant: %w", err)
+// runTrigger sends the requests and prints each request: its method, path and the id of the object.
+func (a *App) runTrigger(ctx context.Context, s *profile.Session, payer cardConfig, steps []step) error {
+	tenant, err := s.Tenant.Get(ctx)
+	if err != nil {
+		return err
 	}
 	var created struct {
 		ID     string `json:"id"`
 		Secret string `json:"client_secret"`
 	}
-	for _, s := range steps {
-		if s.card != "" {
-			if err := payer.confirm(ctx, created.ID, created.Secret, s.card); err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(out, "POST %s  %s\n", confirmPath(created.ID), created.ID); err != nil {
-				return err
-			}
-			continue
+	for _, step := range steps {
+		line := "POST " + confirmPath(created.ID)
+		if step.card != "" {
+			err = payer.confirm(ctx, created.ID, created.Secret, step.card)
+		} else {
+			path := strings.ReplaceAll(step.path, "{id}", created.ID)
+			line = step.method + " " + path
+			err = change(ctx, s, step.method, path, step.body(given{time.Now(), created.ID, tenant.Currency}), &created)
 		}
-		path := strings.ReplaceAll(s.path, "{id}", created.ID)
-		if err := client.Call(ctx, s.method, path, s.body(given{time.Now(), created.ID, tenant.Currency}), &created); err != nil {
-			return fmt.Errorf("%s %s: %w", s.method, path, err)
+		if err != nil {
+			return fmt.Errorf("%s: %w", line, err)
 		}
-		if _, err := fmt.Fprintf(out, "%s %s  %s\n", s.method, path, created.ID); err != nil {
+		if err := a.Out.Text(line + "  " + created.ID + "\n"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// change sends a write, and reads the object of the response.
+func change(ctx context.Context, s *profile.Session, method, path string, body object, to any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	response, err := s.Do(ctx, holdfast.Request{Method: method, Path: path, Body: text})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(response, to)
 }

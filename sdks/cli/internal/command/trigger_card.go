@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -8,17 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
-
-	"holdfast.dev/libs/service"
 )
 
 // cardConfig contains the settings for confirming a payment intent like a payer's browser.
-type cardConfig struct {
-	URL string `env:"STRIPE_URL" envDefault:"https://api.stripe.com"` // URL of Stripe's API, without /v1
-	Key string `env:"STRIPE_PUBLISHABLE_KEY"`                         // publishable key of the operator's Stripe account, in test mode
-}
+type cardConfig struct{ url, key string }
 
 // Stripe's test cards by the outcome of the payment.
 const (
@@ -28,31 +24,22 @@ const (
 
 const confirmTimeout = 30 * time.Second
 
-var errNoCard = errors.New("no publishable key configured: set STRIPE_PUBLISHABLE_KEY to the key of the operator's account in test mode, " +
-	"or work in the folder of a running platform (its .run/env)")
+var errNoCard = errors.New("no publishable key: pass --stripe-key, or set STRIPE_PUBLISHABLE_KEY, to the key of the operator's account in test mode")
 
-// cards reads the settings for confirming payments, if any of the steps pays by card.
-func cards(steps []step) (c cardConfig, err error) {
-	for _, s := range steps {
-		if s.card == "" {
-			continue
-		}
-		if err := service.Load(&c, service.EnvFile()); err != nil {
-			return c, err
-		}
-		if !strings.HasPrefix(c.Key, "pk_test_") {
-			return c, errNoCard
-		}
+// check returns an error if one of the steps pays by card, and there is no key for it.
+func (c cardConfig) check(steps []step) error {
+	if slices.ContainsFunc(steps, func(s step) bool { return s.card != "" }) && !strings.HasPrefix(c.key, "pk_test_") {
+		return usage(errNoCard)
 	}
-	return c, nil
+	return nil
 }
 
 // confirm confirms a payment intent with a test card. A declined card is the expected result and not an error.
 func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) error {
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	form := url.Values{"key": {c.Key}, "client_secret": {secret}, "payment_method": {card}, "return_url": {"https://example.com/"}}
-	address := strings.TrimRight(c.URL, "/") + confirmPath(intent)
+	form := url.Values{"key": {c.key}, "client_secret": {secret}, "payment_method": {card}, "return_url": {"https://example.com/"}}
+	address := strings.TrimRight(c.url, "/") + confirmPath(intent)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		return fmt.Errorf("confirm the payment: %w", err)
@@ -60,9 +47,9 @@ func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) er
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err // The error contains the method and the URL.
+		return withoutAddress(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusPaymentRequired {
 		var refused struct {
 			Error struct {
@@ -70,9 +57,17 @@ func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) er
 			} `json:"error"`
 		}
 		_ = json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&refused) // without a message, the status is sufficient
-		return fmt.Errorf("POST %s: %s %s", address, res.Status, refused.Error.Message)
+		return fmt.Errorf("%s %s", res.Status, refused.Error.Message)
 	}
 	return nil
 }
 
 func confirmPath(intent string) string { return "/v1/payment_intents/" + intent + "/confirm" }
+
+// withoutAddress returns an error without the method and the URL, which the caller adds.
+func withoutAddress(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,4 +1,5 @@
-package public
+// Package follow reads the events of a tenant as they happen, with the bytes that deliveries have.
+package follow
 
 import (
 	"context"
@@ -10,9 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	holdfast "holdfast.dev/sdks/go"
 )
 
 // The times and sizes of a Follower.
@@ -20,14 +24,15 @@ const (
 	firstWait   = time.Second
 	maxWait     = 30 * time.Second
 	defaultIdle = 90 * time.Second
-	maxSeen     = 10_000 // number of ids that are stored to recognize repeated events
+	longestWait = 10 * time.Minute // that the platform can ask for
+	maxSeen     = 10_000           // number of ids that are stored to recognize repeated events
 )
 
 // The errors that end a stream.
 var (
 	errSilent   = errors.New("the stream sent nothing for too long")
 	errCut      = errors.New("the stream was cut off")
-	errNoStream = errors.New("the response is not an event stream: check the base URL")
+	errNoStream = errors.New("the response is not an event stream: check the address of the platform")
 )
 
 // Event is one of the platform's events.
@@ -38,8 +43,9 @@ type Event struct {
 
 // Follower reads the events of a client's tenant and mode as they happen.
 type Follower struct {
-	Client *Client
+	Client *holdfast.Client
 	Types  []string                             // the event types; empty means all
+	After  string                               // the id of the event after which to start; "" means from now on
 	Start  func()                               // called once, when no later event can be missed
 	Notice func(err error, wait time.Duration)  // called with an error and the time until the next attempt
 	Sleep  func(context.Context, time.Duration) // replaces waiting in tests; nil: wait
@@ -69,8 +75,8 @@ func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 			wait = firstWait
 		}
 		pause := wait
-		if r := (*Refusal)(nil); errors.As(err, &r) {
-			pause = max(wait, r.After)
+		if refused := (*holdfast.Error)(nil); errors.As(err, &refused) {
+			pause = max(wait, retryAfter(refused))
 		}
 		if !errors.Is(err, io.EOF) { // streams end every few minutes, which is not an error
 			f.Notice(err, pause)
@@ -80,14 +86,22 @@ func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 	}
 }
 
-// final reports whether the platform would reject the same request again.
+// final reports whether the platform would reject the same request again, or the credential cannot be renewed.
 func final(err error) bool {
-	if errors.Is(err, ErrTooLong) || errors.Is(err, errNoStream) {
-		return true
+	if refused := (*holdfast.Error)(nil); errors.As(err, &refused) {
+		return refused.Status < http.StatusInternalServerError && refused.Status != http.StatusRequestTimeout && refused.Status != http.StatusTooManyRequests
 	}
-	r := (*Refusal)(nil)
-	return errors.As(err, &r) && r.Status < http.StatusInternalServerError &&
-		r.Status != http.StatusRequestTimeout && r.Status != http.StatusTooManyRequests
+	connection := (*holdfast.ConnectionError)(nil)
+	return !errors.As(err, &connection) && !errors.Is(err, io.EOF) && !errors.Is(err, errCut) && !errors.Is(err, errSilent)
+}
+
+// retryAfter returns the time after which the platform accepts the request again, or 0.
+func retryAfter(refused *holdfast.Error) time.Duration {
+	seconds, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, longestWait)
 }
 
 // sleep waits for d or until ctx ends.
@@ -129,6 +143,10 @@ func (f *Follower) session(ctx context.Context, take func(Event)) (opened bool, 
 
 // begin reads the newest event, after which the first stream starts.
 func (f *Follower) begin(ctx context.Context) error {
+	if f.After != "" {
+		f.last, f.started = f.After, true
+		return nil
+	}
 	page, err := f.page(ctx, url.Values{"limit": {"1"}})
 	if err != nil {
 		return err
@@ -185,29 +203,34 @@ func (f *Follower) page(ctx context.Context, q url.Values) (page, error) {
 	if len(f.Types) > 0 {
 		q.Set("type", strings.Join(f.Types, ","))
 	}
-	err := f.Client.Call(ctx, http.MethodGet, "/events?"+q.Encode(), nil, &p)
-	return p, err
+	text, err := f.Client.Do(ctx, holdfast.Request{Method: http.MethodGet, Path: "/events", Query: q}, holdfast.WithMaxRetries(0))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("%w: %w", errNoStream, err)
+	}
+	return p, nil
 }
 
 // open opens a stream after the last event.
 func (f *Follower) open(ctx context.Context) (io.ReadCloser, error) {
-	path := "/events/stream"
+	request := holdfast.Request{Method: http.MethodGet, Path: "/events/stream", Query: url.Values{}, Accept: "text/event-stream"}
 	if len(f.Types) > 0 {
-		path += "?" + url.Values{"type": {strings.Join(f.Types, ",")}}.Encode()
+		request.Query.Set("type", strings.Join(f.Types, ","))
 	}
-	header := http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
+	options := []holdfast.Option{holdfast.WithMaxRetries(0), holdfast.WithHeader("Cache-Control", "no-store")}
 	if f.last != "" {
-		header.Set("Last-Event-ID", f.last)
+		options = append(options, holdfast.WithHeader("Last-Event-ID", f.last))
 	}
-	res, err := f.Client.send(ctx, http.MethodGet, path, header, nil)
+	stream, err := f.Client.Open(ctx, request, options...)
 	if err != nil {
 		return nil, err
 	}
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/event-stream" {
-		_ = res.Body.Close()
-		return nil, errNoStream
+	if kind, _, _ := mime.ParseMediaType(stream.ContentType); kind != "text/event-stream" {
+		return nil, errors.Join(errNoStream, stream.Close())
 	}
-	return res.Body, nil
+	return stream, nil
 }
 
 // read calls take for the events of a stream until it fails or ends. At the end it returns io.EOF.

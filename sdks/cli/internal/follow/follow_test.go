@@ -1,51 +1,69 @@
-package public_test
+package follow_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"holdfast.dev/services/webhooks/internal/peers/public"
-	"holdfast.dev/services/webhooks/internal/peers/public/publictest"
+	holdfast "holdfast.dev/sdks/go"
+
+	"holdfast.dev/sdks/cli/internal/follow"
+	"holdfast.dev/sdks/cli/internal/follow/followtest"
 )
 
 // follower is a Follower that runs, with its events, notices and waits.
 type follower struct {
-	*public.Follower
+	*follow.Follower
 	t       *testing.T
 	mu      sync.Mutex
-	events  []public.Event
+	events  []follow.Event
 	waits   []time.Duration
 	notices []string
 	end     chan error
 	stop    func()
 }
 
-// follow starts a Follower that does not sleep, and waits until it reads or returns.
-func follow(t *testing.T, p *publictest.Platform, types ...string) *follower {
+// newClient returns a client of a platform.
+func newClient(t *testing.T, address, key string) *holdfast.Client {
 	t.Helper()
-	return followAs(t, p, publictest.Key, &public.Follower{Types: types})
-}
-
-func followAs(t *testing.T, p *publictest.Platform, key string, bare *public.Follower) *follower {
-	t.Helper()
-	client, err := public.New(p.URL, key)
+	client, err := holdfast.New(holdfast.WithBaseURL(address), holdfast.WithAPIKey(key))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client
+}
+
+// message returns the message of an error of the API, or the whole text.
+func message(err error) string {
+	if refused := (*holdfast.Error)(nil); errors.As(err, &refused) {
+		return refused.Message
+	}
+	return fmt.Sprint(err)
+}
+
+// start starts a Follower that does not sleep, and waits until it reads or returns.
+func start(t *testing.T, p *followtest.Platform, types ...string) *follower {
+	t.Helper()
+	return startAs(t, p, followtest.Key, &follow.Follower{Types: types})
+}
+
+func startAs(t *testing.T, p *followtest.Platform, key string, bare *follow.Follower) *follower {
+	t.Helper()
+	client := newClient(t, p.URL, key)
 	ctx, stop := context.WithCancel(t.Context())
 	f := &follower{Follower: bare, t: t, end: make(chan error, 1), stop: stop}
 	started := make(chan struct{})
 	f.Client, f.Start = client, func() { close(started) }
-	f.Notice = func(err error, _ time.Duration) { f.note(func() { f.notices = append(f.notices, err.Error()) }) }
+	f.Notice = func(err error, _ time.Duration) { f.note(func() { f.notices = append(f.notices, message(err)) }) }
 	f.Sleep = func(_ context.Context, d time.Duration) { f.note(func() { f.waits = append(f.waits, d) }) }
 	go func() {
-		f.end <- f.Follow(ctx, func(e public.Event) { f.note(func() { f.events = append(f.events, e) }) })
+		f.end <- f.Follow(ctx, func(e follow.Event) { f.note(func() { f.events = append(f.events, e) }) })
 	}()
 	select {
 	case <-started:
@@ -103,9 +121,9 @@ func (f *follower) want(ids ...string) {
 
 func TestFollowReceivesEventsAsTheyHappen(t *testing.T) {
 	t.Parallel()
-	p := publictest.New(t)
+	p := followtest.New(t)
 	p.Add("booking.created") // before the client listened
-	f := follow(t, p)
+	f := start(t, p)
 	f.want(p.Add("booking.created"), p.Add("customer.updated"), p.Add("booking.cancelled"))
 	bodies := p.Bodies()
 	for i, kind := range []string{"booking.created", "customer.updated", "booking.cancelled"} {
@@ -120,8 +138,8 @@ func TestFollowReceivesEventsAsTheyHappen(t *testing.T) {
 
 func TestFollowFiltersByType(t *testing.T) {
 	t.Parallel()
-	p := publictest.New(t)
-	f := follow(t, p, "booking.created", "customer.updated")
+	p := followtest.New(t)
+	f := start(t, p, "booking.created", "customer.updated")
 	first := p.Add("booking.created")
 	p.Add("booking.cancelled")
 	f.want(first, p.Add("customer.updated"))
@@ -131,13 +149,13 @@ func TestFollowFiltersByType(t *testing.T) {
 func TestFollowResumesAfterACut(t *testing.T) {
 	t.Parallel()
 	one := len("id: evt_0002\nevent: booking.created\ndata: \n\n")
-	p := publictest.New(t)
+	p := followtest.New(t)
 	p.Add("booking.created")
 	one += len(p.Bodies()[0])
 	for _, at := range []int{1, 8, 13, 30, one / 2, one - 2, one - 1, one} {
-		p := publictest.New(t, publictest.Stream{Cut: one + at}, publictest.Stream{Cut: at}, publictest.Stream{Cut: one + at})
+		p := followtest.New(t, followtest.Stream{Cut: one + at}, followtest.Stream{Cut: at}, followtest.Stream{Cut: one + at})
 		p.Add("booking.created")
-		f := follow(t, p)
+		f := start(t, p)
 		ids := []string{p.Add("booking.created"), p.Add("booking.created"), p.Add("booking.created")}
 		f.want(ids...)
 		for i, last := range p.LastEventIDs() {
@@ -153,8 +171,8 @@ func TestFollowResumesAfterACut(t *testing.T) {
 
 func TestFollowReceivesEachEventOnce(t *testing.T) {
 	t.Parallel()
-	p := publictest.New(t, publictest.Stream{End: true, All: true}, publictest.Stream{Cut: 300, All: true}, publictest.Stream{End: true, All: true}, publictest.Stream{All: true})
-	f := follow(t, p)
+	p := followtest.New(t, followtest.Stream{End: true, All: true}, followtest.Stream{Cut: 300, All: true}, followtest.Stream{End: true, All: true}, followtest.Stream{All: true})
+	f := start(t, p)
 	f.want(p.Add("booking.created"), p.Add("booking.updated"), p.Add("booking.updated"))
 }
 
@@ -163,7 +181,7 @@ func TestFollowReceivesEachEventOnce(t *testing.T) {
 func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 	t.Parallel()
 	for name, when := range map[string]int{"before the first stream": 1, "between two": 2, "later": 3} {
-		p := publictest.New(t, publictest.Stream{End: true}, publictest.Stream{End: true}, publictest.Stream{End: true})
+		p := followtest.New(t, followtest.Stream{End: true}, followtest.Stream{End: true}, followtest.Stream{End: true})
 		var ids []string
 		streams := 0
 		p.Before = func(r *http.Request) {
@@ -171,7 +189,7 @@ func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 				ids = append(ids, p.Add("customer.created"), p.Add("customer.updated"), p.Add("customer.updated"))
 			}
 		}
-		f := follow(t, p)
+		f := start(t, p)
 		for len(p.LastEventIDs()) < 4 { // enough streams for each case
 			time.Sleep(time.Millisecond)
 		}
@@ -192,23 +210,23 @@ func TestFollowStopsWhereItIsRefused(t *testing.T) {
 	t.Parallel()
 	envelope := `{"error":{"type":"x","code":"c","message":"Needs the scope read:leads.","request_id":"req_1"}}`
 	for name, tc := range map[string]struct {
-		stream publictest.Stream
+		stream followtest.Stream
 		want   string
 	}{
-		"403":          {publictest.Stream{Status: 403, Body: envelope}, "Needs the scope read:leads."},
-		"422":          {publictest.Stream{Status: 422, Body: envelope}, "Needs the scope read:leads."},
-		"404, no JSON": {publictest.Stream{Status: 404, Body: "<html>"}, "GET /events/stream returned 404 Not Found"},
-		"redirect":     {publictest.Stream{Status: 302}, "GET /events/stream returned 302 Found"},
-		"a page":       {publictest.Stream{ContentType: "text/html", Body: "<html>"}, "the response is not an event stream: check the base URL"},
-		"endless line": {publictest.Stream{Body: strings.Repeat("x", bound+10)}, public.ErrTooLong.Error()},
+		"403":          {followtest.Stream{Status: 403, Body: envelope}, "Needs the scope read:leads."},
+		"422":          {followtest.Stream{Status: 422, Body: envelope}, "Needs the scope read:leads."},
+		"404, no JSON": {followtest.Stream{Status: 404, Body: "<html>"}, "Not Found"},
+		"redirect":     {followtest.Stream{Status: 302}, "Found"},
+		"a page":       {followtest.Stream{ContentType: "text/html", Body: "<html>"}, "the response is not an event stream: check the address of the platform"},
+		"endless line": {followtest.Stream{Body: strings.Repeat("x", bound+10)}, follow.ErrTooLong.Error()},
 	} {
-		f := follow(t, publictest.New(t, tc.stream, tc.stream))
-		if err := f.returned(); err == nil || err.Error() != tc.want || len(f.waits) > 0 {
+		f := start(t, followtest.New(t, tc.stream, tc.stream))
+		if err := f.returned(); message(err) != tc.want || len(f.waits) > 0 {
 			t.Errorf("%s: %v after %v, want %s", name, err, f.waits, tc.want)
 		}
 	}
-	f := followAs(t, publictest.New(t), "svc_test_other", &public.Follower{})
-	if err := f.returned(); err == nil || err.Error() != "The API key is not valid." {
+	f := startAs(t, followtest.New(t), "svc_test_other", &follow.Follower{})
+	if err := f.returned(); message(err) != "The API key is not valid." {
 		t.Errorf("401: %v", err)
 	}
 }
@@ -216,11 +234,11 @@ func TestFollowStopsWhereItIsRefused(t *testing.T) {
 // The wait is 1 s and doubles up to 30 s. Retry-After can make it longer, and a stream resets it.
 func TestFollowBacksOff(t *testing.T) {
 	t.Parallel()
-	away := publictest.Stream{Status: 503, Body: `{"error":{"code":"unavailable","message":"Not now."}}`}
-	limited := publictest.Stream{Status: 429, RetryAfter: "45"}
-	p := publictest.New(t, away, away, away, away, away, away, away, limited, publictest.Stream{End: true}, away)
+	away := followtest.Stream{Status: 503, Body: `{"error":{"code":"unavailable","message":"Not now."}}`}
+	limited := followtest.Stream{Status: 429, RetryAfter: "45"}
+	p := followtest.New(t, away, away, away, away, away, away, away, limited, followtest.Stream{End: true}, away)
 	p.Add("booking.created")
-	f := follow(t, p)
+	f := start(t, p)
 	for len(p.LastEventIDs()) < 11 {
 		time.Sleep(time.Millisecond)
 	}
@@ -236,8 +254,8 @@ func TestFollowBacksOff(t *testing.T) {
 
 func TestFollowLeavesASilentStream(t *testing.T) {
 	t.Parallel()
-	p := publictest.New(t, publictest.Stream{Silent: true})
-	f := followAs(t, p, publictest.Key, &public.Follower{Idle: 50 * time.Millisecond})
+	p := followtest.New(t, followtest.Stream{Silent: true})
+	f := startAs(t, p, followtest.Key, &follow.Follower{Idle: 50 * time.Millisecond})
 	f.want(p.Add("booking.created"))
 	if !slices.Contains(f.notices, "the stream sent nothing for too long") {
 		t.Errorf("notices %q", f.notices)
@@ -247,13 +265,10 @@ func TestFollowLeavesASilentStream(t *testing.T) {
 // The Follower retries if the platform does not respond.
 func TestFollowOutlivesTheNetwork(t *testing.T) {
 	t.Parallel()
-	client, err := public.New("http://127.0.0.1:1/api/v1", "svc_test_x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := newClient(t, "http://127.0.0.1:1/api/v1", "svc_test_x")
 	ctx, stop := context.WithCancel(t.Context())
 	n := 0
-	f := &public.Follower{
+	f := &follow.Follower{
 		Client: client, Notice: func(error, time.Duration) {},
 		Sleep: func(context.Context, time.Duration) {
 			if n++; n == 3 {
@@ -261,51 +276,16 @@ func TestFollowOutlivesTheNetwork(t *testing.T) {
 			}
 		},
 	}
-	if err := f.Follow(ctx, func(public.Event) { t.Error("an event") }); err != nil || n != 3 {
+	if err := f.Follow(ctx, func(follow.Event) { t.Error("an event") }); err != nil || n != 3 {
 		t.Errorf("%v after %d waits", err, n)
 	}
 }
 
-func TestNewRefusesWhatIsNoURL(t *testing.T) {
+// TestFollowContinuesAfterAnEvent checks that the user can name the event after which to start.
+func TestFollowContinuesAfterAnEvent(t *testing.T) {
 	t.Parallel()
-	for _, base := range []string{"", "localhost:8080", "ftp://x/y", "http://", ":"} {
-		if _, err := public.New(base, "k"); err == nil {
-			t.Errorf("%q is taken", base)
-		}
-	}
-}
-
-// The base URL can end with or without the version of the API.
-func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
-	t.Parallel()
-	var requested string
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requested = r.URL.Path }))
-	defer server.Close()
-	for base, want := range map[string]string{
-		"": "/api/v1/me", "/": "/api/v1/me", "/api/v1": "/api/v1/me", "/api/v1/": "/api/v1/me", "/v1": "/v1/me", "/behind": "/behind/api/v1/me",
-	} {
-		client, err := public.New(server.URL+base, "svc_test_x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Call(t.Context(), http.MethodGet, "/me", nil, nil); err != nil || requested != want {
-			t.Errorf("%q: requested %s, want %s: %v", base, requested, want, err)
-		}
-	}
-}
-
-// The key is sent to the platform of the base URL, and to no other address.
-func TestClientFollowsNoRedirect(t *testing.T) {
-	t.Parallel()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s arrived elsewhere", r.URL) }))
-	defer elsewhere.Close()
-	moved := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
-	defer moved.Close()
-	client, err := public.New(moved.URL, "svc_test_x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Call(t.Context(), http.MethodPost, "/customers", struct{}{}, nil); err == nil || !strings.HasSuffix(err.Error(), "returned 307 Temporary Redirect") {
-		t.Error(err)
-	}
+	p := followtest.New(t)
+	first, second := p.Add("booking.created"), p.Add("booking.updated")
+	f := startAs(t, p, followtest.Key, &follow.Follower{After: first})
+	f.want(second, p.Add("booking.cancelled"))
 }

@@ -1,4 +1,4 @@
-package public_test
+package follow_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"holdfast.dev/services/webhooks/internal/peers/public"
+	"holdfast.dev/sdks/cli/internal/follow"
 )
 
 const bound = 2 << 20
@@ -17,7 +17,7 @@ const bound = 2 << 20
 // read returns every message of a stream as "id|event|data", and the error after the last.
 func read(r io.Reader) ([]string, error) {
 	var out []string
-	stream := public.NewReader(r)
+	stream := follow.NewReader(r)
 	for {
 		m, err := stream.Next()
 		if err != nil {
@@ -77,8 +77,8 @@ func TestReaderIsBounded(t *testing.T) {
 		messages int
 		want     error
 	}{
-		"below": {fits + fits, 2, io.EOF}, "above": {fits + long, 1, public.ErrTooLong}, "in lines": {fits + many, 1, public.ErrTooLong},
-		"a comment": {":" + strings.Repeat("x", bound) + "\n\n", 0, public.ErrTooLong},
+		"below": {fits + fits, 2, io.EOF}, "above": {fits + long, 1, follow.ErrTooLong}, "in lines": {fits + many, 1, follow.ErrTooLong},
+		"a comment": {":" + strings.Repeat("x", bound) + "\n\n", 0, follow.ErrTooLong},
 	} {
 		if got, err := read(strings.NewReader(tc.stream)); len(got) != tc.messages || !errors.Is(err, tc.want) {
 			t.Errorf("%s: %d messages, %v", name, len(got), err)

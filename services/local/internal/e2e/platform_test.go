@@ -127,6 +127,14 @@ func (p *platform) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// holdfast returns a command of the command line, with the key of a variable in .run/env.
+func (p *platform) holdfast(key string, args ...string) *exec.Cmd {
+	cmd := p.command("holdfast", args...)
+	cmd.Env = append(cmd.Env, "HOLDFAST_BASE_URL="+p.env["BASE_URL"], "HOLDFAST_API_KEY="+p.env[key],
+		"STRIPE_URL="+p.env["STRIPE_URL"], "STRIPE_PUBLISHABLE_KEY="+p.env["STRIPE_PUBLISHABLE_KEY"])
+	return cmd
+}
+
 func (p *platform) home() string {
 	if p.user != nil {
 		return p.root

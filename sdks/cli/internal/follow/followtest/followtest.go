@@ -1,5 +1,5 @@
-// Package publictest provides a fake platform that serves /events and /events/stream like the real one, and fails on demand.
-package publictest
+// Package followtest provides a fake platform that serves /events and /events/stream like the real one, and fails on demand.
+package followtest
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 )
 
 // Key is the API key that a Platform accepts.
-const Key = "svc_test_publictest"
+const Key = "svc_test_followtest"
 
 // Platform stores events and serves them at URL.
 type Platform struct {
