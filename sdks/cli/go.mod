@@ -31,6 +31,9 @@ require (
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
 	golang.org/x/sys v0.50.0 // indirect
+	holdfast.dev/sdks/scenario v0.0.0
 )
 
 replace holdfast.dev/sdks/go => ../go
+
+replace holdfast.dev/sdks/scenario => ../scenario

@@ -26,6 +26,7 @@ type App struct {
 	Version string // the version, the commit and the Go version, for people
 
 	profile string // --profile
+	began   bool   // a command has started, so an error is not one of usage
 }
 
 // The groups of commands in the help.
@@ -42,7 +43,7 @@ const agent = "holdfast-cli/" + operations.Version
 func (a *App) Root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "holdfast", Short: "Work with the Holdfast booking platform.", Version: a.Version, Long: rootHelp,
-		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
@@ -70,7 +71,7 @@ func (a *App) Root() *cobra.Command {
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(man())
-	rejectUnknown(root)
+	a.prepare(root)
 	return root
 }
 
@@ -81,23 +82,24 @@ Log in first, with "holdfast login". In scripts, set HOLDFAST_BASE_URL and HOLDF
 Exit codes: 0 success, 1 other errors, 2 invalid command line, 3 request rejected, 4 credential missing, rejected or without
 the scope, 5 not found, 6 conflict, 7 too many requests, 8 no response or platform unavailable, 9 not confirmed, 130 interrupted.`
 
-// rejectUnknown makes groups of commands reject unknown names, and marks errors of arguments and flags as errors of usage.
-func rejectUnknown(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	if args := cmd.Args; args != nil {
-		cmd.Args = func(cmd *cobra.Command, given []string) error { return usage(args(cmd, given)) }
-	}
-	if cmd.HasSubCommands() && cmd.RunE == nil {
+// prepare makes each command record that it has started, and makes groups of commands reject unknown names.
+func (a *App) prepare(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			return run(cmd, args)
+		}
+	} else if cmd.HasSubCommands() {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(unknown(cmd, args[0]))
+				return unknown(cmd, args[0])
 			}
 			return cmd.Help()
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		rejectUnknown(sub)
+		a.prepare(sub)
 	}
 }
 
@@ -121,6 +123,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return exitInterrupted
+	}
+	if !a.began {
+		err = usage(err)
 	}
 	a.explain(cmd, err)
 	return exitCode(err)

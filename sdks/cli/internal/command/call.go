@@ -72,7 +72,7 @@ func (c *call) run(ctx context.Context, ids []string) error {
 		return err
 	}
 	if c.op.Write() {
-		if err := c.app.confirm(s, request.Method+" "+request.Path, c.yes); err != nil {
+		if err := c.app.confirm(ctx, s, request.Method+" "+request.Path, c.yes); err != nil {
 			return err
 		}
 	}

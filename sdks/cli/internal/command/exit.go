@@ -54,11 +54,12 @@ var errNotConfirmed = errors.New("not confirmed: nothing was changed")
 // exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var invalid usageError
+	var unknown profile.UnknownError
 	var failed *holdfast.Error
 	var connection *holdfast.ConnectionError
 	var token *holdfast.TokenError
 	switch {
-	case errors.As(err, &invalid):
+	case errors.As(err, &invalid), errors.As(err, &unknown):
 		return exitUsage
 	case errors.Is(err, errNotConfirmed), errors.Is(err, errNoTerminal):
 		return exitNotConfirmed

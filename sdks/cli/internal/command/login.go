@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/pkg/browser"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	holdfast "holdfast.dev/sdks/go"
 
@@ -131,16 +129,14 @@ func (a *App) finishLogin(ctx context.Context, folder profile.Folder, name, base
 }
 
 // readKey reads an API key from a prompt, without showing it, or from standard input.
-func (a *App) readKey(context.Context, string, loginFlags) (profile.Credential, error) {
+func (a *App) readKey(ctx context.Context, _ string, _ loginFlags) (profile.Credential, error) {
 	var text string
 	if f, ok := a.In.(*os.File); ok && a.interactive() {
-		_, _ = fmt.Fprint(a.Err, "API key: ")
-		key, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // a file descriptor fits
-		_, _ = fmt.Fprintln(a.Err)
+		key, err := a.askSecret(ctx, f, "API key: ")
 		if err != nil {
 			return profile.Credential{}, err
 		}
-		text = string(key)
+		text = key
 	} else {
 		line, err := bufio.NewReader(io.LimitReader(a.In, 4096)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -54,7 +54,7 @@ func (a *App) resend() *cobra.Command {
 				a.note("signed with %s", receiver.Secret)
 				return a.Out.Text(eventLine(e) + "  " + attempt(cmd.Context(), receiver, e) + "\n")
 			}
-			if err := a.confirm(s, "Sending "+e.ID+" to "+endpoint+" again", yes); err != nil {
+			if err := a.confirm(cmd.Context(), s, "Sending "+e.ID+" to "+endpoint+" again", yes); err != nil {
 				return err
 			}
 			return a.repeat(cmd.Context(), s, endpoint, e, head.CreatedAt)

@@ -72,7 +72,10 @@ func (t *Table) cell(value json.RawMessage) string {
 	if !t.to.Terminal {
 		return text
 	}
-	return runewidth.Truncate(Visible(text), widest, "…")
+	if text = Visible(text); t.all {
+		return text
+	}
+	return runewidth.Truncate(text, widest, "…")
 }
 
 // measure sets the widths of the columns, and leaves out those that do not fit.

@@ -99,6 +99,14 @@ func (f Folder) locked(run func() error) error {
 // ErrNone means that no profile was chosen and none exists.
 var ErrNone = errors.New("you are not logged in: run `holdfast login`, or set HOLDFAST_API_KEY and HOLDFAST_BASE_URL")
 
+// UnknownError means that there is no profile of this name.
+type UnknownError struct{ Name string }
+
+// Error names the profile.
+func (e UnknownError) Error() string {
+	return fmt.Sprintf("there is no profile %q: `holdfast profiles list` shows all", e.Name)
+}
+
 // Named returns a profile, or the current one if name is empty.
 func (c Config) Named(name string) (string, Profile, error) {
 	if name == "" {
@@ -109,7 +117,7 @@ func (c Config) Named(name string) (string, Profile, error) {
 	}
 	p, ok := c.Profiles[name]
 	if !ok {
-		return "", Profile{}, fmt.Errorf("there is no profile %q: `holdfast profiles list` shows all", name)
+		return "", Profile{}, UnknownError{name}
 	}
 	return name, p, nil
 }
