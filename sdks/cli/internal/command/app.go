@@ -115,7 +115,7 @@ func unknown(cmd *cobra.Command, name string) error {
 
 // Run runs the command line, and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
-	root := a.Root()
+	root := a.Root() //nolint:contextcheck // each command gets ctx below
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -147,7 +147,7 @@ func (a *App) session(ctx context.Context) (*profile.Session, error) {
 // interactive reports whether the user can be asked.
 func (a *App) interactive() bool {
 	f, ok := a.In.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && a.Err.Terminal //nolint:gosec // a file descriptor fits
+	return ok && term.IsTerminal(int(f.Fd())) && a.Err.Terminal
 }
 
 // note writes a line for the user, apart from the result.
