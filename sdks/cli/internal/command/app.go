@@ -57,7 +57,7 @@ func (a *App) Root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Get started:"},
 		&cobra.Group{ID: groupResources, Title: "Resources:"},
-		&cobra.Group{ID: groupWebhooks, Title: "Webhooks:"},
+		&cobra.Group{ID: groupWebhooks, Title: "Webhooks and logs:"},
 	)
 	for _, cmd := range []*cobra.Command{a.login(), a.logout(), a.profiles(), a.status(), a.open()} {
 		cmd.GroupID = groupStart
@@ -66,7 +66,7 @@ func (a *App) Root() *cobra.Command {
 	for _, res := range operations.Resources {
 		root.AddCommand(a.resource(res))
 	}
-	for _, cmd := range []*cobra.Command{a.listen(), a.trigger(), a.resend(), a.verify()} {
+	for _, cmd := range []*cobra.Command{a.listen(), a.trigger(), a.resend(), a.verify(), a.logs()} {
 		cmd.GroupID = groupWebhooks
 		root.AddCommand(cmd)
 	}
