@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app sdks/generate sdks/go sdks/scenario
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app sdks/generate sdks/go sdks/scenario sdks/cli
 # Each module is built with its own go.mod, regardless of go.work.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
@@ -35,11 +35,12 @@ setup: build ## build, and install PostgreSQL and Redis if they are missing
 # The linker uses little more than one processor, so programs are built two at a time.
 TOGETHER = +@$(MAKE) --no-print-directory -j2
 
-build: ## build every process into bin/
-	$(TOGETHER) $(addprefix bin/,$(SERVICES) local local-kafka local-stripe)
+build: ## build every process and the command line into bin/
+	$(TOGETHER) $(addprefix bin/,$(SERVICES) local local-kafka local-stripe holdfast)
 
 bin/local-kafka: SOURCE := services/local/kafka
 bin/local-stripe: SOURCE := services/local/stripe
+bin/holdfast: SOURCE := sdks/cli
 bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
 bin/%: SOURCE = services/$*
@@ -68,7 +69,7 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
+test: build bin/oauth-app failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx tmux ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows
@@ -120,6 +121,9 @@ $(CHROMIUM):
 
 nginx:
 	@.ci/nginx
+
+tmux:
+	@.ci/tmux
 
 images: $(REDOC) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
@@ -185,4 +189,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: FORCE failpoints nginx help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints nginx tmux help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -1,5 +1,5 @@
 // Command generate writes the parts of the SDKs that follow from the contract: the methods of the resources, the classes of errors and
-// the table of event types. With -views, it only writes the documents that the generators of the types read. `make gen` runs it in this
+// the table of event types. It also writes the table of operations of the command line. With -views, it only writes the documents that the generators of the types read. `make gen` runs it in this
 // folder.
 package main
 
@@ -23,6 +23,7 @@ type emitter func(m *model.Model, version string) (map[string][]byte, error)
 
 // emitters are the emitters by folder.
 var emitters = map[string]emitter{
+	"cli":        cli,
 	"go":         golang,
 	"python":     python,
 	"typescript": typeScript,

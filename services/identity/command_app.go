@@ -15,7 +15,7 @@ import (
 
 func appCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "app", Short: "Manage OAuth apps."}
-	cmd.AddCommand(appCreate(), appList(), appShow(), appUpdate(), appDelete())
+	cmd.AddCommand(appCreate(), appRegisterCLI(), appList(), appShow(), appUpdate(), appDelete())
 	return cmd
 }
 
@@ -98,6 +98,27 @@ func appCreate() *cobra.Command {
 	}))
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
 	return required(cmd, "tenant", "name", "redirect-uri", "scopes")
+}
+
+func appRegisterCLI() *cobra.Command {
+	var tenant string
+	cmd := withJSON(&cobra.Command{
+		Use: "register-cli", Short: "Register the command line holdfast for the operators of every tenant, or renew its scopes.", Args: cobra.NoArgs,
+		RunE: command(func(t tool, _ []string) error {
+			of, err := t.Tenant(t.cmd.Context(), tenant)
+			if err != nil {
+				return err
+			}
+			a, published, err := t.RegisterCommandLine(t.cmd.Context(), t.by, of.ID)
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return t.printApp(a)
+		}),
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant that the consent page names as the publisher")
+	return required(cmd, "tenant")
 }
 
 func appList() *cobra.Command {

@@ -24,7 +24,7 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 // usage after a wrong call.
 func TestExecutablesExplainThemselves(t *testing.T) {
 	t.Parallel()
-	for _, name := range append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...) {
+	for _, name := range append([]string{"local", "local-kafka", "local-stripe", "holdfast"}, proto.ServiceNames()...) {
 		out, said, err := run(t, name)
 		if help := strings.ToLower(out + said); err != nil || !strings.Contains(help, "usage:") || !strings.Contains(help, "version") {
 			t.Errorf("%s alone: %v\n%s%s", name, err, out, said)

@@ -55,6 +55,8 @@ func (p *platform) publicEnv(r seed.Result) []string {
 		"DEMO_TEST_KEY=" + r.TestKey,
 		"DEMO_LIVE_KEY=" + r.LiveKey,
 		"OTHER_TEST_KEY=" + r.OtherKey,
+		"HOLDFAST_BASE_URL=" + public + "/api/v1", // for bin/holdfast and the SDKs
+		"HOLDFAST_API_KEY=" + r.TestKey,
 		"OPERATOR_EMAIL=" + seed.OperatorEmail,
 		"OPERATOR_PASSWORD=" + seed.OperatorPassword(p.state),
 		"OAUTH_CLIENT_ID=" + seed.ClientID(p.state),

@@ -1,5 +1,4 @@
-// Command webhooks stores the event log, delivers events to the endpoints of every tenant, and migrates its database. Its commands
-// listen, trigger and verify are for developers of receivers.
+// Command webhooks stores the event log, delivers events to the endpoints of every tenant, and migrates its database.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: append(platform.Commands("webhooks", migrate),
 			service.Command("partitions", "Delete past weeks of the event log.", dropPartitions),
-			platform.ResealCommand(store.ResealSecrets), listenCommand(), triggerCommand(), verifyCommand()),
+			platform.ResealCommand(store.ResealSecrets)),
 	})
 }
 

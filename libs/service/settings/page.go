@@ -26,9 +26,6 @@ var commands = map[string]string{
 		"running platform, in the working folder or a folder above it.",
 	"bookings.SeedConfig":   "`bookings seed` reads this setting:",
 	"payments.toolSettings": "`payments gateway` reads these settings:",
-	"webhooks.cardConfig":   "`webhooks trigger` reads these settings to make card payments:",
-	"webhooks.clientConfig": "`webhooks listen` and `webhooks trigger` read these settings. Missing settings are read from the `.run/env` of a running " +
-		"platform, in the working folder or a folder above it.",
 }
 
 // page returns the text of docs/settings.md, generated from the source below root.

@@ -6,6 +6,7 @@ type Model struct {
 	Resources []Resource  // in the order of the contract
 	Errors    []ErrorCode // the codes that operations of the contract return, by status
 	Events    []Event     // the event types, in the order of the contract
+	Scopes    []string    // all scopes
 }
 
 // Resource is a group of operations whose paths start with the same segment.
@@ -39,11 +40,13 @@ type Operation struct {
 	QueryParams  []Param // without limit and cursor if Kind is Raw
 	HeaderParams []Param // without Idempotency-Key, Prefer and If-Match
 
-	Request         string // component schema of the body, or "" if it has no fields
-	RequestRequired bool   // whether the body must be sent
-	Response        string // component schema of the response, or "" if it has no JSON
-	Item            string // component schema of the objects in data, if the response is a list
-	MediaType       string // of the response: application/json, or "" if there is no content
+	Request         string   // component schema of the body, or "" if it has no fields
+	RequestRequired bool     // whether the body must be sent
+	Fields          []Field  // of the body, each at the end of its path
+	Response        string   // component schema of the response, or "" if it has no JSON
+	Item            string   // component schema of the objects in data, if the response is a list
+	Columns         []string // properties of Item that fit into a cell of a table, the most important ones first
+	MediaType       string   // of the response: application/json, or "" if there is no content
 
 	Idempotent  bool // takes Idempotency-Key
 	Strict      bool // takes Prefer: handling=strict
@@ -61,12 +64,26 @@ type Param struct {
 	Name        string // as it is sent: customer_id
 	Description string
 	Required    bool
-	Array       bool   // several values, joined by commas
-	Map         bool   // pairs, sent as name[key]=value
-	Type        string // of the value, or of each of the values: string, integer or boolean
-	Format      string // date or date-time, if Type is string
-	Schema      string // component schema of an enumeration, such as BookingStatusInput, or ""
+	Array       bool     // several values, joined by commas
+	Map         bool     // pairs, sent as name[key]=value
+	Type        string   // of the value, or of each of the values: string, integer or boolean
+	Format      string   // date or date-time, if Type is string
+	Schema      string   // component schema of an enumeration, such as BookingStatusInput, or ""
+	Values      []string // of the enumeration
 	Example     any
+}
+
+// Field is a value in the body of a request. Objects with properties have a field for each property: base_price.amount. Other objects, and
+// arrays of objects, have one field.
+type Field struct {
+	Path        string // the names of the properties, joined by dots
+	Type        string // of the value, or of each of the values: string, integer, boolean, or any for other JSON
+	Array       bool   // several values
+	Map         bool   // pairs of strings
+	Required    bool   // of the schema, and of all objects that contain the field
+	Nullable    bool
+	Values      []string // of an enumeration
+	Description string
 }
 
 // ErrorCode is a value of error.code.

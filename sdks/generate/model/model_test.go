@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/operations.txt")
+var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 // kinds are the kinds of responses as the golden file shows them.
 var kinds = map[Kind]string{Plain: "plain", Page: "page", Raw: "raw", Stream: "stream"}
@@ -53,9 +54,14 @@ func TestOperations(t *testing.T) {
 			text.WriteString(line(res, op) + "\n")
 		}
 	}
-	const golden = "testdata/operations.txt"
+	compare(t, "testdata/operations.txt", text.String())
+}
+
+// compare compares a text with a golden file.
+func compare(t *testing.T, golden, text string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, []byte(text.String()), 0o600); err != nil {
+		if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,9 +69,46 @@ func TestOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text.String() != string(want) {
-		t.Errorf("the operations differ from %s. If that is intended, run the test with -update:\n%s", golden, text.String())
+	if text != string(want) {
+		t.Errorf("it differs from %s. If that is intended, run the test with -update:\n%s", golden, text)
 	}
+}
+
+// TestFields compares the fields of bodies and the columns of tables with a golden file, because a new name of a flag breaks scripts.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	m, err := Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, res := range m.Resources {
+		for _, op := range res.Operations {
+			if op.Fields == nil && op.Columns == nil {
+				continue
+			}
+			fmt.Fprintf(&text, "# %s.%s: %s\n", res.Name.Camel(), op.Name.Camel(), strings.Join(op.Columns, " "))
+			for _, f := range op.Fields {
+				if f.Description == "" {
+					t.Errorf("%s: the field %s has no description", op.ID, f.Path)
+				}
+				text.WriteString(f.Path + ": " + f.Type)
+				for mark, set := range map[string]bool{"[]": f.Array, " map": f.Map} {
+					if set {
+						text.WriteString(mark)
+					}
+				}
+				if f.Required {
+					text.WriteString(", required")
+				}
+				if f.Nullable {
+					text.WriteString(", nullable")
+				}
+				text.WriteString(strings.TrimRight(" "+strings.Join(f.Values, "|"), " ") + "\n")
+			}
+		}
+	}
+	compare(t, "testdata/fields.txt", text.String())
 }
 
 // TestDetails checks what the golden file does not show.
@@ -90,7 +133,7 @@ func TestDetails(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]Param{
-		"bookings.list.status":          {Name: "status", Array: true, Type: "string", Schema: "BookingStatusInput"},
+		"bookings.list.status":          {Name: "status", Array: true, Type: "string", Schema: "BookingStatusInput", Values: []string{"pending", "confirmed", "expired", "cancelled", "completed", "no_show"}},
 		"bookings.list.metadata":        {Name: "metadata", Map: true, Type: "string"},
 		"bookings.list.limit":           {Name: "limit", Type: "integer"},
 		"bookings.list.event_date_from": {Name: "event_date_from", Type: "string", Format: "date"},
@@ -102,7 +145,7 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: no description or example: %+v", name, got)
 		}
 		got.Description, got.Example = "", nil
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}

@@ -45,6 +45,7 @@ func read(sdk, contract *yaml.Node) (*Model, error) {
 	}
 	r.errors()
 	r.events()
+	r.model.Scopes = proto.Scopes
 	return r.model, nil
 }
 
@@ -109,7 +110,7 @@ func csv(node *yaml.Node) bool {
 func asCSV(list Operation) Operation {
 	op := list
 	op.ID, op.Name = list.ID+"Csv", append(slices.Clone(list.Name), "csv")
-	op.Kind, op.MediaType, op.Response, op.Item = Raw, "text/csv", "", ""
+	op.Kind, op.MediaType, op.Response, op.Item, op.Columns = Raw, "text/csv", "", "", nil
 	op.QueryParams = slices.DeleteFunc(slices.Clone(list.QueryParams), func(p Param) bool { return p.Name == "limit" || p.Name == "cursor" })
 	op.Summary = list.Summary + " as CSV"
 	op.Description = "Returns all matching rows in one document (RFC 4180, UTF-8), at most 100,000. If the transfer fails, discard what you received."
@@ -170,6 +171,7 @@ func (r *reader) param(node *yaml.Node) (Param, error) {
 	}
 	if p.Schema = yamlnode.Referred(schema); p.Schema != "" {
 		schema = yamlnode.Get(r.doc, "components", "schemas", p.Schema)
+		p.Values = texts(yamlnode.Get(schema, "enum"))
 	}
 	p.Type, p.Format = yamlnode.Text(schema, "type"), yamlnode.Text(schema, "format")
 	if p.Type != "string" && p.Type != "integer" && p.Type != "boolean" {
@@ -186,6 +188,7 @@ func (r *reader) request(op *Operation, node *yaml.Node) {
 		return
 	}
 	op.Request, op.RequestRequired = name, yamlnode.Text(body, "required") == "true"
+	op.Fields = r.fields(name, "", true)
 }
 
 // response adds the response of an operation.
@@ -217,6 +220,9 @@ func (r *reader) response(op *Operation, node *yaml.Node) error {
 		if op.Item == "" {
 			return fmt.Errorf("the schema %s is not a list", op.Response)
 		}
+	}
+	if op.Item != "" {
+		op.Columns = r.columns(op.Item)
 	}
 	return nil
 }

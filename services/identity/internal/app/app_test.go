@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -208,4 +209,30 @@ func workerQuery[T any](t *testing.T, db *pg.DB, read func(ctx context.Context, 
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestRegisterCommandLine checks that the command line is registered once, that a second registration renews its scopes whichever
+// tenant it names, and that it does not bring a deleted app back.
+func TestRegisterCommandLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := w.tenant(t), w.tenant(t)
+	w.Scopes = proto.Scopes[:2]
+	app, _, err := w.RegisterCommandLine(t.Context(), cli, first.ID)
+	if err != nil || app.ID.String() != domain.CommandLineID || !app.Published || len(app.Scopes) != 2 || !app.Redirects("http://127.0.0.1:49152/callback") {
+		t.Fatalf("%+v %v", app, err)
+	}
+	w.Scopes = proto.Scopes
+	app, _, err = w.RegisterCommandLine(t.Context(), cli, second.ID)
+	if err != nil || app.TenantID != first.ID || len(app.Scopes) != len(proto.Scopes) {
+		t.Errorf("%+v %v", app, err)
+	}
+	if _, _, err := w.DeleteApp(t.Context(), cli, app.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, tenant := range []ids.Tenant{first.ID, second.ID} {
+		if _, _, err := w.RegisterCommandLine(t.Context(), cli, tenant); !errors.Is(err, domain.ErrCommandLineDeleted) {
+			t.Errorf("%v", err)
+		}
+	}
 }

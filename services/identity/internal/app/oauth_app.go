@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -31,9 +32,33 @@ func (a *App) CreateApp(ctx context.Context, by domain.Origin, tenant ids.Tenant
 	return created, err
 }
 
+// RegisterCommandLine registers the command line holdfast as a published app of a tenant, with all scopes. If it is registered already, by
+// any tenant, its settings and scopes are renewed.
+func (a *App) RegisterCommandLine(ctx context.Context, by domain.Origin, tenant ids.Tenant) (app domain.App, published bool, err error) {
+	id, err := domain.ParseAppID(domain.CommandLineID)
+	if err != nil {
+		return domain.App{}, false, err
+	}
+	in := Registration{
+		Name: patch.Value("Holdfast CLI"), Scopes: patch.Value("all"), RedirectURIs: patch.Value([]string{domain.CommandLineRedirect}),
+		Published: patch.Value(true),
+	}
+	if app, published, err = a.UpdateApp(ctx, by, id, in); !errors.Is(err, domain.ErrAppNotFound) {
+		return app, published, err
+	}
+	err = a.DB.Tx(scope(ctx, tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
+		app, err = a.createApp(ctx, tx, by, domain.App{ID: id, TenantID: tenant, UpdatedAt: a.now()}, in)
+		return err
+	})
+	return app, true, err
+}
+
 // CreateAppIn is CreateApp in a transaction of the tenant and of live mode.
 func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, in Registration) (created domain.App, err error) {
-	input := domain.App{ID: domain.NewAppID(), TenantID: tenant, UpdatedAt: a.now()}
+	return a.createApp(ctx, tx, by, domain.App{ID: domain.NewAppID(), TenantID: tenant, UpdatedAt: a.now()}, in)
+}
+
+func (a *App) createApp(ctx context.Context, tx pg.Tx, by domain.Origin, input domain.App, in Registration) (created domain.App, err error) {
 	if input, err = a.patchApp(input, in); err != nil {
 		return domain.App{}, err
 	}

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -30,6 +31,16 @@ func ParseAppID(s string) (AppID, error) {
 	}
 	return id, nil
 }
+
+// CommandLineID is the client_id of the command line holdfast. It is the same on each platform, so that people need not configure it.
+const CommandLineID = "app_00000000000000000000000c11"
+
+// CommandLineRedirect is its redirect URI. On a loopback address, an app can listen on any port (RFC 8252, section 7.3).
+const CommandLineRedirect = "http://127.0.0.1/callback"
+
+// ErrCommandLineDeleted reports that a deleted app cannot be registered again: its old grants would work again.
+var ErrCommandLineDeleted = errors.New("the app was deleted, and cannot be registered again. Register another app with `app create --published " +
+	"--redirect-uri " + CommandLineRedirect + "`, and log in with `holdfast login --client-id`")
 
 // ErrAppNotFound reports that an app does not exist or was deleted.
 var ErrAppNotFound = apperr.New(apperr.NotFound, "app_not_found", "App not found.")

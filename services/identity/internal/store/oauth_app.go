@@ -37,10 +37,15 @@ func CountApps(ctx context.Context, tx pg.Tx) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from oauth_apps where tenant_id = @tenant and deleted_at is null`, pg.Args{})
 }
 
-// InsertApp adds an app of the caller's tenant.
+// InsertApp adds an app of the caller's tenant. It returns domain.ErrCommandLineDeleted if the id is taken, which only happens to the
+// app with a fixed id.
 func InsertApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) {
-	return oneApp(ctx, tx, `insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, created_at, updated_at)
+	created, err := oneApp(ctx, tx, `insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, created_at, updated_at)
 		values (@tenant, @id, @name, @redirect_uris, @scopes, @published, @leeway, @origins, @updated_at, @updated_at) returning `+appColumns, appArgs(a))
+	if name := pg.ConstraintName(err); name == "oauth_apps_id_key" || name == "oauth_apps_pkey" {
+		return domain.App{}, domain.ErrCommandLineDeleted
+	}
+	return created, err
 }
 
 // UpdateApp writes the changeable columns of an app of the caller's tenant and increments its version.

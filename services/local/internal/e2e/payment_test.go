@@ -212,13 +212,13 @@ func TestDepositIsPaidByCard(t *testing.T) {
 	}
 }
 
-// TestTriggerPaysByCard checks that the command-line tool for receivers also triggers events of payments: it pays with a test
+// TestTriggerPaysByCard checks that the command line also triggers events of payments: it pays with a test
 // card, like a browser.
 func TestTriggerPaysByCard(t *testing.T) {
 	shared.stripe(t)
 	c := shared.as(t, "DEMO_TEST_KEY")
 	for _, kind := range []string{"payment.succeeded", "payment.failed"} {
-		out, err := shared.command("webhooks", "trigger", kind).CombinedOutput()
+		out, err := shared.holdfast("DEMO_TEST_KEY", "trigger", kind).CombinedOutput()
 		id := regexp.MustCompile(`/v1/payment_intents/(pi_\w+)/confirm`).FindSubmatch(out)
 		if err != nil || id == nil {
 			t.Fatalf("trigger %s: %v %s", kind, err, out)

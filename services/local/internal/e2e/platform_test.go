@@ -24,7 +24,7 @@ import (
 )
 
 // binaries are all executables that a checkout needs to run.
-var binaries = append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...)
+var binaries = append([]string{"local", "local-kafka", "local-stripe", "holdfast"}, proto.ServiceNames()...)
 
 // The platform that most tests share. It uses Apache Kafka if a JDK and Maven are installed.
 var shared *platform
@@ -124,6 +124,14 @@ func (p *platform) command(name string, args ...string) *exec.Cmd {
 	if p.user != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
 	}
+	return cmd
+}
+
+// holdfast returns a command of the command line, with the key of a variable in .run/env.
+func (p *platform) holdfast(key string, args ...string) *exec.Cmd {
+	cmd := p.command("holdfast", args...)
+	cmd.Env = append(cmd.Env, "HOLDFAST_BASE_URL="+p.env["BASE_URL"], "HOLDFAST_API_KEY="+p.env[key],
+		"STRIPE_URL="+p.env["STRIPE_URL"], "STRIPE_PUBLISHABLE_KEY="+p.env["STRIPE_PUBLISHABLE_KEY"])
 	return cmd
 }
 

@@ -357,7 +357,7 @@ func TestErasureReachesTheEvents(t *testing.T) {
 	await(t, "the erasure", func() bool { return !strings.Contains(body(), "rasmus") && strings.Contains(body(), id) })
 }
 
-// TestListenAndTrigger checks the command-line tool for receivers: listen forwards the events of trigger to a local URL, over a
+// TestListenAndTrigger checks the commands for developers of receivers: listen forwards the events of trigger to a local URL, over a
 // stream that survives restarts of the processes behind it.
 func TestListenAndTrigger(t *testing.T) {
 	var mu sync.Mutex
@@ -372,7 +372,7 @@ func TestListenAndTrigger(t *testing.T) {
 		came[req.Header.Get("Service-Event-Type")]++
 	}))
 	defer srv.Close()
-	listen := shared.command("webhooks", "listen", "--key", shared.env["OTHER_TEST_KEY"], "--forward-to", srv.URL, "--events", "customer.created,customer.updated,booking.created,booking.updated,booking.cancelled")
+	listen := shared.holdfast("OTHER_TEST_KEY", "listen", "--forward-to", srv.URL, "--events", "customer.created,customer.updated,booking.created,booking.updated,booking.cancelled")
 	said := &transcript{}
 	listen.Stdout, listen.Stderr = said, said
 	if err := listen.Start(); err != nil {
@@ -381,7 +381,7 @@ func TestListenAndTrigger(t *testing.T) {
 	defer stop(listen)
 	await(t, "the secret", func() bool { return strings.Contains(said.String(), "whsec_") })
 	trigger := func(kind string) (out []byte, err error) {
-		return shared.command("webhooks", "trigger", kind, "--key", shared.env["OTHER_TEST_KEY"]).CombinedOutput()
+		return shared.holdfast("OTHER_TEST_KEY", "trigger", kind).CombinedOutput()
 	}
 	has := func(kind string) bool {
 		mu.Lock()

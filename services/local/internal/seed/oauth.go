@@ -31,7 +31,7 @@ func OperatorPassword(keys *state.State) string { return keys.Secret("operator.p
 // ClientID returns the client_id of demo's OAuth app after seeding.
 func ClientID(keys *state.State) string { return keys.Given(clientKey) }
 
-// oauth creates an owner of demo, and an app that can request every scope.
+// oauth creates an owner of demo, an app that can request every scope, and the app of the command line.
 func (s *Seeder) oauth(ctx context.Context) error {
 	if err := s.operator(ctx); err != nil {
 		return fmt.Errorf("making the operator: %w", err)
@@ -41,6 +41,10 @@ func (s *Seeder) oauth(ctx context.Context) error {
 		return fmt.Errorf("registering the OAuth app: %w", err)
 	}
 	s.State.Give(clientKey, id)
+	var cli struct{ ID string }
+	if err := s.manage(ctx, &cli, "app", "register-cli", "--tenant", "demo", "--json"); err != nil {
+		return fmt.Errorf("registering the command line: %w", err)
+	}
 	return nil
 }
 

@@ -1,0 +1,84 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"holdfast.dev/sdks/cli/internal/output"
+	"holdfast.dev/sdks/cli/internal/profile"
+)
+
+// errNoTerminal means that there is nobody to ask.
+var errNoTerminal = errors.New("the credential is for live data, and there is no terminal to ask for confirmation: pass --yes")
+
+// confirm asks before a write of live data, unless the user has confirmed it with --yes.
+func (a *App) confirm(ctx context.Context, s *profile.Session, what string, yes bool) error {
+	if yes || s.Profile.Mode == profile.Test {
+		return nil
+	}
+	if !a.interactive() {
+		return errNoTerminal
+	}
+	of := s.Profile.Tenant
+	if of == "" {
+		of = s.Profile.BaseURL
+	}
+	_, _ = fmt.Fprintf(a.Err, "%s %s changes live data of %s. Continue? [y/N] ", a.Err.Style(output.Bold, "Live mode:"), what, output.Visible(of))
+	response, err := await(ctx, func() (string, error) {
+		line, _ := bufio.NewReader(a.In).ReadString('\n') // the end of the input is a no
+		return line, nil
+	})
+	if err != nil {
+		_, _ = fmt.Fprintln(a.Err)
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(response)) {
+	case "y", "yes":
+		return nil
+	}
+	return errNotConfirmed
+}
+
+// await returns what the user types, or the error of ctx after Ctrl-C. The process ends then, and the reader with it.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := read()
+		lines <- line{text, err}
+	}()
+	select {
+	case l := <-lines:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// readSecret returns what the user types without showing it.
+func (a *App) readSecret(ctx context.Context, f *os.File, prompt string) (string, error) {
+	fd := int(f.Fd())
+	state, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	_, _ = fmt.Fprint(a.Err, prompt)
+	text, err := await(ctx, func() (string, error) {
+		text, err := term.ReadPassword(fd)
+		return string(text), err
+	})
+	_, _ = fmt.Fprintln(a.Err)
+	if err != nil {
+		err = errors.Join(err, term.Restore(fd, state)) // after Ctrl-C, nothing else would show what the user types
+	}
+	return text, err
+}
