@@ -22,6 +22,7 @@ import (
 // platform is the platform under test.
 type platform struct {
 	baseURL, key string
+	env          map[string]string // of .run/env
 	stop         func()
 }
 
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 // start returns the platform of HOLDFAST_BASE_URL and HOLDFAST_API_KEY, or starts one in a temporary folder with the executables of `make build`.
 func start() (*platform, error) {
 	if address := os.Getenv("HOLDFAST_BASE_URL"); address != "" {
-		return &platform{address, os.Getenv("HOLDFAST_API_KEY"), func() {}}, nil
+		return &platform{address, os.Getenv("HOLDFAST_API_KEY"), nil, func() {}}, nil
 	}
 	root, err := os.MkdirTemp("", "holdfast-scenario-")
 	if err != nil {
@@ -75,7 +76,7 @@ func start() (*platform, error) {
 		stop()
 		return nil, fmt.Errorf("%w\n%s", err, log)
 	}
-	return &platform{env["BASE_URL"], env["DEMO_TEST_KEY"], stop}, nil
+	return &platform{env["BASE_URL"], env["DEMO_TEST_KEY"], env, stop}, nil
 }
 
 // copyBinaries copies the executables that a checkout needs to run, because a checkout runs only one platform.
@@ -138,6 +139,35 @@ func await(path string, gone chan struct{}) (map[string]string, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// setting returns a variable of .run/env, or of the environment if the platform was running before.
+func (p *platform) setting(name string) string {
+	if value, ok := p.env[name]; ok {
+		return value
+	}
+	return os.Getenv(name)
+}
+
+// create creates an object, without an SDK and without the proxy, and returns its ID.
+func (p *platform) create(ctx context.Context, t *testing.T, path, body string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.baseURL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+p.key)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ ID string }
+	text, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close(), json.Unmarshal(text, &object)); err != nil || response.StatusCode != http.StatusCreated {
+		t.Fatalf("%s: %d %s %v", path, response.StatusCode, text, err)
+	}
+	return object.ID
 }
 
 // list returns the rows of a list, without an SDK and without the proxy.
