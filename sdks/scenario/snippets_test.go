@@ -73,21 +73,21 @@ func TestSnippets(t *testing.T) {
 	seen := map[string]bool{}
 	t.Run("together", func(t *testing.T) {
 		for language, p := range languages {
-			eachProgram(t, language, p, func(t *testing.T, name string, command []string) {
+			eachProgram(t, language, p, func(t *testing.T, file, name string, command []string) {
 				t.Helper()
 				seen[name] = true
 				if !slices.Contains(alone, name) {
 					t.Parallel()
-					checkProgram(t, name, command)
+					checkProgram(t, file, name, command)
 				}
 			})
 		}
 	})
 	for language, p := range languages {
-		eachProgram(t, language, p, func(t *testing.T, name string, command []string) {
+		eachProgram(t, language, p, func(t *testing.T, file, name string, command []string) {
 			t.Helper()
 			if slices.Contains(alone, name) {
-				checkProgram(t, name, command)
+				checkProgram(t, file, name, command)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestSnippets(t *testing.T) {
 }
 
 // eachProgram runs a test for each program of a language.
-func eachProgram(t *testing.T, language string, p programs, test func(t *testing.T, name string, command []string)) {
+func eachProgram(t *testing.T, language string, p programs, test func(t *testing.T, file, name string, command []string)) {
 	t.Helper()
 	files, err := filepath.Glob(p.files)
 	if err != nil || len(files) == 0 {
@@ -105,12 +105,12 @@ func eachProgram(t *testing.T, language string, p programs, test func(t *testing
 	}
 	for _, file := range files {
 		name := p.name.FindStringSubmatch(file)[1]
-		t.Run(language+"/"+name, func(t *testing.T) { test(t, name, p.run(absolute(t, file), name)) })
+		t.Run(language+"/"+name, func(t *testing.T) { test(t, file, name, p.run(absolute(t, file), name)) })
 	}
 }
 
-// checkProgram runs a program in a new folder, with objects of its own.
-func checkProgram(t *testing.T, name string, command []string) {
+// checkProgram runs a program in a new folder, and compares what it prints.
+func checkProgram(t *testing.T, file, name string, command []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longestSnippet)
 	defer cancel()
@@ -118,19 +118,10 @@ func checkProgram(t *testing.T, name string, command []string) {
 	if !ok {
 		t.Fatalf("add what %s prints to the table", name)
 	}
-	began, run := time.Now().UTC().Add(-time.Minute), "run"+strings.ToLower(rand.Text()[:12])
-	var customer string
-	for range 3 {
-		customer = shared.create(ctx, t, "/customers", fmt.Sprintf(`{"first_name":"Ada","last_name":%q,"email":"%s@example.com"}`, run, run))
-	}
-	service := shared.create(ctx, t, "/services", `{"name":"Kayak tour","duration_minutes":120}`)
-	unit := shared.create(ctx, t, "/units", `{"name":"Kayak","service_ids":["`+service+`"],"opening_hours":{"sat":[["09:00","17:00"]]}}`)
-	offer := shared.create(ctx, t, "/packages", `{"name":"Two hours","service_id":"`+service+
-		`","base_price":{"amount":8000,"currency":"USD"},"deposit_type":"percentage","deposit_value":2500}`)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second
-	cmd.Env = append(os.Environ(), "HOLDFAST_BASE_URL="+shared.baseURL, "HOLDFAST_API_KEY="+shared.key, "RUN="+run,
-		"SINCE="+began.Format(time.RFC3339), "CUSTOMER_ID="+customer, "SERVICE_ID="+service, "UNIT_ID="+unit, "PACKAGE_ID="+offer)
+	cmd.Env = append(os.Environ(), "HOLDFAST_BASE_URL="+shared.baseURL, "HOLDFAST_API_KEY="+shared.key)
+	cmd.Env = append(cmd.Env, objects(ctx, t, file)...)
 	for _, setting := range []string{"AUTH_URL", "OAUTH_CLIENT_ID", "OAUTH_REDIRECT_URI", "STRIPE_URL", "STRIPE_PUBLISHABLE_KEY"} {
 		cmd.Env = append(cmd.Env, setting+"="+shared.setting(setting))
 	}
@@ -140,6 +131,33 @@ func checkProgram(t *testing.T, name string, command []string) {
 	if got := strings.Join(strings.Fields(out.String()), " "); err != nil || !regexp.MustCompile("^"+want+"$").MatchString(got) {
 		t.Errorf("%v\nprinted %s\nwant    %s\n%s", err, got, want, failure.String())
 	}
+}
+
+// objects creates the objects that a program expects in its environment, and returns the variables.
+func objects(ctx context.Context, t *testing.T, file string) (env []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expects := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return bytes.Contains(text, []byte(name)) })
+	}
+	run := "run" + strings.ToLower(rand.Text()[:12])
+	env = append(env, "RUN="+run, "SINCE="+time.Now().UTC().Add(-time.Minute).Format(time.RFC3339))
+	customers := map[bool]int{true: 3, false: 0}[expects("RUN", "SINCE")] + map[bool]int{true: 1, false: 0}[expects("CUSTOMER_ID")]
+	for range customers {
+		id := shared.create(ctx, t, "/customers", fmt.Sprintf(`{"first_name":"Ada","last_name":%q,"email":"%s@example.com"}`, run, run))
+		env = append(env, "CUSTOMER_ID="+id)
+	}
+	if expects("UNIT_ID", "SERVICE_ID", "PACKAGE_ID") {
+		service := shared.create(ctx, t, "/services", `{"name":"Kayak tour","duration_minutes":120}`)
+		unit := shared.create(ctx, t, "/units", `{"name":"Kayak","service_ids":["`+service+`"],"opening_hours":{"sat":[["09:00","17:00"]]}}`)
+		offer := shared.create(ctx, t, "/packages", `{"name":"Two hours","service_id":"`+service+
+			`","base_price":{"amount":8000,"currency":"USD"},"deposit_type":"percentage","deposit_value":2500}`)
+		env = append(env, "SERVICE_ID="+service, "UNIT_ID="+unit, "PACKAGE_ID="+offer)
+	}
+	return env
 }
 
 func build(t *testing.T, command ...string) {

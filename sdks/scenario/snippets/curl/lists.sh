@@ -3,7 +3,8 @@ set -euo pipefail
 # snippet iterate
 cursor= numbers=0
 while :; do
-  page=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/customers?q=$RUN&limit=2&cursor=$cursor")
+  page=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" \
+    "$HOLDFAST_BASE_URL/customers?q=$RUN&limit=2${cursor:+&cursor=$cursor}")
   numbers=$((numbers + $(jq '.data | length' <<<"$page")))
   cursor=$(jq -r '.next_cursor // ""' <<<"$page")
   [ -n "$cursor" ] || break

@@ -13,10 +13,10 @@ for _ in range(2):
 
 # snippet version
 booking = response.data
-updated = client.bookings.update(booking["id"], {"guest_count": 2}, if_match=booking["version"])
+updated = client.bookings.update(booking["id"], {"guest_count": 2}, if_match=response.etag)
 print(updated["version"])
 try:
-    client.bookings.update(booking["id"], {"guest_count": 3}, if_match=booking["version"])
+    client.bookings.update(booking["id"], {"guest_count": 3}, if_match=response.etag)
 except errors.VersionMismatch as error:
     print(error.code)
 # end
