@@ -79,7 +79,7 @@ func TestWithTheBundle(t *testing.T) {
 		t.Errorf("%q as %q", got.Body, got.Header().Get("Content-Type"))
 	}
 	csp := first.Header().Get("Content-Security-Policy")
-	if !strings.Contains(csp, "script-src 'self';") || strings.Count(csp, "unsafe") != 1 || !strings.Contains(csp, "style-src-attr 'unsafe-inline';") {
+	if !strings.Contains(csp, "script-src 'self';") || strings.Count(csp, "unsafe") != 1 || !strings.Contains(csp, "style-src 'self' 'unsafe-inline';") {
 		t.Errorf("policy %s", csp)
 	}
 }

@@ -14,21 +14,10 @@ const (
 	scriptType    = "text/javascript; charset=utf-8"
 )
 
-// scalarStyles are the hashes of the style elements that the pinned version of Scalar creates. Its elements also have style
-// attributes with sizes and positions that depend on the window, so hashes cannot cover them. No other inline style is allowed, and no
-// inline script. When you change the version, TestPortalInABrowser prints the new hashes.
-var scalarStyles = []string{
-	"sha256-d7niGYA9R/xp7r1pyc/+3ntTepKCabnrqd2exao76s4=", // Tailwind and the components
-	"sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", // an empty one
-	"sha256-ZW1GSuo0pKyEx5Ar7ZC5Dflb/mjatjeTW9aVx0iZAzE=", // notifications
-	"sha256-DLlkYCuDYGe6ME23YkUFB7Tc36rGDeo4mVBFbZX3uaU=", // notifications
-	"sha256-rO+6k1mDRASa9Q8IQu9I3bF+bjRdxDreAZCyGSaxzeI=", // the theme
-}
-
-func scalarPolicy() string {
-	elements := "style-src-elem 'self' '" + strings.Join(scalarStyles, "' '") + "'; style-src-attr 'unsafe-inline'"
-	return strings.Replace(policy, "style-src 'self'", elements, 1)
-}
+// scalarPolicy is policy with inline styles, which Scalar needs: its elements have style attributes with sizes and positions, and its
+// editor adds style elements whose text depends on what was opened before, so that no list of hashes covers them. Inline scripts remain
+// forbidden, and styles can load nothing from other servers, because images, fonts and connections are limited to this server.
+var scalarPolicy = strings.Replace(policy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
 
 // addReference adds the API reference: Scalar if its bundle exists, otherwise the plain page.
 func (p *Pages) addReference(c *portal, assets fs.FS) error {
@@ -49,7 +38,7 @@ func (p *Pages) addReference(c *portal, assets fs.FS) error {
 	}
 	p.Scalar = true
 	p.add("/docs/static/scalar.js", scriptType, script)
-	p.pages[referencePage] = newPage(htmlType, scalarPolicy(), html)
+	p.pages[referencePage] = newPage(htmlType, scalarPolicy, html)
 	return nil
 }
 

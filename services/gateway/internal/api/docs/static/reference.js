@@ -14,13 +14,12 @@ Scalar.createApiReference('#reference', {
   hideClientButton: true,
   showDeveloperTools: 'never',
   documentDownloadType: 'none',
+  hiddenClients: true,
   authentication: { preferredSecurityScheme: 'bearer' },
-  defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
 });
 
-// The buttons that copy a link or an example have only an icon.
-new MutationObserver(() => {
-  for (const button of document.querySelectorAll('#reference button:not([aria-label])')) {
-    if (!button.textContent.trim() && !button.title) button.setAttribute('aria-label', 'Copy');
-  }
-}).observe(document.getElementById('reference'), { childList: true, subtree: true });
+// The buttons that copy an example contain only an icon.
+const name = () => {
+  for (const button of document.querySelectorAll('button.scalar-code-copy:not([aria-label])')) button.setAttribute('aria-label', 'Copy');
+};
+new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
