@@ -21,10 +21,10 @@ TAG ?= dev
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
 STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/internal/pages/package.json))
-REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
+SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md'
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md'
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -44,7 +44,7 @@ bin/holdfast: SOURCE := sdks/cli
 bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
 bin/%: SOURCE = services/$*
-bin/%: FORCE | $(REDOC) $(STYLE)
+bin/%: FORCE | $(SCALAR) $(STYLE)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 -trimpath $(STAMP) -o $(CURDIR)/$@ .
 
 # The services with failpoints: the steps at which the end-to-end suite crashes them.
@@ -57,8 +57,8 @@ bin/failpoints/%: FORCE
 
 FORCE:
 
-$(REDOC): .ci/redoc
-	@.ci/redoc $@
+$(SCALAR): .ci/scalar
+	@.ci/scalar $@
 
 $(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
 	@.ci/pages $@
@@ -125,7 +125,7 @@ nginx:
 tmux:
 	@.ci/tmux
 
-images: $(REDOC) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
+images: $(SCALAR) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
 images-data: build ## build an image of PostgreSQL, Redis, and Kafka for machines without a registry
@@ -149,7 +149,7 @@ kind-uninstall: build $(HELM) ## uninstall the platform from the cluster, except
 kind-down: $(KIND) ## delete the cluster, or the namespace if the cluster existed before
 	@.ci/kind down
 
-gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages, and the settings
+gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages, the guides, and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
@@ -157,6 +157,7 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
 	@cd sdks/generate && $(GO) run . && $(GO) run . -views openapi
 	@cd sdks/go && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ../generate/openapi/openapi-go.json
+	@cd services/gateway && $(GO) run ./internal/api/docs/generate
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 	@.ci/sdk-python gen
@@ -187,6 +188,6 @@ hooks: ## check each commit of this checkout before git creates it; undo with gi
 
 clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
-	@rm -rf bin $(REDOC)
+	@rm -rf bin $(SCALAR)
 
 .PHONY: FORCE failpoints nginx tmux help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

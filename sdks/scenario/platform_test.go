@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 
 	"holdfast.dev/sdks/scenario/platform"
@@ -18,11 +19,14 @@ import (
 var shared api
 
 // api is the API of a platform.
-type api struct{ baseURL, key string }
+type api struct {
+	baseURL, key string
+	env          map[string]string // of .run/env; nil if the platform was running before
+}
 
 func TestMain(m *testing.M) {
 	code := func() int {
-		shared = api{os.Getenv("HOLDFAST_BASE_URL"), os.Getenv("HOLDFAST_API_KEY")}
+		shared = api{os.Getenv("HOLDFAST_BASE_URL"), os.Getenv("HOLDFAST_API_KEY"), nil}
 		if shared.baseURL == "" {
 			p, err := platform.Start()
 			if err != nil {
@@ -30,11 +34,40 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 			defer p.Stop()
-			shared = api{p.BaseURL, p.Key}
+			shared = api{p.BaseURL, p.Key, p.Env}
 		}
 		return m.Run()
 	}()
 	os.Exit(code)
+}
+
+// setting returns a variable of .run/env, or of the environment if the platform was running before.
+func (p api) setting(name string) string {
+	if value, ok := p.env[name]; ok {
+		return value
+	}
+	return os.Getenv(name)
+}
+
+// create creates an object, without an SDK and without the proxy, and returns its ID.
+func (p api) create(ctx context.Context, t *testing.T, path, body string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.baseURL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+p.key)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ ID string }
+	text, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close(), json.Unmarshal(text, &object)); err != nil || response.StatusCode != http.StatusCreated {
+		t.Fatalf("%s: %d %s %v", path, response.StatusCode, text, err)
+	}
+	return object.ID
 }
 
 // list returns the rows of a list, without an SDK and without the proxy.

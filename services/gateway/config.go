@@ -31,6 +31,8 @@ type Config struct {
 	BodyBytes              int64         `env:"BODY_BYTES" envDefault:"67108864"`               // maximum size of all request bodies in this process; more return 503
 	BodyStallTimeout       time.Duration `env:"BODY_STALL_TIMEOUT" envDefault:"5s"`             // longest pause while a body is received; then the request ends
 
+	Compressions int `env:"COMPRESSIONS" envDefault:"1"` // maximum number of responses that this process compresses at the same time, 0 to 64; others are sent uncompressed, and 0 turns compression off
+
 	RateLimit         int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`                // requests per minute of one credential
 	TokenRateLimit    int64         `env:"TOKEN_RATE_LIMIT_PER_MINUTE" envDefault:"60"`           // requests per minute of one token in a path, such as a calendar feed's
 	EventRateLimit    int64         `env:"GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE" envDefault:"6000"` // events per minute of one payment gateway account from one address
@@ -57,5 +59,11 @@ func (c *Config) check() error {
 	if c.RequestLogReads < 0 || c.RequestLogReads > 1 {
 		return fmt.Errorf("REQUEST_LOG_READS must be from 0 to 1, not %g", c.RequestLogReads)
 	}
+	if c.Compressions < 0 || c.Compressions > maxCompressions {
+		return fmt.Errorf("COMPRESSIONS must be from 0 to %d", maxCompressions)
+	}
 	return nil
 }
+
+// maxCompressions bounds the memory of the encoders.
+const maxCompressions = 64

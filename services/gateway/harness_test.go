@@ -102,7 +102,7 @@ func newWorld(t testing.TB) *world {
 		SignKeys:  strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256,
 		StreamsPerCredential: 10, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
 		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
-		RateLimit: 600, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,
+		RateLimit: 600, Compressions: 1, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,
 		Kafka: kafkax.Settings{Brokers: []string{noBroker}}, // tests of the request log set others
 	}
 	return w

@@ -107,7 +107,7 @@ func TestNotFoundPointsToTheDocs(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey()
-	for _, path := range []string{"/", "/docs/", "/api", "/api/v1", "/api/v1/", "/v1", "/v1/", customers + "/", oneCu + "/", "/openapi.yaml/"} {
+	for _, path := range []string{"/docs/nothing", "/docs/errors/", "/api", "/api/v1", "/api/v1/", "/v1", "/v1/", customers + "/", oneCu + "/", "/openapi.yaml/"} {
 		a, err := g.raw("GET", path, "", bearer(key))
 		if err != nil {
 			t.Fatal(err)
@@ -191,13 +191,26 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	g := newWorld(t).start(t)
 	for path, part := range map[string]string{
-		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`, "/docs": "<html",
+		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`, "/docs": "<html", "/": `href="/docs"`, "/docs/reference": "<html",
+		"/docs/quickstart": "<h1", "/docs/quickstart.md": "# Quick start\n", "/llms.txt": "# Holdfast\n", "/llms-full.txt": "# Quick start\n",
 		"/openapi-sdk.json": `"default":{"$ref":"#/components/responses/Error"}`, "/openapi-webhooks.json": `"webhooks":{"booking.created":`,
 	} {
-		a, err := g.raw("GET", path, "")
+		a, err := g.raw("GET", path, "", header("Accept-Encoding", "identity"))
 		if err != nil || a.StatusCode != 200 || !strings.Contains(a.body, part) || a.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %v, %d", path, err, a.StatusCode)
 		}
-		want(t, g.send(t, "POST", path, ""), 405, "method_not_allowed")
+		head, err := g.raw("HEAD", path, "", header("Accept-Encoding", "identity"))
+		if err != nil || head.StatusCode != 200 || head.body != "" || head.Header.Get("ETag") != a.Header.Get("ETag") || head.Header.Get("ETag") == "" {
+			t.Errorf("HEAD %s: %v, %d %v", path, err, head.StatusCode, head.Header)
+		}
+		if posted := g.send(t, "POST", path, ""); posted.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s allows %q", path, posted.Header.Get("Allow"))
+		} else {
+			want(t, posted, 405, "method_not_allowed")
+		}
+	}
+	a, err := g.raw("GET", "/docs/", "")
+	if err != nil || a.Request.URL.Path != "/docs" || a.StatusCode != 200 {
+		t.Errorf("/docs/: %v, %d at %s", err, a.StatusCode, a.Request.URL)
 	}
 }

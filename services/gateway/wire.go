@@ -40,8 +40,8 @@ func wire(rt *service.Runtime, cfg Config) error {
 	}
 	server.PublicURL = rt.Common.PublicURL
 	server.ReadTimeout = rt.Common.HTTP.ReadTimeout
-	if !server.Docs.Redoc {
-		rt.Log.Info("/docs is a plain page: the build found no Node to embed redoc with")
+	if !server.Docs.Scalar {
+		rt.Log.Info("/docs/reference is a plain page: the build found no Node.js to embed Scalar with")
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
@@ -108,10 +108,15 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 	limits := app.NewLookups(lookupsAtOnce, cfg.UnknownPerSecond)
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
+	compressor, err := api.NewCompressor(cfg.Compressions)
+	if err != nil {
+		return nil, nil, err
+	}
 	return &api.Server{
-		Contract: c,
-		Docs:     pages,
-		Hops:     cfg.TrustedProxyHops,
+		Contract:   c,
+		Docs:       pages,
+		Compressor: compressor,
+		Hops:       cfg.TrustedProxyHops,
 
 		BodyStallTimeout: cfg.BodyStallTimeout,
 		Pipeline: &app.Pipeline{

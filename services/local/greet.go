@@ -114,12 +114,12 @@ func (p *platform) greet(ctx context.Context, r seed.Result) {
   Live key   %[4]s
   Kafka      %[5]s
   PostgreSQL, Redis and the other keys: .run/env   Logs: .run/logs/ (on the screen: LOG=all make up)
-`, public, docsNote(ctx, public+"/docs"), r.TestKey, r.LiveKey, kafka, seed.OperatorEmail, seed.OperatorPassword(p.state)))
+`, public, docsNote(ctx, public+"/docs/reference"), r.TestKey, r.LiveKey, kafka, seed.OperatorEmail, seed.OperatorPassword(p.state)))
 	p.screen.print(firstCall(public+"/api/v1", r))
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
 }
 
-// docsNote returns a note if /docs is the plain page.
+// docsNote returns a note if the API reference is the plain page.
 func docsNote(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -133,10 +133,10 @@ func docsNote(ctx context.Context, address string) string {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	page, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil || bytes.Contains(page, []byte("redoc")) {
+	if err != nil || bytes.Contains(page, []byte("scalar.js")) {
 		return ""
 	}
-	return "  (a plain page: redoc was not built in, which takes Node)"
+	return "  (without requests from the page: Scalar was not built in, which requires Node.js)"
 }
 
 // firstCall returns a command that creates a customer and a booking with a deposit for the customer. If it is run twice, the

@@ -128,7 +128,7 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	if origin := http.Header(response.Passed).Get("Access-Control-Allow-Origin"); crossOrigin[route] && origin != "" {
 		s.Pipeline.Origins.Note(origin)
 	}
-	write(c.Writer, &response)
+	s.write(c, &response)
 	return nil
 }
 

@@ -139,7 +139,7 @@ func (s *Server) replay(c *gin.Context) error {
 		return err
 	}
 	obs.Add(c.Request.Context(), slog.String("idempotency", "redis"))
-	write(c.Writer, response)
+	s.write(c, response)
 	c.Abort()
 	return nil
 }
@@ -180,6 +180,6 @@ func (s *Server) proxy(c *gin.Context) error {
 	if response.Status >= http.StatusBadRequest {
 		q.failure = response.Body
 	}
-	write(c.Writer, &response)
+	s.write(c, &response)
 	return nil
 }

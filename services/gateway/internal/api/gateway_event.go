@@ -57,6 +57,6 @@ func (s *Server) proxyGatewayEvent(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	write(c.Writer, &response)
+	s.write(c, &response)
 	return nil
 }

@@ -36,6 +36,6 @@ func (s *Server) proxyPublic(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	write(c.Writer, &response)
+	s.write(c, &response)
 	return nil
 }

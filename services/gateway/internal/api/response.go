@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/gin-gonic/gin"
+
 	"holdfast.dev/libs/httpx"
 
 	"holdfast.dev/services/gateway/internal/app"
@@ -27,9 +29,10 @@ func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 	h["RateLimit-Policy"] = values[5:6:6]
 }
 
-// write sends a service's response. It does not change Location, which begins with /api/v1 for every base.
-func write(w http.ResponseWriter, a *domain.Response) {
-	h := w.Header()
+// write sends a service's response, compressed if possible. It does not change Location, which begins with /api/v1 for every base.
+func (s *Server) write(c *gin.Context, a *domain.Response) {
+	h := c.Writer.Header()
+	s.Compressor.compress(h, c.Request, a)
 	set := func(name, value string) {
 		if value != "" {
 			h[name] = []string{value}
@@ -50,8 +53,8 @@ func write(w http.ResponseWriter, a *domain.Response) {
 	if a.Status != http.StatusNoContent && a.Status != http.StatusNotModified {
 		set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
-	w.WriteHeader(a.Status)
+	c.Writer.WriteHeader(a.Status)
 	if len(a.Body) > 0 {
-		_, _ = w.Write(a.Body)
+		_, _ = c.Writer.Write(a.Body)
 	}
 }

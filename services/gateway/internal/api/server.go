@@ -24,11 +24,12 @@ import (
 
 // Server handles every request that reaches the gateway.
 type Server struct {
-	Contract  *contract.Contract
-	Pipeline  *app.Pipeline
-	Docs      *docs.Pages
-	PublicURL string // URL at which clients reach the gateway; the doc_url of errors begins with it
-	Hops      int    // number of trusted proxies in front, which add to X-Forwarded-For
+	Contract   *contract.Contract
+	Pipeline   *app.Pipeline
+	Docs       *docs.Pages
+	Compressor *Compressor // of the services' responses
+	PublicURL  string      // URL at which clients reach the gateway; the doc_url of errors begins with it
+	Hops       int         // number of trusted proxies in front, which add to X-Forwarded-For
 
 	BodyStallTimeout time.Duration // for the next bytes of a body; then the request ends
 	ReadTimeout      time.Duration // for the whole body; 0: none
@@ -61,8 +62,11 @@ func (s *Server) Handler() http.Handler {
 	s.mountGatewayEvents(router)
 	s.mountBrowser(router)
 	for path, document := range s.Docs.All() {
-		mount(router, path, map[string]gin.HandlersChain{http.MethodGet: {page(path, document)}})
+		shown := gin.HandlersChain{page(path, document)}
+		mount(router, path, map[string]gin.HandlersChain{http.MethodGet: shown, http.MethodHead: shown})
 	}
+	toDocs := gin.HandlersChain{func(c *gin.Context) { c.Redirect(http.StatusPermanentRedirect, "/docs") }}
+	mount(router, "/docs/", map[string]gin.HandlersChain{http.MethodGet: toDocs, http.MethodHead: toDocs})
 	return knownMethods(router)
 }
 

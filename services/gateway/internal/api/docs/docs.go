@@ -1,53 +1,43 @@
-// Package docs serves the contract, a page that renders it, and the catalogue of error codes. The contract's page uses Redoc if its
-// bundle was embedded at build time, otherwise our own plain page. Nothing is loaded from other servers.
+// Package docs serves the developer portal: guides, the API reference, the catalogue of error codes, their Markdown, a search, and the
+// contract. The guides are rendered by generate. The reference uses Scalar if its bundle was embedded at build time, otherwise our own
+// plain page. Nothing is loaded from other servers.
 package docs
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/proto"
 	"holdfast.dev/proto/view"
 )
 
 //go:embed all:assets
 var assets embed.FS
 
-// Embedded returns the files that include Redoc's bundle if it existed at build time.
+//go:embed static
+var static embed.FS
+
+//go:embed guides
+var guides embed.FS
+
+// Embedded returns the files that include Scalar's bundle if it existed at build time.
 func Embedded() fs.FS { return assets }
 
 const (
-	bundle        = "assets/redoc.standalone.js"
-	referencePath = "/docs/openapi.json" // the contract with the text of the errors of each operation
-	redocPage     = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Holdfast API</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
-<style>body{margin:0}</style></head>
-<body><redoc spec-url="` + referencePath + `" disable-telemetry="true"></redoc><script type="module" src="/docs/redoc.standalone.js"></script></body></html>
-`
-	policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	htmlType = "text/html; charset=utf-8"
+	markdown = "text/markdown; charset=utf-8"
+	// policy is the Content-Security-Policy of all documents except the reference with Scalar.
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 // Pages are the documents by path.
 type Pages struct {
-	pages map[string]page
-	Redoc bool // /docs uses Redoc, not the plain page
-}
-
-type page struct {
-	contentType string
-	etag        string
-	body        []byte
+	pages  map[string]page
+	Scalar bool // the reference uses Scalar, not the plain page
 }
 
 // New renders the pages of the whole contract once. address is the URL of the platform, without a path. assets is Embedded, except
@@ -58,9 +48,28 @@ func New(source []byte, address string, c *contract.Contract, assets fs.FS) (*Pa
 		return nil, fmt.Errorf("views of the contract: %w", err)
 	}
 	p := &Pages{pages: map[string]page{}}
+	if err := p.addContract(&documents); err != nil {
+		return nil, err
+	}
+	var tree object
+	if err := documents.Reference.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	portal, err := newPortal(address, describe(tree, c))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.addReference(portal, assets); err != nil {
+		return nil, err
+	}
+	return p, p.addPortal(portal)
+}
+
+// addContract adds the documents of the contract. Scripts of any site can read them.
+func (p *Pages) addContract(documents *view.Documents) error {
 	asYAML, err := view.YAML(documents.Contract)
 	if err != nil {
-		return nil, fmt.Errorf("contract as YAML: %w", err)
+		return fmt.Errorf("contract as YAML: %w", err)
 	}
 	p.add("/openapi.yaml", "application/yaml", asYAML)
 	for path, document := range map[string]*yaml.Node{
@@ -69,40 +78,33 @@ func New(source []byte, address string, c *contract.Contract, assets fs.FS) (*Pa
 	} {
 		asJSON, err := view.JSON(document)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		p.add(path, "application/json", asJSON)
 	}
-	codes, err := render("errors.html", proto.ErrorCodes)
-	if err != nil {
-		return nil, err
+	for path, found := range p.pages {
+		found.anyOrigin = path != referencePath
+		p.pages[path] = found
 	}
-	p.add(proto.ErrorsPage, "text/html; charset=utf-8", codes)
-	script, err := fs.ReadFile(assets, bundle)
-	switch {
-	case err == nil:
-		p.Redoc = true
-		p.add("/docs/redoc.standalone.js", "text/javascript; charset=utf-8", script)
-		p.add("/docs", "text/html; charset=utf-8", []byte(redocPage))
-		return p, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("read bundle: %w", err)
-	}
-	var tree object
-	if err := documents.Reference.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("read contract: %w", err)
-	}
-	html, err := plain(tree, c)
-	if err != nil {
-		return nil, err
-	}
-	p.add("/docs", "text/html; charset=utf-8", html)
-	return p, nil
+	return nil
 }
 
 func (p *Pages) add(path, contentType string, body []byte) {
-	sum := sha256.Sum256(body)
-	p.pages[path] = page{contentType: contentType, etag: `"` + hex.EncodeToString(sum[:8]) + `"`, body: body}
+	p.pages[path] = newPage(contentType, policy, body)
+}
+
+// addStatic adds the style sheet and the scripts of the pages.
+func (p *Pages) addStatic() error {
+	for name, contentType := range map[string]string{
+		"portal.css": "text/css; charset=utf-8", "portal.js": scriptType, "reference.js": scriptType,
+	} {
+		text, err := fs.ReadFile(static, "static/"+name)
+		if err != nil {
+			return err
+		}
+		p.add("/docs/static/"+name, contentType, text)
+	}
+	return nil
 }
 
 // All returns the documents by path.
@@ -112,15 +114,4 @@ func (p *Pages) All() map[string]http.Handler {
 		all[path] = found
 	}
 	return all
-}
-
-// ServeHTTP implements http.Handler.
-func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Type", p.contentType)
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "max-age=300")
-	h.Set("ETag", p.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.body)) // 304 when the client already has it
 }

@@ -6,17 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
+	"maps"
 	"net/http/httptest"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto"
+
+	"holdfast.dev/services/gateway/internal/domain"
 )
 
 // address is the URL of the platform.
@@ -37,12 +45,22 @@ func pages(t *testing.T, doc []byte, assets fs.FS) *Pages {
 
 func (p *Pages) get(t *testing.T, path, etag string) *httptest.ResponseRecorder {
 	t.Helper()
+	return p.ask(t, "GET", path, "", etag)
+}
+
+// ask sends a request with an Accept-Encoding and an If-None-Match, if they are not empty.
+func (p *Pages) ask(t *testing.T, method, path, accepted, etag string) *httptest.ResponseRecorder {
+	t.Helper()
 	h := p.All()[path]
 	if h == nil {
 		t.Fatalf("nothing at %s", path)
 	}
-	r, rec := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
-	r.Header.Set("If-None-Match", etag)
+	r, rec := httptest.NewRequest(method, path, nil), httptest.NewRecorder()
+	for name, value := range map[string]string{"Accept-Encoding": accepted, "If-None-Match": etag} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
 	h.ServeHTTP(rec, r)
 	return rec
 }
@@ -52,29 +70,29 @@ var script = []byte("/* a bundle */")
 func TestWithTheBundle(t *testing.T) {
 	t.Parallel()
 	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})
-	html := p.get(t, "/docs", "").Body.String()
-	if !p.Redoc || !strings.Contains(html, `<redoc spec-url="/docs/openapi.json" disable-telemetry="true">`) {
-		t.Errorf("redoc %v: %s", p.Redoc, html)
+	first := p.get(t, referencePage, "")
+	if html := first.Body.String(); !p.Scalar || !strings.Contains(html, `<script src="/docs/static/scalar.js" defer>`) {
+		t.Errorf("scalar %v: %s", p.Scalar, html)
 	}
-	src := regexp.MustCompile(`<script type="module" src="([^"]+)">`).FindStringSubmatch(html)
-	if src == nil {
-		t.Fatalf("no script in %s", html)
-	}
-	got := p.get(t, src[1], "")
+	got := p.get(t, "/docs/static/scalar.js", "")
 	if got.Body.String() != string(script) || got.Header().Get("Content-Type") != "text/javascript; charset=utf-8" {
-		t.Errorf("%s: %q as %q", src[1], got.Body, got.Header().Get("Content-Type"))
+		t.Errorf("%q as %q", got.Body, got.Header().Get("Content-Type"))
+	}
+	csp := first.Header().Get("Content-Security-Policy")
+	if !strings.Contains(csp, "script-src 'self';") || strings.Count(csp, "unsafe") != 1 || !strings.Contains(csp, "style-src 'self' 'unsafe-inline';") {
+		t.Errorf("policy %s", csp)
 	}
 }
 
 func TestWithoutTheBundle(t *testing.T) {
 	t.Parallel()
 	p := pages(t, proto.OpenAPI, fstest.MapFS{})
-	if h := p.All()["/docs/redoc.standalone.js"]; p.Redoc || h != nil {
+	if h := p.All()["/docs/static/scalar.js"]; p.Scalar || h != nil {
 		t.Error("a bundle that is not there is served")
 	}
-	html := p.get(t, "/docs", "").Body.String()
-	if strings.Contains(html, "<script") || strings.Contains(html, "<redoc") {
-		t.Error("the plain page needs a script")
+	html := p.get(t, referencePage, "").Body.String()
+	if strings.Contains(html, "scalar") {
+		t.Error("the plain page needs Scalar")
 	}
 	c, err := contract.Public()
 	if err != nil {
@@ -83,7 +101,7 @@ func TestWithoutTheBundle(t *testing.T) {
 	for _, op := range c.Operations() {
 		_, section, _ := strings.Cut(html, `<h2 id="`+op.ID+`">`)
 		section, _, _ = strings.Cut(section, "<h2")
-		for _, part := range []string{`<pre>curl `, `<a href="/docs/errors#rate_limited">`, `<summary>Show</summary>`} {
+		for _, part := range []string{`<pre tabindex="0">curl `, `<a href="/docs/errors#rate_limited">`, `<summary>Show</summary>`} {
 			if !strings.Contains(section, part) && (part != `<summary>Show</summary>` || op.Success != 204) {
 				t.Errorf("%s: no %s", op.ID, part)
 			}
@@ -134,8 +152,8 @@ components:
 // The rows contain the visible text. The document's text never becomes markup.
 func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
 	t.Parallel()
-	html := pages(t, []byte(odd), fstest.MapFS{}).get(t, "/docs", "").Body.String()
-	for _, raw := range []string{"<b>T", "<script", "<i>thing", "<u>", "<large>"} {
+	html := pages(t, []byte(odd), fstest.MapFS{}).get(t, referencePage, "").Body.String()
+	for _, raw := range []string{"<b>T", "<script>alert", "<i>thing", "<u>", "<large>"} {
 		if strings.Contains(html, raw) {
 			t.Errorf("%s is not escaped", raw)
 		}
@@ -180,12 +198,8 @@ func TestThePageOfErrorCodes(t *testing.T) {
 				t.Errorf("the index does not name %s", c.Code)
 			}
 		}
-		page, link := p.get(t, "/docs", "").Body.String(), `href="`+proto.ErrorsPage+`"`
-		if p.Redoc { // redoc shows the contract's externalDocs
-			page, link = p.get(t, "/docs/openapi.json", "").Body.String(), `"url":"`+proto.ErrorsPage+`"`
-		}
-		if !strings.Contains(page, link) {
-			t.Errorf("redoc %v: /docs does not lead to the error codes", p.Redoc)
+		if page := p.get(t, "/docs", "").Body.String(); !strings.Contains(page, `href="`+proto.ErrorsPage+`"`) {
+			t.Error("/docs does not lead to the error codes")
 		}
 	}
 }
@@ -251,7 +265,8 @@ func TestHeadersOfTheDocuments(t *testing.T) {
 	for path := range p.pages {
 		first := p.get(t, path, "")
 		h := first.Header()
-		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'self';") || strings.Contains(csp, "unsafe-eval") {
+		csp := h.Get("Content-Security-Policy")
+		if !strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") || strings.Contains(csp, "unsafe") && path != referencePage {
 			t.Errorf("%s: policy %q", path, csp)
 		}
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") == "" {
@@ -260,8 +275,163 @@ func TestHeadersOfTheDocuments(t *testing.T) {
 		if again := p.get(t, path, h.Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
 			t.Errorf("%s: %d to a client that has it", path, again.Code)
 		}
+		open := strings.HasPrefix(path, "/openapi")
+		if (h.Get("Access-Control-Allow-Origin") == "*") != open {
+			t.Errorf("%s: other sites can read it: %v", path, !open)
+		}
 	}
-	if h := p.All()["/docs/"]; h != nil {
-		t.Error("something at /docs/")
+}
+
+// A page without inline scripts and styles needs no exception in its policy.
+func TestNoPageHasInlineCode(t *testing.T) {
+	t.Parallel()
+	inline := regexp.MustCompile(`<style|<script>| style=| on[a-z]+="|javascript:`)
+	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})
+	for path, page := range p.pages {
+		if found := inline.Find(page.body); found != nil && page.contentType == htmlType {
+			t.Errorf("%s contains %s", path, found)
+		}
+	}
+}
+
+// Each form of a document has the same contents and its own entity tag, and HEAD has the same headers as GET.
+func TestCompressedDocuments(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: bytes.Repeat(script, 1000)}})
+	for path, page := range p.pages {
+		tags := map[string]bool{}
+		for accepted, coding := range map[string]string{"": "", "gzip": "gzip", "zstd, gzip": "zstd", "gzip, zstd;q=0": "gzip", "br": ""} {
+			if page.compressed == nil {
+				coding = ""
+			}
+			got := p.ask(t, "GET", path, accepted, "")
+			h := got.Header()
+			if h.Get("Content-Encoding") != coding || !bytes.Equal(decoded(t, coding, got.Body.Bytes()), page.body) {
+				t.Errorf("%s to %q is in %q", path, accepted, h.Get("Content-Encoding"))
+			}
+			if h.Get("Content-Length") != strconv.Itoa(got.Body.Len()) || (h.Get("Vary") == "Accept-Encoding") != (page.compressed != nil) {
+				t.Errorf("%s to %q: %v", path, accepted, h)
+			}
+			tags[h.Get("ETag")] = true
+			head := p.ask(t, "HEAD", path, accepted, "")
+			if head.Body.Len() != 0 || !maps.EqualFunc(head.Header(), h, slices.Equal) {
+				t.Errorf("HEAD %s: %v, want %v", path, head.Header(), h)
+			}
+			if again := p.ask(t, "GET", path, accepted, `"x", W/`+h.Get("ETag")); again.Code != 304 || again.Header().Get("Content-Encoding") != "" {
+				t.Errorf("%s, unchanged, in %q: %d", path, coding, again.Code)
+			}
+		}
+		if want := map[bool]int{true: 3, false: 1}[page.compressed != nil]; len(tags) != want {
+			t.Errorf("%s has the tags %v", path, tags)
+		}
+	}
+}
+
+func decoded(t *testing.T, coding string, body []byte) []byte {
+	t.Helper()
+	var r io.Reader = bytes.NewReader(body)
+	var err error
+	switch coding {
+	case domain.Gzip:
+		r, err = gzip.NewReader(r)
+	case domain.Zstd:
+		r, err = zstd.NewReader(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The first paint of a guide transfers its page, the style sheet and the script, and nothing else: less than 100 KB.
+func TestTheFirstPaintOfAGuideIsSmall(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{})
+	loads := regexp.MustCompile(`(?:<script|<link rel="(?:icon|stylesheet)"|<img)[^>]* (?:src|href)="(/[^"]+)"`)
+	for path, page := range p.pages {
+		if page.contentType != htmlType || path == referencePage {
+			continue
+		}
+		size := p.ask(t, "GET", path, "gzip", "").Body.Len()
+		files := loads.FindAllSubmatch(page.body, -1)
+		if len(files) != 2 {
+			t.Errorf("%s loads %q", path, files)
+		}
+		for _, file := range files {
+			size += p.ask(t, "GET", string(file[1]), "gzip", "").Body.Len()
+		}
+		if size > 40<<10 {
+			t.Errorf("%s transfers %d bytes", path, size)
+		}
+	}
+}
+
+// llms.txt lists each guide as Markdown, and llms-full.txt contains the guides, operations and codes.
+func TestTextsForLanguageModels(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{})
+	list, full := p.get(t, "/llms.txt", "").Body.String(), p.get(t, "/llms-full.txt", "").Body.String()
+	links := regexp.MustCompile(`\]\(`+regexp.QuoteMeta(address)+`(/[^)]+)\)`).FindAllStringSubmatch(list, -1)
+	guides := 0
+	for _, link := range links {
+		text := p.get(t, link[1], "").Body.String()
+		if !strings.HasSuffix(link[1], ".md") {
+			continue
+		}
+		guides++
+		if !strings.Contains(full, text) {
+			t.Errorf("llms-full.txt lacks %s", link[1])
+		}
+		html := strings.TrimSuffix(link[1], ".md")
+		if page := p.get(t, html, "").Body.String(); !strings.Contains(page, `<link rel="alternate" type="text/markdown" href="`+link[1]+`">`) {
+			t.Errorf("%s does not name its Markdown", html)
+		}
+	}
+	if guides < 4 || !strings.Contains(full, "## POST /bookings\n") || !strings.Contains(full, "## slot_unavailable\n") {
+		t.Errorf("%d documents in\n%s", guides, list)
+	}
+}
+
+// Each entry of the search leads to a place that exists.
+func TestSearchIndex(t *testing.T) {
+	t.Parallel()
+	for _, assets := range []fs.FS{fstest.MapFS{}, fstest.MapFS{bundle: {Data: script}}} {
+		p := pages(t, proto.OpenAPI, assets)
+		var all []entry
+		if err := json.Unmarshal(p.get(t, "/docs/search.json", "").Body.Bytes(), &all); err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[string]int{}
+		for _, e := range all {
+			path, id, _ := strings.Cut(e.URL, "#")
+			kinds[e.Kind]++
+			if path == referencePage && p.Scalar {
+				continue // Scalar creates the places
+			}
+			if html := p.get(t, path, "").Body.String(); id != "" && !strings.Contains(html, ` id="`+id+`"`) {
+				t.Errorf("%s does not exist", e.URL)
+			}
+		}
+		if kinds["Guide"] < 2 || kinds["API reference"] < 80 || kinds["Error"] != len(proto.ErrorCodes) {
+			t.Errorf("%v", kinds)
+		}
+	}
+}
+
+// The guides name error codes that exist.
+func TestGuidesLinkToErrorsThatExist(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{})
+	catalogue := p.get(t, proto.ErrorsPage, "").Body.String()
+	for path, page := range p.pages {
+		for _, m := range regexp.MustCompile(`href="/docs/errors#([^"]+)"`).FindAllSubmatch(page.body, -1) {
+			if !strings.Contains(catalogue, ` id="`+string(m[1])+`"`) {
+				t.Errorf("%s links to the code %s", path, m[1])
+			}
+		}
 	}
 }

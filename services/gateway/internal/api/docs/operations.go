@@ -10,24 +10,41 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	texttemplate "text/template"
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/view"
 )
 
-//go:embed head.html plain.html errors.html
+//go:embed templates
 var templates embed.FS
 
-// render executes one of the templates.
-func render(name string, data any) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"inline": inline, "markdown": markdown}).ParseFS(templates, "*.html")
+// functions are what the templates use in addition to their data.
+var functions = template.FuncMap{"inline": inline, "markdown": paragraphs, "join": strings.Join}
+
+// execute executes one of the templates of pages.
+func execute(name string, data any) ([]byte, error) {
+	t, err := template.New(name).Funcs(functions).ParseFS(templates, "templates/*.html")
 	if err != nil {
-		return nil, fmt.Errorf("docs page: %w", err)
+		return nil, fmt.Errorf("portal: %w", err)
 	}
 	var out bytes.Buffer
 	if err := t.ExecuteTemplate(&out, name, data); err != nil {
-		return nil, fmt.Errorf("docs page: %w", err)
+		return nil, fmt.Errorf("portal: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// executeText executes one of the templates of Markdown.
+func executeText(name string, data any) ([]byte, error) {
+	t, err := texttemplate.New(name).Funcs(texttemplate.FuncMap(functions)).ParseFS(templates, "templates/*.md", "templates/*.txt")
+	if err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, name, data); err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -43,8 +60,8 @@ func inline(text string) template.HTML {
 	return template.HTML(link.ReplaceAllString(text, `<a href="$2">$1</a>`)) //nolint:gosec // escaped
 }
 
-// markdown also renders paragraphs and headings.
-func markdown(text string) template.HTML {
+// paragraphs also renders paragraphs and headings.
+func paragraphs(text string) template.HTML {
 	var out template.HTML
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if heading, ok := strings.CutPrefix(block, "## "); ok {
@@ -56,9 +73,10 @@ func markdown(text string) template.HTML {
 	return out
 }
 
-// operation contains what the plain page shows for one operation.
+// operation contains what the pages show of one operation.
 type operation struct {
 	*contract.Operation
+	Tag                  string
 	Summary, Description string
 	Parameters, Body     []field
 	Responses            []response
@@ -80,14 +98,20 @@ type response struct {
 // object is a mapping of the document.
 type object = map[string]any
 
-// plain renders the page without Redoc: each operation with its scopes, parameters, body and responses.
-func plain(doc object, c *contract.Contract) ([]byte, error) {
+// reference contains what the pages show of the contract.
+type reference struct {
+	info       object
+	operations []operation
+}
+
+// describe reads each operation with its scopes, parameters, body and responses.
+func describe(doc object, c *contract.Contract) reference {
 	tree := tree{doc}
-	var ops []operation
+	r := reference{info: tree.at(doc["info"])}
 	for _, op := range c.Operations() {
-		ops = append(ops, tree.operation(op))
+		r.operations = append(r.operations, tree.operation(op))
 	}
-	return render("plain.html", object{"Info": doc["info"], "Operations": ops, "More": doc["externalDocs"]})
+	return r
 }
 
 // tree is a document whose references are resolved. It skips unknown parts.
@@ -114,10 +138,20 @@ func text(o object, key string) string {
 	return s
 }
 
+// first returns the first text of a list.
+func first(list any) string {
+	all, _ := list.([]any)
+	if len(all) == 0 {
+		return ""
+	}
+	s, _ := all[0].(string)
+	return s
+}
+
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
 	description, _, _ := strings.Cut(text(node, "description"), view.ErrorsHead) // Responses already lists the codes
-	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
+	out := operation{Operation: op, Tag: first(node["tags"]), Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {
 		p := t.at(p)

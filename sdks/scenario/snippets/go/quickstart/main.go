@@ -1,0 +1,82 @@
+// Command quickstart creates a catalogue and books.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	holdfast "holdfast.dev/sdks/go"
+)
+
+func main() {
+	ctx := context.Background()
+
+	// snippet connect
+	client, err := holdfast.New() // reads HOLDFAST_BASE_URL and HOLDFAST_API_KEY
+	if err != nil {
+		log.Fatal(err)
+	}
+	tenant, err := client.Tenant.Get(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tenant.Timezone)
+	fmt.Println(tenant.Currency)
+	// end
+
+	// snippet catalogue
+	service, err := client.Services.Create(ctx, holdfast.ServiceCreate{
+		Name: "Kayak tour", DurationMinutes: holdfast.Set(120),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	unit, err := client.Units.Create(ctx, holdfast.UnitCreate{
+		Name: "Kayak 1", ServiceIDs: []string{service.ID},
+		OpeningHours: holdfast.Set(holdfast.OpeningHoursWrite{"sat": {{"09:00", "17:00"}}}),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	offer, err := client.Packages.Create(ctx, holdfast.PackageCreate{
+		Name: "Two hours", ServiceID: service.ID, BasePrice: holdfast.Price{Amount: 8000, Currency: "USD"},
+		DepositType: holdfast.Ptr(holdfast.DepositTypePercentage), DepositValue: holdfast.Ptr(int64(2500)),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// end
+
+	// snippet availability
+	days, err := client.Availability.List(ctx, holdfast.AvailabilityListParams{
+		From: "2027-07-03", To: "2027-07-03", UnitID: unit.ID,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, slot := range days.Data[0].Units[0].Slots {
+		fmt.Println(slot.StartsAt.Format(time.RFC3339), slot.Status)
+	}
+	// end
+
+	// snippet book
+	customer, err := client.Customers.Create(ctx, holdfast.CustomerCreate{
+		FirstName: "Ada", LastName: holdfast.Set("Lovelace"), Email: "ada@example.com",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	booking, err := client.Bookings.Create(ctx, holdfast.BookingCreate{
+		CustomerID: holdfast.Set(customer.ID), UnitID: holdfast.Set(unit.ID), PackageID: holdfast.Set(offer.ID),
+		EventDate: holdfast.Ptr("2027-07-03"), EventStartTime: holdfast.Set("09:00"),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(booking.Status)
+	fmt.Println(booking.TotalAmount.Amount)
+	fmt.Println(booking.DepositAmount.Amount)
+	// end
+}

@@ -1,0 +1,50 @@
+# snippet connect
+from holdfast import Client
+
+client = Client()  # reads HOLDFAST_BASE_URL and HOLDFAST_API_KEY
+tenant = client.tenant.get()
+print(tenant["timezone"])
+print(tenant["currency"])
+# end
+
+# snippet catalogue
+service = client.services.create({"name": "Kayak tour", "duration_minutes": 120})
+unit = client.units.create(
+    {
+        "name": "Kayak 1",
+        "service_ids": [service["id"]],
+        "opening_hours": {"sat": [["09:00", "17:00"]]},
+    }
+)
+offer = client.packages.create(
+    {
+        "name": "Two hours",
+        "service_id": service["id"],
+        "base_price": {"amount": 8000, "currency": "USD"},
+        "deposit_type": "percentage",
+        "deposit_value": 2500,
+    }
+)
+# end
+
+# snippet availability
+days = client.availability.list(from_="2027-07-03", to="2027-07-03", unit_id=unit["id"])
+for slot in days["data"][0]["units"][0]["slots"]:
+    print(slot["starts_at"], slot["status"])
+# end
+
+# snippet book
+customer = client.customers.create({"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.com"})
+booking = client.bookings.create(
+    {
+        "customer_id": customer["id"],
+        "unit_id": unit["id"],
+        "package_id": offer["id"],
+        "event_date": "2027-07-03",
+        "event_start_time": "09:00",
+    }
+)
+print(booking["status"])
+print(booking["total_amount"]["amount"])
+print(booking["deposit_amount"]["amount"])
+# end
