@@ -13,7 +13,7 @@ import (
 	holdfast "holdfast.dev/sdks/go"
 )
 
-// patience is the maximum duration of a request with its retries. It is below the minute after which clients of MCP give up.
+// patience is the maximum duration of a tool call. It is below the minute after which clients of MCP give up.
 const patience = 45 * time.Second
 
 // effect is what a tool does to data.
@@ -109,10 +109,15 @@ func (t *toolbox) handler(d definition) mcp.ToolHandler {
 		if problem != nil {
 			return failed(problem), nil
 		}
-		result, err := d.run(ctx, arguments)
-		if err != nil {
-			return failed(describe(d, err)), nil
+		limited, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		result, err := d.run(limited, arguments)
+		if err == nil {
+			var shown *mcp.CallToolResult
+			if shown, err = succeeded(result); err == nil {
+				return shown, nil
+			}
 		}
-		return succeeded(result)
+		return failed(describe(d, err)), nil
 	}
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -94,9 +95,9 @@ func describe(d definition, err error) *failure {
 		return own
 	case errors.As(err, &api):
 		return fromAPI(d, api)
-	case errors.As(err, &lost):
+	case errors.As(err, &lost), errors.Is(err, context.DeadlineExceeded):
 		f := &failure{Code: "no_response", Message: "The platform did not respond.", Remedy: "Repeat the call later."}
-		if lost.IdempotencyKey != "" {
+		if d.effect != reads {
 			f.Message += " The change may have been made."
 			f.Remedy = "Repeat the call with the same request_key: the change happens once."
 		}

@@ -98,14 +98,14 @@ func (f form) check(document json.RawMessage) (json.RawMessage, *failure) {
 	wrong := map[string]string{}
 	for name, value := range values {
 		if f.resolved[name] == nil {
-			wrong[name] = "is not an argument of the tool; the arguments are " + strings.Join(slices.Sorted(maps.Keys(f.resolved)), ", ")
+			wrong[name] = "is not an argument of the tool; its arguments are " + strings.Join(slices.Sorted(maps.Keys(f.resolved)), ", ")
 		} else if err := f.resolved[name].Validate(value); err != nil {
 			wrong[name] = "must be " + allowed(f.schema.Properties[name])
 		}
 	}
 	for _, name := range f.schema.Required {
 		if values[name] == nil {
-			wrong[name] = "is required: " + allowed(f.schema.Properties[name])
+			wrong[name] = "is required (" + allowed(f.schema.Properties[name]) + ")"
 		}
 	}
 	if len(wrong) > 0 {

@@ -100,7 +100,7 @@ func (t *toolbox) numbered(ctx context.Context, v view, number string) (any, err
 	if len(page.Data) > 0 {
 		return v.wholeInvoice(page.Data[0]), nil
 	}
-	return nil, invalid("id", "no booking, quote or invoice has this number: search with list_bookings, list_quotes or list_invoices")
+	return nil, invalid("id", "no booking, quote or invoice has this number; search with list_bookings, list_quotes or list_invoices")
 }
 
 // bookingRecord returns a booking with its payments.

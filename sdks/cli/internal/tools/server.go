@@ -59,6 +59,9 @@ func New(ctx context.Context, c Config) (*mcp.Server, error) {
 		return nil, &ModeError{Tenant: tenant.Name, Mode: me.Mode}
 	}
 	t := &toolbox{client: c.Client, me: me, writes: c.Writes, places: make(chan struct{}, maxCalls)}
+	if _, err := t.zones.remember(tenant); err != nil {
+		return nil, err
+	}
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "holdfast", Title: "Holdfast", Version: c.Version},
 		&mcp.ServerOptions{Instructions: instructions(tenant, me.Mode, c.Writes), Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},

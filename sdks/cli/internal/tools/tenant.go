@@ -29,7 +29,7 @@ func (t *toolbox) getTenant(ctx context.Context, _ none) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := t.view(ctx)
+	v, err := t.zones.remember(tenant)
 	if err != nil {
 		return nil, err
 	}

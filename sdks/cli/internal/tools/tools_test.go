@@ -77,10 +77,10 @@ func TestArguments(t *testing.T) {
 		tool, arguments string
 		want            map[string]string
 	}{
-		"missing":  {"get_record", `{}`, map[string]string{"id": "is required: text of at most 100 characters"}},
+		"missing":  {"get_record", `{}`, map[string]string{"id": "is required (text of at most 100 characters)"}},
 		"null":     {"get_record", `{"id":null}`, map[string]string{"id": "is required"}},
 		"type":     {"get_record", `{"id":7}`, map[string]string{"id": "text of at most 100 characters"}},
-		"unknown":  {"get_record", `{"id":"bk_1","name":"x"}`, map[string]string{"name": "is not an argument of the tool; the arguments are id"}},
+		"unknown":  {"get_record", `{"id":"bk_1","name":"x"}`, map[string]string{"name": "is not an argument of the tool; its arguments are id"}},
 		"enum":     {"list_catalog", `{"kind":"boats"}`, map[string]string{"kind": "one of services, units, packages"}},
 		"bound":    {"list_bookings", `{"limit":51}`, map[string]string{"limit": "an integer from 1 to 50"}},
 		"several":  {"list_bookings", `{"limit":0,"status":"x"}`, map[string]string{"limit": "1 to 50", "status": "one of pending"}},

@@ -90,23 +90,38 @@ type zones struct {
 	read time.Time
 }
 
+// remember stores the operator's time zone.
+func (z *zones) remember(tenant *holdfast.Tenant) (view, error) {
+	zone, err := time.LoadLocation(tenant.Timezone)
+	if err != nil {
+		return view{}, err
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.zone, z.read = zone, time.Now()
+	return view{zone}, nil
+}
+
+// recent returns the operator's time zone, or nil if it must be read again.
+func (z *zones) recent() *time.Location {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if time.Since(z.read) > zoneAge {
+		return nil
+	}
+	return z.zone
+}
+
 // view returns the view of the operator's time zone.
 func (t *toolbox) view(ctx context.Context) (view, error) {
-	t.zones.mu.Lock()
-	defer t.zones.mu.Unlock()
-	if t.zones.zone != nil && time.Since(t.zones.read) < zoneAge {
-		return view{t.zones.zone}, nil
+	if zone := t.zones.recent(); zone != nil {
+		return view{zone}, nil
 	}
 	tenant, err := t.client.Tenant.Get(ctx)
 	if err != nil {
 		return view{}, err
 	}
-	zone, err := time.LoadLocation(tenant.Timezone)
-	if err != nil {
-		return view{}, err
-	}
-	t.zones.zone, t.zones.read = zone, time.Now()
-	return view{zone}, nil
+	return t.zones.remember(tenant)
 }
 
 // local returns the instant of a date and a time of day. Of a time that occurs twice, it is the first. ok is false if the time does not
