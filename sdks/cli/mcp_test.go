@@ -274,7 +274,7 @@ func TestMCPLive(t *testing.T) {
 	if r := c.run(shared.Env["DEMO_LIVE_KEY"]+"\n", "login", "--api-key", "--base-url", shared.BaseURL, "--profile", "shop"); r.code != 0 {
 		t.Fatal(r.err)
 	}
-	c.fails(2, []string{"mcp"}, "--live")                                // the current profile
+	c.fails(2, []string{"mcp"}, "--live")                               // the current profile
 	c.with("HOLDFAST_PROFILE=shop").fails(2, []string{"mcp"}, "--live") // named, but not on the command line
 	c.assist("--profile", "shop").ok("get_tenant", nil).is(t, "mode", "live")
 	bare(t).fails(4, []string{"mcp"}, "not logged in")
@@ -455,7 +455,7 @@ func TestMCPScopes(t *testing.T) {
 	a.fails("find_customers", args{"query": "zoe"}, "insufficient_scope", "read:customers", "get_tenant shows the scopes").is(t, "status", 403)
 	r := a.ok("list_failures", nil)
 	for _, section := range []string{"payments: ", "refunds: "} {
-		r.has(t, section+"holdfast: 403 insufficient_scope")
+		r.has(t, section+"The credential lacks")
 	}
 }
 

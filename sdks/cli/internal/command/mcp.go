@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
-
 	"holdfast.dev/sdks/cli/internal/operations"
 	"holdfast.dev/sdks/cli/internal/profile"
 	"holdfast.dev/sdks/cli/internal/tools"
@@ -51,4 +50,3 @@ func (a *App) mcp() *cobra.Command {
 	f.BoolVar(&writes, "allow-writes", false, "also offer the tools that change data")
 	return cmd
 }
-

@@ -47,9 +47,9 @@ func (v view) booking(b holdfast.Booking, length int) bookingView {
 		ID: b.ID, Number: b.Number, Status: string(b.Status), PaymentStatus: string(b.PaymentStatus), Date: b.EventLocalDate,
 		StartsAt: v.at(b.StartsAt), EndsAt: v.at(b.EndsAt), WholeDay: b.EventStartTime == nil,
 		CustomerID: value(b.CustomerID), UnitID: value(b.UnitID), ServiceID: value(b.ServiceID), PackageID: value(b.PackageID),
-		EventType: value(b.EventType), GuestCount: value(b.GuestCount), Notes: cut(value(b.Notes), length),
+		EventType: cut(value(b.EventType), lineText), GuestCount: value(b.GuestCount), Notes: cut(value(b.Notes), length),
 		Total: amount(b.TotalAmount), Deposit: amount(b.DepositAmount), Paid: amount(b.AmountPaid), Due: amount(b.AmountDue),
-		Refunded: some(b.AmountRefunded), Disputed: b.Disputed, HoldExpiresAt: v.at(b.HoldExpiresAt), QuoteID: value(b.QuoteID), InvoiceIDs: first(b.InvoiceIDs),
+		Refunded: nonZero(b.AmountRefunded), Disputed: b.Disputed, HoldExpiresAt: v.at(b.HoldExpiresAt), QuoteID: value(b.QuoteID), InvoiceIDs: first(b.InvoiceIDs),
 		Version: b.Version, CreatedAt: v.at(&b.CreatedAt),
 	}
 	if r.WholeDay {
@@ -71,8 +71,8 @@ func (v view) booking(b holdfast.Booking, length int) bookingView {
 	return r
 }
 
-// some returns an amount, or nil if it is 0.
-func some(m holdfast.Money) *money {
+// nonZero returns an amount, or nil if it is 0.
+func nonZero(m holdfast.Money) *money {
 	if m.Amount == 0 {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (t *toolbox) holdSlot(ctx context.Context, in hold, options ...holdfast.Opt
 	}
 	b, err := t.client.Bookings.Create(ctx, body, options...)
 	if err != nil {
-		return nil, t.taken(ctx, err, wish{date: in.Date, start: in.Start, unit: in.Unit, service: in.Service, packageID: in.Package})
+		return nil, t.taken(ctx, err, slotRequest{date: in.Date, start: in.Start, unit: in.Unit, service: in.Service, packageID: in.Package})
 	}
 	return v.one(v.booking(*b, longText)), nil
 }
@@ -249,7 +249,7 @@ func (t *toolbox) moveBooking(ctx context.Context, in move, options ...holdfast.
 	}
 	b, err := t.client.Bookings.Update(ctx, in.Booking, body, in.options(options)...)
 	if err != nil {
-		w := wish{date: or(in.Date, before.EventLocalDate), start: or(in.Start, value(before.EventStartTime)), unit: or(in.Unit, value(before.UnitID))}
+		w := slotRequest{date: or(in.Date, before.EventLocalDate), start: or(in.Start, value(before.EventStartTime)), unit: or(in.Unit, value(before.UnitID))}
 		w.service, w.packageID = value(before.ServiceID), value(before.PackageID)
 		return nil, t.taken(ctx, err, w)
 	}

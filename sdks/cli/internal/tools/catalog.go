@@ -43,16 +43,16 @@ type packageView struct {
 }
 
 func serviceOf(s holdfast.Service) serviceView {
-	return serviceView{s.ID, s.Name, cut(value(s.Description), shortText), value(s.DurationMinutes), s.Active, first(s.UnitIDs)}
+	return serviceView{s.ID, cut(s.Name, nameText), cut(value(s.Description), shortText), value(s.DurationMinutes), s.Active, first(s.UnitIDs)}
 }
 
 func unitOf(u holdfast.Unit) unitView {
-	return unitView{u.ID, u.Name, cut(value(u.Description), shortText), string(u.Status), value(u.Capacity), first(u.ServiceIDs), u.OpeningHours}
+	return unitView{u.ID, cut(u.Name, nameText), cut(value(u.Description), shortText), string(u.Status), value(u.Capacity), first(u.ServiceIDs), u.OpeningHours}
 }
 
 func packageOf(p holdfast.Package) packageView {
 	r := packageView{
-		ID: p.ID, Name: p.Name, Description: cut(value(p.Description), shortText), ServiceID: p.ServiceID, BasePrice: amount(p.BasePrice),
+		ID: p.ID, Name: cut(p.Name, nameText), Description: cut(value(p.Description), shortText), ServiceID: p.ServiceID, BasePrice: amount(p.BasePrice),
 		DurationMinutes: value(p.DurationMinutes), UnitIDs: first(p.UnitIDs), Visible: p.Visible, Active: p.Active,
 	}
 	switch p.DepositType {

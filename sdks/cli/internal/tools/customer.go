@@ -43,7 +43,7 @@ type customerView struct {
 }
 
 func (v view) customer(c holdfast.Customer) customerView {
-	return customerView{c.ID, c.Name, c.Email, value(c.Phone), value(c.Company), v.at(&c.CreatedAt)}
+	return customerView{c.ID, cut(c.Name, nameText), cut(c.Email, nameText), cut(value(c.Phone), nameText), cut(value(c.Company), nameText), v.at(&c.CreatedAt)}
 }
 
 // search are the arguments of find_customers.

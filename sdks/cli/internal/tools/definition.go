@@ -13,8 +13,11 @@ import (
 	holdfast "holdfast.dev/sdks/go"
 )
 
-// patience is the maximum duration of a tool call. It is below the minute after which clients of MCP give up.
-const patience = 45 * time.Second
+// The maximum durations, which are below the minute after which clients of MCP give up.
+const (
+	callTimeout  = 45 * time.Second // of a tool call
+	writeTimeout = 30 * time.Second // of its write, with the retries
+)
 
 // effect is what a tool does to data.
 type effect int
@@ -57,7 +60,8 @@ func write[In interface{ requestKey() string }](
 ) definition {
 	d := read(name, description, func(ctx context.Context, in In) (any, error) {
 		var response holdfast.Response
-		object, err := run(ctx, in, holdfast.WithIdempotencyKey(idempotencyKey(name, in.requestKey())), holdfast.WithResponse(&response))
+		object, err := run(ctx, in,
+			holdfast.WithIdempotencyKey(idempotencyKey(name, in.requestKey())), holdfast.WithTimeout(writeTimeout), holdfast.WithResponse(&response))
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +104,8 @@ func (t *toolbox) handler(d definition) mcp.ToolHandler {
 	form := newForm(d.input)
 	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {
-		case t.places <- struct{}{}:
-			defer func() { <-t.places }()
+		case t.running <- struct{}{}:
+			defer func() { <-t.running }()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -109,7 +113,7 @@ func (t *toolbox) handler(d definition) mcp.ToolHandler {
 		if problem != nil {
 			return failed(problem), nil
 		}
-		limited, cancel := context.WithTimeout(ctx, patience)
+		limited, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		result, err := d.run(limited, arguments)
 		if err == nil {

@@ -96,14 +96,14 @@ func describe(d definition, err error) *failure {
 	case errors.As(err, &api):
 		return fromAPI(d, api)
 	case errors.As(err, &lost), errors.Is(err, context.DeadlineExceeded):
-		f := &failure{Code: "no_response", Message: "The platform did not respond.", Remedy: "Repeat the call later."}
+		f := &failure{Code: "no_response", Message: "The platform did not respond in time.", Remedy: "Repeat the call later."}
 		if d.effect != reads {
 			f.Message += " The change may have been made."
 			f.Remedy = "Repeat the call with the same request_key: the change happens once."
 		}
 		return f
 	case errors.Is(err, errTooLarge):
-		return &failure{Code: "result_too_large", Message: "The result is too large to show.", Remedy: "Ask for a single object, or fewer rows."}
+		return &failure{Code: "result_too_large", Message: "The result is too large to show.", Remedy: "Ask for fewer rows or days."}
 	}
 	return &failure{Code: "failed", Message: err.Error()}
 }

@@ -10,10 +10,8 @@ import (
 
 // The bounds of list_failures.
 const (
-	maxFailures   = 10 // of each kind
-	maxEndpoints  = 10
-	maxDeliveries = 5 // of each endpoint and status
-	failureDays   = 7
+	maxFailures = 10 // of each kind; half of it for the deliveries of an endpoint with a status
+	failureDays = 7
 )
 
 // since are the arguments of list_failures.
@@ -29,6 +27,8 @@ type failures struct {
 	Refunds   []failedRefund    `json:"refunds"`
 	Endpoints []failingEndpoint `json:"webhook_endpoints"`
 	NotShown  []string          `json:"not_shown,omitempty"`
+
+	limit int
 }
 
 // failedPayment is an attempt to pay by card that was refused.
@@ -85,23 +85,36 @@ func (t *toolbox) listFailures(ctx context.Context, in since) (any, error) {
 		days = failureDays
 	}
 	from := time.Now().AddDate(0, 0, -days)
-	f := &failures{TimeZone: v.name(), Since: v.at(&from), Payments: []failedPayment{}, Refunds: []failedRefund{}, Endpoints: []failingEndpoint{}}
-	for name, section := range map[string]func(context.Context, view, *failures, time.Time) error{
-		"payments": t.failedPayments, "refunds": t.failedRefunds, "webhook_endpoints": t.failingEndpoints,
-	} {
-		err := section(ctx, v, f, from)
-		if errors.Is(err, holdfast.ErrInsufficientScope) {
-			f.NotShown = append(f.NotShown, name+": "+err.Error())
-		} else if err != nil {
+	for limit := maxFailures; ; limit /= 2 {
+		f := failures{TimeZone: v.name(), Since: v.at(&from), Payments: []failedPayment{}, Refunds: []failedRefund{}, Endpoints: []failingEndpoint{}, limit: limit}
+		if err := t.collect(ctx, v, &f, from); err != nil {
 			return nil, err
 		}
+		if fits(f) || limit == 1 {
+			return f, nil
+		}
 	}
-	return f, nil
+}
+
+// collect adds each kind of failures that the credential can read.
+func (t *toolbox) collect(ctx context.Context, v view, f *failures, from time.Time) error {
+	for _, kind := range []struct {
+		name string
+		add  func(context.Context, view, *failures, time.Time) error
+	}{{"payments", t.failedPayments}, {"refunds", t.failedRefunds}, {"webhook_endpoints", t.failingEndpoints}} {
+		err := kind.add(ctx, v, f, from)
+		if api := (*holdfast.Error)(nil); errors.As(err, &api) && api.Code == holdfast.ErrInsufficientScope {
+			f.NotShown = append(f.NotShown, kind.name+": "+api.Message)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failedPayments adds the events of refused payments.
 func (t *toolbox) failedPayments(ctx context.Context, v view, f *failures, from time.Time) error {
-	page, err := t.client.Events.ListPage(ctx, holdfast.EventsListParams{Limit: maxFailures, CreatedAfter: from, Type: []holdfast.EventType{holdfast.EventTypePaymentFailed}})
+	page, err := t.client.Events.ListPage(ctx, holdfast.EventsListParams{Limit: f.limit, CreatedAfter: from, Type: []holdfast.EventType{holdfast.EventTypePaymentFailed}})
 	if err != nil {
 		return err
 	}
@@ -123,7 +136,7 @@ func (t *toolbox) failedPayments(ctx context.Context, v view, f *failures, from 
 
 // failedRefunds adds the refunds that failed.
 func (t *toolbox) failedRefunds(ctx context.Context, v view, f *failures, from time.Time) error {
-	page, err := t.client.Refunds.ListPage(ctx, holdfast.RefundsListParams{Limit: maxFailures, CreatedAfter: from, Status: []holdfast.RefundStatus{holdfast.RefundStatusFailed}})
+	page, err := t.client.Refunds.ListPage(ctx, holdfast.RefundsListParams{Limit: f.limit, CreatedAfter: from, Status: []holdfast.RefundStatus{holdfast.RefundStatusFailed}})
 	if err != nil {
 		return err
 	}
@@ -142,7 +155,7 @@ func (t *toolbox) failedRefunds(ctx context.Context, v view, f *failures, from t
 
 // failingEndpoints adds the endpoints that are disabled or have failed deliveries.
 func (t *toolbox) failingEndpoints(ctx context.Context, v view, f *failures, from time.Time) error {
-	page, err := t.client.WebhookEndpoints.ListPage(ctx, holdfast.WebhookEndpointsListParams{Limit: maxEndpoints})
+	page, err := t.client.WebhookEndpoints.ListPage(ctx, holdfast.WebhookEndpointsListParams{Limit: f.limit})
 	if err != nil {
 		return err
 	}
@@ -153,7 +166,7 @@ func (t *toolbox) failingEndpoints(ctx context.Context, v view, f *failures, fro
 		}
 		for _, status := range []holdfast.DeliveryStatus{holdfast.DeliveryStatusFailed, holdfast.DeliveryStatusPending} {
 			deliveries, err := t.client.WebhookEndpoints.ListDeliveriesPage(ctx, endpoint.ID, holdfast.WebhookEndpointsListDeliveriesParams{
-				Limit: maxDeliveries, Status: status, CreatedAfter: from,
+				Limit: max(1, f.limit/2), Status: status, CreatedAfter: from,
 			})
 			if err != nil {
 				return err

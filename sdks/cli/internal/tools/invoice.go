@@ -50,7 +50,7 @@ func (v view) invoice(i holdfast.Invoice, length int) invoiceView {
 	r := invoiceView{
 		ID: i.ID, Number: value(i.Number), Status: string(i.Status), Kind: string(i.Kind), CustomerID: i.CustomerID, BookingID: value(i.BookingID),
 		BookingStatus: value(i.BookingStatus), QuoteID: value(i.QuoteID), Total: amount(i.TotalAmount), Paid: amount(i.AmountPaid),
-		Refunded: some(i.AmountRefunded), Due: amount(i.AmountDue), DueAt: v.at(i.DueAt), Overdue: i.Overdue, Disputed: i.Disputed,
+		Refunded: nonZero(i.AmountRefunded), Due: amount(i.AmountDue), DueAt: v.at(i.DueAt), Overdue: i.Overdue, Disputed: i.Disputed,
 		Notes: cut(value(i.Notes), length), Version: i.Version, CreatedAt: v.at(&i.CreatedAt),
 	}
 	if i.Customer != nil {
@@ -64,10 +64,10 @@ func (v view) invoice(i holdfast.Invoice, length int) invoiceView {
 func (v view) wholeInvoice(i holdfast.Invoice) invoiceView {
 	r := v.invoice(i, longText)
 	r.Lines, r.OmitsLines = lines(i.LineItems)
-	r.OmitsPayments = max(0, len(i.Payments)-maxLines)
+	r.OmitsPayments = max(0, len(i.Payments)-maxPayments)
 	for _, p := range i.Payments[r.OmitsPayments:] {
 		r.Payments = append(r.Payments, paymentView{
-			ID: p.ID, Amount: amount(p.Amount), Refunded: some(p.AmountRefunded), Method: string(p.Method), Reference: cut(value(p.Reference), shortText),
+			ID: p.ID, Amount: amount(p.Amount), Refunded: nonZero(p.AmountRefunded), Method: string(p.Method), Reference: cut(value(p.Reference), lineText),
 			PaidAt: v.at(&p.PaidAt), ReversedAt: v.at(p.ReversedAt),
 		})
 	}

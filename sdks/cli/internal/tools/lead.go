@@ -34,8 +34,8 @@ type leadView struct {
 // lead returns a lead with texts of at most length characters.
 func (v view) lead(l holdfast.Lead, length int) leadView {
 	r := leadView{
-		ID: l.ID, Status: string(l.Status), Name: l.FirstName, Email: value(l.Email), Phone: value(l.Phone), Company: value(l.Company),
-		Source: value(l.Source), EventType: value(l.EventType), Date: value(l.EventLocalDate), GuestCount: value(l.GuestCount),
+		ID: l.ID, Status: string(l.Status), Name: l.FirstName, Email: cut(value(l.Email), nameText), Phone: cut(value(l.Phone), nameText), Company: cut(value(l.Company), nameText),
+		Source: cut(value(l.Source), nameText), EventType: cut(value(l.EventType), nameText), Date: value(l.EventLocalDate), GuestCount: value(l.GuestCount),
 		Message: cut(value(l.Message), length), ServiceID: value(l.ServiceID), UnitID: value(l.UnitID), PackageID: value(l.PackageID),
 		CustomerID: value(l.CustomerID), BookingID: value(l.ConvertedBookingID), QuoteIDs: first(l.QuoteIDs), LostReason: cut(value(l.LostReason), length),
 		Version: l.Version, CreatedAt: v.at(&l.CreatedAt),
@@ -43,6 +43,7 @@ func (v view) lead(l holdfast.Lead, length int) leadView {
 	if l.LastName != nil {
 		r.Name += " " + *l.LastName
 	}
+	r.Name = cut(r.Name, nameText)
 	if l.Budget != nil {
 		r.Budget = &money{l.Budget.Amount, l.Budget.Currency}
 	}

@@ -44,15 +44,18 @@ type lineView struct {
 	TaxRateBps  int64  `json:"tax_rate_bps,omitempty"`
 }
 
-// maxLines is the number of lines of a document that a result shows.
-const maxLines = 20
+// The rows of a document that a result shows.
+const (
+	maxLines    = 20
+	maxPayments = 10
+)
 
 // lines returns the first lines, and the number of the others.
 func lines(all []holdfast.LineItem) ([]lineView, int) {
 	shown := make([]lineView, min(len(all), maxLines))
 	for i := range shown {
 		l := all[i]
-		shown[i] = lineView{cut(l.Description, shortText), l.Quantity, amount(l.UnitAmount), l.DiscountBps, l.TaxRateBps}
+		shown[i] = lineView{cut(l.Description, lineText), l.Quantity, amount(l.UnitAmount), l.DiscountBps, l.TaxRateBps}
 	}
 	return shown, len(all) - len(shown)
 }
@@ -215,7 +218,7 @@ func (t *toolbox) acceptQuote(ctx context.Context, in quoteStep, options ...hold
 	if failed != nil {
 		return nil, err
 	}
-	return nil, t.taken(ctx, err, wish{
+	return nil, t.taken(ctx, err, slotRequest{
 		date: value(before.EventLocalDate), start: value(before.EventStartTime), unit: value(before.UnitID),
 		service: value(before.ServiceID), packageID: value(before.PackageID),
 	})

@@ -105,14 +105,14 @@ func (t *toolbox) numbered(ctx context.Context, v view, number string) (any, err
 
 // bookingRecord returns a booking with its payments.
 func (t *toolbox) bookingRecord(ctx context.Context, v view, b holdfast.Booking) (any, error) {
-	page, err := t.client.Bookings.ListPaymentsPage(ctx, b.ID, holdfast.BookingsListPaymentsParams{Limit: maxLines})
+	page, err := t.client.Bookings.ListPaymentsPage(ctx, b.ID, holdfast.BookingsListPaymentsParams{Limit: maxPayments})
 	if err != nil {
 		return nil, err
 	}
 	r := bookingRecord{bookingView: v.booking(b, longText), MorePayments: page.HasMore}
 	for _, p := range page.Data {
 		r.Payments = append(r.Payments, paymentView{
-			ID: p.ID, Amount: amount(p.Amount), Refunded: some(p.AmountRefunded), Method: string(p.Source), PaidAt: v.at(p.PaidAt), ReversedAt: v.at(p.ReversedAt),
+			ID: p.ID, Amount: amount(p.Amount), Refunded: nonZero(p.AmountRefunded), Method: string(p.Source), PaidAt: v.at(p.PaidAt), ReversedAt: v.at(p.ReversedAt),
 		})
 	}
 	return r, nil

@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -15,11 +17,12 @@ import (
 
 // The bounds of a result.
 const (
-	maxBytes  = 32 << 10 // of its text, and of its structured content
-	maxRows   = 50
-	someRows  = 10   // rows of a list, unless the client asks for another number
-	longText  = 1000 // characters of a text in a single object
-	shortText = 200  // characters of a text in a list
+	maxBytes    = 32 << 10 // of its text, and of its structured content
+	defaultRows = 10       // rows of a list, unless the client asks for another number
+	longText    = 800      // characters of a text in a single object
+	shortText   = 200      // characters of a text in a list
+	lineText    = 100      // characters of a text in a row of an object
+	nameText    = 255      // characters of a name or an address; the API has no longer ones
 )
 
 var errTooLarge = fmt.Errorf("the result exceeds %d KiB", maxBytes>>10)
@@ -27,18 +30,26 @@ var errTooLarge = fmt.Errorf("the result exceeds %d KiB", maxBytes>>10)
 // render returns a result as text and as structured content. Both have the same fields; amounts and times are written for people in the
 // text.
 func render(result any) (string, json.RawMessage, error) {
-	structured, err := json.Marshal(result)
-	if err != nil {
+	var structured bytes.Buffer
+	encoder := json.NewEncoder(&structured)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(result); err != nil {
 		return "", nil, err
 	}
 	text, err := yaml.MarshalWithOptions(result, yaml.UseLiteralStyleIfMultiline(true))
 	if err != nil {
 		return "", nil, err
 	}
-	if max(len(structured), len(text)) > maxBytes {
+	if max(structured.Len(), len(text)) > maxBytes {
 		return "", nil, errTooLarge
 	}
-	return string(text), structured, nil
+	return string(text), structured.Bytes(), nil
+}
+
+// fits reports whether a result has at most maxBytes.
+func fits(result any) bool {
+	_, _, err := render(result)
+	return !errors.Is(err, errTooLarge)
 }
 
 // succeeded returns the result of a tool.
@@ -70,7 +81,7 @@ const more = "There are more rows: repeat the call with cursor set to next_curso
 func rows[From, To any](v view, p paging, get func(limit int) (*holdfast.Page[From], error), convert func(From) To) (any, error) {
 	limit := p.Limit
 	if limit == 0 {
-		limit = someRows
+		limit = defaultRows
 	}
 	for {
 		page, err := get(limit)
@@ -84,16 +95,21 @@ func rows[From, To any](v view, p paging, get func(limit int) (*holdfast.Page[Fr
 		if page.NextCursor != "" {
 			result.More = more
 		}
-		_, _, err = render(result)
-		if !errors.Is(err, errTooLarge) || limit == 1 {
-			return result, err
+		if fits(result) || limit == 1 {
+			return result, nil
 		}
 		limit /= 2
 	}
 }
 
-// cut shortens a text to a number of characters.
+// cut shortens a text to a number of characters, and replaces control characters other than line breaks and tabs.
 func cut(text string, length int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 	if utf8.RuneCountInString(text) <= length {
 		return text
 	}

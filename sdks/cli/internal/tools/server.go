@@ -38,11 +38,11 @@ func (e *ModeError) Error() string {
 
 // toolbox is what the tools share.
 type toolbox struct {
-	client *holdfast.Client
-	me     *holdfast.Me
-	writes bool
-	zones  zones
-	places chan struct{} // full when maxCalls run
+	client  *holdfast.Client
+	me      *holdfast.Me
+	writes  bool
+	zones   zones
+	running chan struct{} // full when maxCalls run
 }
 
 // New returns a server. It asks the platform for the mode and the tenant of the credential.
@@ -58,7 +58,7 @@ func New(ctx context.Context, c Config) (*mcp.Server, error) {
 	if c.Live != (me.Mode == holdfast.ModeLive) {
 		return nil, &ModeError{Tenant: tenant.Name, Mode: me.Mode}
 	}
-	t := &toolbox{client: c.Client, me: me, writes: c.Writes, places: make(chan struct{}, maxCalls)}
+	t := &toolbox{client: c.Client, me: me, writes: c.Writes, running: make(chan struct{}, maxCalls)}
 	if _, err := t.zones.remember(tenant); err != nil {
 		return nil, err
 	}

@@ -13,10 +13,10 @@ import (
 
 // The bounds of availability.
 const (
-	maxSlots     = 200 // free slots of a result
-	maxDays      = 31
-	someDays     = 7
-	alternateMax = 8 // free slots that an error offers
+	maxSlots        = 200 // free slots of a result
+	maxDays         = 31
+	defaultDays     = 7
+	maxAlternatives = 8 // free slots that an error offers
 )
 
 // freeSlots are the arguments of find_free_slots.
@@ -80,7 +80,7 @@ func (t *toolbox) findFreeSlots(ctx context.Context, in freeSlots) (any, error) 
 	if err != nil {
 		return nil, invalid("date_from", "must be a date such as 2027-07-03")
 	}
-	last := first.AddDate(0, 0, someDays-1)
+	last := first.AddDate(0, 0, defaultDays-1)
 	if in.To != "" {
 		if last, err = time.Parse(time.DateOnly, in.To); err != nil {
 			return nil, invalid("date_to", "must be a date such as 2027-07-03")
@@ -95,46 +95,62 @@ func (t *toolbox) findFreeSlots(ctx context.Context, in freeSlots) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return v.free(days.Data), nil
+	return v.freeThatFits(days.Data), nil
 }
 
-// free returns the free slots of days, up to the bound of a result. It ends at a day or, in the first day, at a unit.
-func (v view) free(days []holdfast.AvailabilityDay) availability {
+// freeThatFits returns the free slots of days that fit into a result.
+func (v view) freeThatFits(days []holdfast.AvailabilityDay) availability {
+	for limit := maxSlots; ; limit /= 2 {
+		if result := v.free(days, limit); fits(result) || limit == 1 {
+			return result
+		}
+	}
+}
+
+// free returns the free slots of days, at most limit of them. It leaves out whole days, or slots of the first day.
+func (v view) free(days []holdfast.AvailabilityDay, limit int) availability {
 	result := availability{TimeZone: v.name(), Days: []freeDay{}}
-	left := maxSlots
+	left := limit
 	for i, day := range days {
-		d := freeDay{Date: day.Date, Weekday: weekday(day.Date), Status: string(day.Status), Units: []freeUnit{}}
-		if day.PriceFrom != nil {
-			d.PriceFrom = &money{day.PriceFrom.Amount, day.PriceFrom.Currency}
+		d, more := v.freeDay(day, left)
+		if more && i > 0 {
+			result.More = "There are more days: repeat the call with date_from " + day.Date + "."
+			return result
 		}
-		if day.Holiday != nil {
-			d.Holiday = cut(day.Holiday.Name, shortText)
-		}
-		for _, unit := range day.Units {
-			slots := v.slots(unit.Slots)
-			if len(slots) == 0 {
-				continue
-			}
-			if len(slots) > left {
-				if i > 0 {
-					result.More = "There are more days: repeat the call with date_from " + day.Date + "."
-					return result
-				}
-				result.More = "There are more free slots: repeat the call with a single day and a unit_id or service_id."
-				slots = slots[:left]
-			}
-			left -= len(slots)
-			d.Units = append(d.Units, freeUnit{UnitID: unit.UnitID, Name: cut(unit.Name, shortText), Slots: slots})
-			if result.More != "" {
-				break
-			}
+		for _, unit := range d.Units {
+			left -= len(unit.Slots)
 		}
 		result.Days = append(result.Days, d)
-		if result.More != "" {
-			break
+		if more {
+			result.More = "There are more slots on this day: repeat the call with a unit_id or service_id. For later days, set date_from."
+			return result
 		}
 	}
 	return result
+}
+
+// freeDay returns at most limit free slots of a day, and whether there are more.
+func (v view) freeDay(day holdfast.AvailabilityDay, limit int) (d freeDay, more bool) {
+	d = freeDay{Date: day.Date, Weekday: weekday(day.Date), Status: string(day.Status), Units: []freeUnit{}}
+	if day.PriceFrom != nil {
+		d.PriceFrom = &money{day.PriceFrom.Amount, day.PriceFrom.Currency}
+	}
+	if day.Holiday != nil {
+		d.Holiday = cut(day.Holiday.Name, lineText)
+	}
+	for _, unit := range day.Units {
+		slots := v.slots(unit.Slots)
+		if len(slots) == 0 {
+			continue
+		}
+		shown := slots[:min(len(slots), limit)]
+		more = more || len(shown) < len(slots)
+		limit -= len(shown)
+		if len(shown) > 0 {
+			d.Units = append(d.Units, freeUnit{UnitID: unit.UnitID, Name: cut(unit.Name, lineText), Slots: shown})
+		}
+	}
+	return d, more
 }
 
 func weekday(date string) string {
@@ -158,12 +174,12 @@ func (v view) slots(all []holdfast.AvailabilitySlot) []slot {
 
 func (v view) slot(s holdfast.AvailabilitySlot) slot {
 	from, to := moment{s.StartsAt.In(v.zone)}, moment{s.EndsAt.In(v.zone)}
-	day := func(m moment) string { return m.Format("15:04") }
-	return slot{StartsAt: from, EndsAt: to, WholeDay: day(from) == "00:00" && day(to) == "00:00" && to.Sub(from.Time) > 20*time.Hour}
+	wholeDay := from.Format("15:04") == "00:00" && to.Format("15:04") == "00:00" && to.Sub(from.Time) > 20*time.Hour
+	return slot{StartsAt: from, EndsAt: to, WholeDay: wholeDay}
 }
 
-// wish is a slot that someone wanted.
-type wish struct {
+// slotRequest is a slot that someone asked for.
+type slotRequest struct {
 	date, start              string // start is "" for a whole day
 	unit, service, packageID string
 }
@@ -195,7 +211,7 @@ type slotTaken struct {
 func (e *slotTaken) Unwrap() error { return e.error }
 
 // taken adds free slots to an error that says that a slot is not free.
-func (t *toolbox) taken(ctx context.Context, err error, w wish) error {
+func (t *toolbox) taken(ctx context.Context, err error, w slotRequest) error {
 	if !errors.Is(err, holdfast.ErrSlotUnavailable) {
 		return err
 	}
@@ -206,16 +222,16 @@ func (t *toolbox) taken(ctx context.Context, err error, w wish) error {
 	return &slotTaken{err, t.alternatives(ctx, v, w)}
 }
 
-// alternatives returns the free slots that are nearest to a wish: on the same day first, then of the same unit, then by time. They are
+// alternatives returns the free slots that are nearest to a request: on the same day first, then of the same unit, then by time. They are
 // from the day and the six days after it.
-func (t *toolbox) alternatives(ctx context.Context, v view, w wish) *alternatives {
+func (t *toolbox) alternatives(ctx context.Context, v view, w slotRequest) *alternatives {
 	result := &alternatives{TimeZone: v.name(), Slots: []alternative{}}
 	first, err := time.Parse(time.DateOnly, w.date)
 	if err != nil {
 		return result
 	}
 	params := holdfast.AvailabilityListParams{
-		From: w.date, To: first.AddDate(0, 0, someDays-1).Format(time.DateOnly), ServiceID: w.service, PackageID: w.packageID,
+		From: w.date, To: first.AddDate(0, 0, defaultDays-1).Format(time.DateOnly), ServiceID: w.service, PackageID: w.packageID,
 	}
 	if w.service == "" && w.packageID == "" {
 		params.UnitID = w.unit
@@ -242,8 +258,8 @@ func (t *toolbox) alternatives(ctx context.Context, v view, w wish) *alternative
 	if len(result.Slots) == 0 {
 		result.Note = "Nothing is free on that day and the six days after it."
 	}
-	if len(result.Slots) > alternateMax {
-		result.Slots = result.Slots[:alternateMax]
+	if len(result.Slots) > maxAlternatives {
+		result.Slots = result.Slots[:maxAlternatives]
 		result.Note = "There are more free slots: search with find_free_slots."
 	}
 	return result
@@ -297,9 +313,10 @@ var reasons = map[holdfast.AvailabilityExplanationReason]string{
 
 // explain are the arguments of explain_slot.
 type explain struct {
-	Unit  string `json:"unit_id"`
-	Date  string `json:"date" jsonschema:"YYYY-MM-DD"`
-	Start string `json:"start_time" jsonschema:"HH:MM"`
+	Unit    string `json:"unit_id"`
+	Date    string `json:"date" jsonschema:"YYYY-MM-DD"`
+	Start   string `json:"start_time" jsonschema:"HH:MM"`
+	Service string `json:"service_id,omitempty" jsonschema:"to learn of its other units, too"`
 }
 
 // explanation is the result of explain_slot.
@@ -334,7 +351,7 @@ func (t *toolbox) explainSlot(ctx context.Context, in explain) (any, error) {
 	}
 	if !e.Available {
 		e.Reason, e.Meaning = string(reason), reasons[reason]
-		e.Free = t.alternatives(ctx, v, wish{date: in.Date, start: in.Start, unit: in.Unit})
+		e.Free = t.alternatives(ctx, v, slotRequest{date: in.Date, start: in.Start, unit: in.Unit, service: in.Service})
 	}
 	return e, nil
 }
