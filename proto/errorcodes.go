@@ -175,6 +175,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the ID. The response is the same if the refund belongs to another tenant.", false,
 	},
 	{
+		"request_log_not_found", 404,
+		"The tenant has no request log with this ID.",
+		"Check the ID, and try again after some seconds. Requests are stored for 7 days, and most successful reads are not logged.", true,
+	},
+	{
 		"service_not_found", 404,
 		"The tenant has no service with this ID.",
 		"Check the ID. The response is the same if the service belongs to another tenant.", false,

@@ -91,4 +91,6 @@ var OperationFields = map[string]Fields{
 	"streamEvents":             {},
 	"getEvent":                 {Response: []string{"id", "object", "type", "api_version", "mode", "created_at", "resource_version", "request", "data"}},
 	"replayEvents":             {Body: []string{"endpoint_id", "from", "to", "types"}, Response: []string{"queued"}},
+	"listRequestLogs":          {Response: []string{"data", "has_more", "next_cursor"}},
+	"getRequestLog":            {Response: []string{"id", "object", "status", "method", "route", "path", "query_names", "code", "param", "credential_id", "credential_type", "object_id", "duration_ms", "client_network", "user_agent", "sdk_version", "idempotency_key_hash", "replayed", "mode", "created_at"}},
 }

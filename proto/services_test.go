@@ -10,11 +10,11 @@ import (
 func TestServices(t *testing.T) {
 	t.Parallel()
 	names := strings.Join(proto.ServiceNames(), " ")
-	if names != "identity customers bookings payments webhooks console gateway" {
+	if names != "identity customers bookings payments webhooks logs console gateway" {
 		t.Errorf("the services are %q", names)
 	}
 	for _, s := range proto.Services() {
-		if s.Kafka() == (s.Name == "gateway" || s.Name == "console") {
+		if s.Kafka() == (s.Name == "console") {
 			t.Errorf("%s: Kafka is %v", s.Name, s.Kafka())
 		}
 	}

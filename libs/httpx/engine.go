@@ -81,7 +81,7 @@ func Steps(steps ...Handler) gin.HandlersChain {
 	return chain
 }
 
-// Fail ends a request with an error: it adds the error to the log line and writes the response.
+// Fail ends a request with an error: it adds the error to the log line and to c.Errors, and writes the response.
 func Fail(c *gin.Context, err error) {
 	e := apperr.As(err)
 	if e.Kind == apperr.Internal {
@@ -92,6 +92,7 @@ func Fail(c *gin.Context, err error) {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	obs.Add(c.Request.Context(), attrs...)
+	_ = c.Error(e) // returns its argument
 	WriteError(c.Writer, c.GetString(publicKey), RequestID(c), e)
 	c.Abort()
 }

@@ -148,16 +148,32 @@ func docURL(publicURL, code string) string {
 	return strings.TrimRight(publicURL, "/") + proto.ErrorsPage + "#" + code
 }
 
+// Param returns the param of the response to err, or "".
+func Param(err error) string {
+	if e := apperr.As(err); e.Kind == apperr.Invalid {
+		return paramOf(e)
+	}
+	return ""
+}
+
+// paramOf returns the param of a 422. Every 422 has one.
+func paramOf(e *apperr.Error) string {
+	if len(e.Fields) > 0 {
+		return e.Fields[0].Field
+	}
+	return "body"
+}
+
 func envelopeOf(e *apperr.Error, status int, doc, requestID string) envelope {
 	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, DocURL: doc, RequestID: requestID}}
 	if status != http.StatusUnprocessableEntity {
 		return env
 	}
 	fields := fieldList(e.Fields)
-	if len(fields) == 0 { // every 422 has a field
-		fields = fieldList{{Field: "body", Message: e.Message}}
+	if len(fields) == 0 {
+		fields = fieldList{{Field: paramOf(e), Message: e.Message}}
 	}
-	env.Error.Param = fields[0].Field
+	env.Error.Param = paramOf(e)
 	env.Message = e.Message
 	if len(e.Fields) > 0 {
 		env.Message = fields[0].Field + ": " + fields[0].Message

@@ -36,6 +36,17 @@ func New[P Prefix]() ID[P] {
 // FromUUID converts a stored uuid.
 func FromUUID[P Prefix](u [16]byte) ID[P] { return ID[P]{uuid: u} }
 
+// First returns the least id that can be created at a time: a lower bound, which is not the id of anything.
+func First[P Prefix](at time.Time) ID[P] {
+	ms := at.UnixMilli()
+	if at.After(time.UnixMilli(ms)) {
+		ms++
+	}
+	var id ID[P]
+	binary.BigEndian.PutUint64(id.uuid[:], uint64(ms)<<16) //nolint:gosec // a time after 1970
+	return id
+}
+
 // Parse parses the public form. It returns ErrMalformed for everything except the exact canonical form.
 func Parse[P Prefix](s string) (ID[P], error) {
 	var p P

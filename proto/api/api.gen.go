@@ -1072,6 +1072,48 @@ func (e RefundStatus) Valid() bool {
 	}
 }
 
+// Defines values for RequestLogObject.
+const (
+	RequestLogObjectRequestLog RequestLogObject = "request_log"
+)
+
+// Valid indicates whether the value is a known member of the RequestLogObject enum.
+func (e RequestLogObject) Valid() bool {
+	switch e {
+	case RequestLogObjectRequestLog:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RequestMethod.
+const (
+	DELETE RequestMethod = "DELETE"
+	GET    RequestMethod = "GET"
+	PATCH  RequestMethod = "PATCH"
+	POST   RequestMethod = "POST"
+	PUT    RequestMethod = "PUT"
+)
+
+// Valid indicates whether the value is a known member of the RequestMethod enum.
+func (e RequestMethod) Valid() bool {
+	switch e {
+	case DELETE:
+		return true
+	case GET:
+		return true
+	case PATCH:
+		return true
+	case POST:
+		return true
+	case PUT:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ServiceObject.
 const (
 	ServiceObjectService ServiceObject = "service"
@@ -3598,6 +3640,87 @@ type RefundRule struct {
 // RefundStatus Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
 type RefundStatus string
 
+// RequestLog A logged request. It contains no bodies, no query values and no header values other than those listed here.
+type RequestLog struct {
+	// Id ID of the request, `req_…`, as in the `X-Request-Id` header of its response and in `request.id` of its events.
+	Id string `json:"id"`
+
+	// Object Always `request_log`.
+	Object RequestLogObject `json:"object"`
+
+	// Status HTTP status of the response.
+	Status int `json:"status"`
+
+	// Method HTTP method.
+	Method RequestMethod `json:"method"`
+
+	// Route Path in this contract, such as `/bookings/{id}/cancel`.
+	Route string `json:"route"`
+
+	// Path Path of the request without the base URL and the query, such as `/bookings/bk_…/cancel`. A value that does not have the form of an ID is shown as in `route`.
+	Path string `json:"path"`
+
+	// QueryNames Names of the query parameters, at most 20, without their values. Names over 64 characters, and names with characters other than A-Z a-z 0-9 _ . - [ ], are left out.
+	QueryNames []string `json:"query_names"`
+
+	// Code Error code of the response, or null if the request succeeded.
+	Code nullable.Nullable[string] `json:"code"`
+
+	// Param Field or parameter that the error names, or null. At most 100 characters.
+	Param nullable.Nullable[string] `json:"param"`
+
+	// CredentialId ID of the API key, `key_…`, or of the OAuth grant.
+	CredentialId string `json:"credential_id"`
+
+	// CredentialType Type of the credential.
+	CredentialType CredentialType `json:"credential_type"`
+
+	// ObjectId ID of the object in the path, otherwise of the object that the request created, or null. To list the events of the object, send it as `object_id` to `GET /events`.
+	ObjectId nullable.Nullable[string] `json:"object_id"`
+
+	// DurationMs Duration of the request in milliseconds.
+	DurationMs int `json:"duration_ms"`
+
+	// ClientNetwork Network of the client's address: the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, such as `203.0.113.0/24`. Null if the address is unknown.
+	ClientNetwork nullable.Nullable[string] `json:"client_network"`
+
+	// UserAgent First 200 characters of the `User-Agent` header, or null if there is none.
+	UserAgent nullable.Nullable[string] `json:"user_agent"`
+
+	// SdkVersion Name and version of the Holdfast SDK or CLI that sent the request, from its `User-Agent`, such as `holdfast-go/1.0.0`, or null.
+	SdkVersion nullable.Nullable[string] `json:"sdk_version"`
+
+	// IdempotencyKeyHash SHA-256 of the Idempotency-Key in hexadecimal, or null if there is none.
+	IdempotencyKeyHash nullable.Nullable[string] `json:"idempotency_key_hash"`
+
+	// Replayed Whether the response was the stored response to an earlier request with the same Idempotency-Key.
+	Replayed bool `json:"replayed"`
+
+	// Mode Mode of the credential.
+	Mode Mode `json:"mode"`
+
+	// CreatedAt Time at which the request arrived, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// RequestLogObject Always `request_log`.
+type RequestLogObject string
+
+// RequestLogList A page of request logs.
+type RequestLogList struct {
+	// Data Request logs on this page, at most 100.
+	Data []RequestLog `json:"data"`
+
+	// HasMore Whether there are more rows after this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// RequestMethod HTTP method of a request.
+type RequestMethod string
+
 // Service A service that the operator offers, such as a tour.
 type Service struct {
 	// Id ID of the service, `srv_…`. Treat it as an opaque string.
@@ -4251,6 +4374,27 @@ type RefundId = string
 
 // RefundStatusFilter defines model for RefundStatusFilter.
 type RefundStatusFilter = []RefundStatus
+
+// RequestCodeFilter defines model for RequestCodeFilter.
+type RequestCodeFilter = string
+
+// RequestCredentialFilter defines model for RequestCredentialFilter.
+type RequestCredentialFilter = string
+
+// RequestLogId defines model for RequestLogId.
+type RequestLogId = string
+
+// RequestMethodFilter HTTP method of a request.
+type RequestMethodFilter = RequestMethod
+
+// RequestObjectFilter defines model for RequestObjectFilter.
+type RequestObjectFilter = string
+
+// RequestRouteFilter defines model for RequestRouteFilter.
+type RequestRouteFilter = string
+
+// RequestStatusFilter defines model for RequestStatusFilter.
+type RequestStatusFilter = string
 
 // ServiceFilter defines model for ServiceFilter.
 type ServiceFilter = string
@@ -5162,6 +5306,39 @@ type CreateRefundParams struct {
 
 	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// ListRequestLogsParams defines parameters for ListRequestLogs.
+type ListRequestLogsParams struct {
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// Status Returns only requests with this HTTP status, such as `409`, or with a status of this class, such as `4xx`.
+	Status *RequestStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Code Returns only requests that failed with this error code.
+	Code *RequestCodeFilter `form:"code,omitempty" json:"code,omitempty"`
+
+	// Method Returns only requests with this HTTP method.
+	Method *RequestMethodFilter `form:"method,omitempty" json:"method,omitempty"`
+
+	// Route Returns only requests of this route, a path of this contract such as `/bookings/{id}/cancel`.
+	Route *RequestRouteFilter `form:"route,omitempty" json:"route,omitempty"`
+
+	// CredentialId Returns only requests of the API key, `key_…`, or OAuth grant with this ID.
+	CredentialId *RequestCredentialFilter `form:"credential_id,omitempty" json:"credential_id,omitempty"`
+
+	// ObjectId Returns only requests about the object with this ID: its ID is in their path, or they created it.
+	ObjectId *RequestObjectFilter `form:"object_id,omitempty" json:"object_id,omitempty"`
 }
 
 // ListServicesParams defines parameters for ListServices.

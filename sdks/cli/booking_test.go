@@ -182,6 +182,18 @@ func TestLiveMode(t *testing.T) {
 	c.fails(1, []string{"listen"}, "this command is for test mode")
 }
 
+// TestOpen checks the address of the console's page of an ID.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	c := withKey(t, shared.Key)
+	for id, page := range map[string]string{"": "", "bk_1": "/bookings/bk_1", "pi_1": "/payments/pi_1", "we_1": "/endpoints/we_1", "req_1": "/requests/req_1"} {
+		if got := c.ok(strings.Fields("open " + id)...); got != shared.Env["AUTH_URL"]+"/admin/demo/test"+page {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	c.fails(2, []string{"open", "x_1"}, `the console has no page for "x_1"`)
+}
+
 // TestDocuments checks that documents are written to a file or to a pipe.
 func TestDocuments(t *testing.T) {
 	t.Parallel()

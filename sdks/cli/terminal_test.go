@@ -81,7 +81,7 @@ func (t *terminal) shows(texts ...string) string {
 func TestTablesInATerminal(t *testing.T) {
 	t.Parallel()
 	c := withKey(t, shared.Key)
-	evil := "\x1b[31mred\x1b]0;title\a ‮evil"
+	evil := "\x1b[31mred\x1b]0;title\a \u202eevil"
 	id := c.ok("units", "create", "-d", fmt.Sprintf(`{"name":"Wide 漢字","description":%q}`, "d"), "--jq", ".id")
 	c.ok("bookings", "create", "--event-date", "2031-01-01", "--notes", evil)
 	for _, width := range []int{60, 120} {
@@ -138,12 +138,12 @@ func TestPromptsInATerminal(t *testing.T) {
 	if screen := term.shows("Logged in to Demo Boats", "live mode", "code 0"); strings.Contains(screen, key) {
 		t.Errorf("the key is shown: %s", screen)
 	}
-	for _, tc := range []struct{ answer, want string }{{"n", "code 9"}, {"", "code 9"}, {"y", "code 0"}} {
+	for _, tc := range []struct{ response, want string }{{"n", "code 9"}, {"", "code 9"}, {"y", "code 0"}} {
 		term.types("holdfast customers create --first-name Asked --email asked@example.com; echo code $?")
 		term.shows("Live mode: POST /customers changes live data of Demo Boats. Continue? [y/N]")
-		term.tmux("send-keys", tc.answer, "Enter")
-		if screen := term.shows(tc.want); strings.Contains(screen, "asked@example.com\n") != (tc.answer == "y") {
-			t.Errorf("%q: %s", tc.answer, screen)
+		term.tmux("send-keys", tc.response, "Enter")
+		if screen := term.shows(tc.want); strings.Contains(screen, "asked@example.com\n") != (tc.response == "y") {
+			t.Errorf("%q: %s", tc.response, screen)
 		}
 	}
 	term.types("holdfast customers create --first-name Asked --email asked@example.com; echo code $?")

@@ -102,6 +102,10 @@ const (
 	// belongs to another tenant.
 	ErrRefundNotFound ErrorCode = "refund_not_found"
 
+	// ErrRequestLogNotFound (404): The tenant has no request log with this ID. Check the ID, and try again after some
+	// seconds. Requests are stored for 7 days, and most successful reads are not logged.
+	ErrRequestLogNotFound ErrorCode = "request_log_not_found"
+
 	// ErrServiceNotFound (404): The tenant has no service with this ID. Check the ID. The response is the same if the
 	// service belongs to another tenant.
 	ErrServiceNotFound ErrorCode = "service_not_found"

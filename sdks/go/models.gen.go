@@ -253,6 +253,15 @@ const (
 	RefundStatusSucceeded      RefundStatus = "succeeded"
 )
 
+// Defines values for RequestMethod.
+const (
+	RequestMethodDELETE RequestMethod = "DELETE"
+	RequestMethodGET    RequestMethod = "GET"
+	RequestMethodPATCH  RequestMethod = "PATCH"
+	RequestMethodPOST   RequestMethod = "POST"
+	RequestMethodPUT    RequestMethod = "PUT"
+)
+
 // Defines values for SortOrder.
 const (
 	SortOrderCreatedAt SortOrder = "created_at"
@@ -2727,6 +2736,72 @@ type RefundRule struct {
 
 // RefundStatus Status of a refund or of one of its parts, as defined by Stripe. The status of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that any allocation has. A refund is `succeeded` only if all allocations have succeeded.
 type RefundStatus string
+
+// RequestLog A logged request. It contains no bodies, no query values and no header values other than those listed here.
+type RequestLog struct {
+	// ID ID of the request, `req_…`, as in the `X-Request-Id` header of its response and in `request.id` of its events.
+	ID string `json:"id"`
+
+	// Object Always `request_log`.
+	Object string `json:"object"`
+
+	// Status HTTP status of the response.
+	Status int `json:"status"`
+
+	// Method HTTP method.
+	Method RequestMethod `json:"method"`
+
+	// Route Path in this contract, such as `/bookings/{id}/cancel`.
+	Route string `json:"route"`
+
+	// Path Path of the request without the base URL and the query, such as `/bookings/bk_…/cancel`. A value that does not have the form of an ID is shown as in `route`.
+	Path string `json:"path"`
+
+	// QueryNames Names of the query parameters, at most 20, without their values. Names over 64 characters, and names with characters other than A-Z a-z 0-9 _ . - [ ], are left out.
+	QueryNames []string `json:"query_names"`
+
+	// Code Error code of the response, or null if the request succeeded.
+	Code *string `json:"code,omitempty"`
+
+	// Param Field or parameter that the error names, or null. At most 100 characters.
+	Param *string `json:"param,omitempty"`
+
+	// CredentialID ID of the API key, `key_…`, or of the OAuth grant.
+	CredentialID string `json:"credential_id"`
+
+	// CredentialType Type of the credential.
+	CredentialType CredentialType `json:"credential_type"`
+
+	// ObjectID ID of the object in the path, otherwise of the object that the request created, or null. To list the events of the object, send it as `object_id` to `GET /events`.
+	ObjectID *string `json:"object_id,omitempty"`
+
+	// DurationMs Duration of the request in milliseconds.
+	DurationMs int `json:"duration_ms"`
+
+	// ClientNetwork Network of the client's address: the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, such as `203.0.113.0/24`. Null if the address is unknown.
+	ClientNetwork *string `json:"client_network,omitempty"`
+
+	// UserAgent First 200 characters of the `User-Agent` header, or null if there is none.
+	UserAgent *string `json:"user_agent,omitempty"`
+
+	// SdkVersion Name and version of the Holdfast SDK or CLI that sent the request, from its `User-Agent`, such as `holdfast-go/1.0.0`, or null.
+	SdkVersion *string `json:"sdk_version,omitempty"`
+
+	// IdempotencyKeyHash SHA-256 of the Idempotency-Key in hexadecimal, or null if there is none.
+	IdempotencyKeyHash *string `json:"idempotency_key_hash,omitempty"`
+
+	// Replayed Whether the response was the stored response to an earlier request with the same Idempotency-Key.
+	Replayed bool `json:"replayed"`
+
+	// Mode Mode of the credential.
+	Mode Mode `json:"mode"`
+
+	// CreatedAt Time at which the request arrived, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// RequestMethod HTTP method of a request.
+type RequestMethod string
 
 // Service A service that the operator offers, such as a tour.
 type Service struct {

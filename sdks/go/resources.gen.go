@@ -28,6 +28,7 @@ type Resources struct {
 	TestClock        *TestClockAPI
 	WebhookEndpoints *WebhookEndpointsAPI
 	Events           *EventsAPI
+	RequestLogs      *RequestLogsAPI
 }
 
 func newResources(c *Client) Resources {
@@ -50,6 +51,7 @@ func newResources(c *Client) Resources {
 		TestClock:        &TestClockAPI{c},
 		WebhookEndpoints: &WebhookEndpointsAPI{c},
 		Events:           &EventsAPI{c},
+		RequestLogs:      &RequestLogsAPI{c},
 	}
 }
 
@@ -2037,4 +2039,71 @@ func (a *EventsAPI) Get(ctx context.Context, id string, options ...Option) (Even
 // Requires the scope write:webhooks.
 func (a *EventsAPI) Replay(ctx context.Context, body EventReplay, options ...Option) (*EventReplayResult, error) {
 	return one[EventReplayResult](ctx, a.c, call{method: "POST", path: "/events/replay", body: body, key: true, strict: true}, options)
+}
+
+// RequestLogsAPI has the operations on request logs.
+type RequestLogsAPI struct{ c *Client }
+
+// RequestLogsListParams are the parameters of List. Parameters without a value are not sent.
+type RequestLogsListParams struct {
+	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit int
+	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor string
+	// Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter time.Time
+	// Returns only rows created before this time, RFC 3339.
+	CreatedBefore time.Time
+	// Returns only requests with this HTTP status, such as `409`, or with a status of this class, such as `4xx`.
+	Status string
+	// Returns only requests that failed with this error code.
+	Code string
+	// Returns only requests with this HTTP method.
+	Method RequestMethod
+	// Returns only requests of this route, a path of this contract such as `/bookings/{id}/cancel`.
+	Route string
+	// Returns only requests of the API key, `key_…`, or OAuth grant with this ID.
+	CredentialID string
+	// Returns only requests about the object with this ID: its ID is in their path, or they created it.
+	ObjectID string
+}
+
+func (p RequestLogsListParams) encode(q *query) {
+	q.number("limit", p.Limit)
+	q.text("cursor", p.Cursor)
+	q.time("created_after", p.CreatedAfter)
+	q.time("created_before", p.CreatedBefore)
+	q.text("status", p.Status)
+	q.text("code", p.Code)
+	q.text("method", string(p.Method))
+	q.text("route", p.Route)
+	q.text("credential_id", p.CredentialID)
+	q.text("object_id", p.ObjectID)
+}
+
+// List iterates over the logged requests of the last 7 days in the mode of the credential, newest first. The log
+// contains every write, every response of 400 or more, and a sample of the successful reads.
+//
+// The iteration gets a page when it needs its first row, and ends after an error.
+//
+// Requires the scope read:webhooks.
+func (a *RequestLogsAPI) List(ctx context.Context, params RequestLogsListParams, options ...Option) iter.Seq2[RequestLog, error] {
+	return all(func(cursor string) (*Page[RequestLog], error) {
+		if cursor != "" {
+			params.Cursor = cursor
+		}
+		return a.ListPage(ctx, params, options...)
+	})
+}
+
+// ListPage gets one page. The NextCursor of a page is the Cursor of the next one.
+func (a *RequestLogsAPI) ListPage(ctx context.Context, params RequestLogsListParams, options ...Option) (*Page[RequestLog], error) {
+	return one[Page[RequestLog]](ctx, a.c, call{method: "GET", path: "/request-logs", params: params}, options)
+}
+
+// Get returns one logged request of the last 7 days. A request appears within seconds of its response.
+//
+// Requires the scope read:webhooks. Errors: [ErrRequestLogNotFound].
+func (a *RequestLogsAPI) Get(ctx context.Context, id string, options ...Option) (*RequestLog, error) {
+	return one[RequestLog](ctx, a.c, call{method: "GET", path: "/request-logs/{id}", ids: []string{id}}, options)
 }

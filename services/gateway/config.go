@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/redisx"
 )
@@ -37,6 +38,9 @@ type Config struct {
 	UnknownPerSecond  int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`              // lookups per second in this process that may find no credential; a request that waits longer than a second returns 429
 	PrincipalCacheTTL time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`                  // how long a credential is cached
 	TrustedProxyHops  int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"`                     // number of trusted proxies in front of the gateway that add to X-Forwarded-For
+
+	Kafka           kafkax.Settings // brokers for the request log, and how to connect to them
+	RequestLogReads float64         `env:"REQUEST_LOG_READS" envDefault:"0.01"` // share of the successful reads in the request log, 0 to 1; it has all writes and errors
 }
 
 // check rejects limits that would block every request.
@@ -49,6 +53,9 @@ func (c *Config) check() error {
 		if n < 1 {
 			return fmt.Errorf("%s must be greater than 0", name)
 		}
+	}
+	if c.RequestLogReads < 0 || c.RequestLogReads > 1 {
+		return fmt.Errorf("REQUEST_LOG_READS must be from 0 to 1, not %g", c.RequestLogReads)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/libs/contract/contracttest"
+	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/proto"
@@ -72,6 +73,9 @@ func at(service, url string) func(*Config) {
 	}
 }
 
+// noBroker is an address where no broker listens.
+const noBroker = "127.0.0.1:1"
+
 // nowhere is an address where no server listens.
 const nowhere = "http://127.0.0.1:1"
 
@@ -99,6 +103,7 @@ func newWorld(t testing.TB) *world {
 		StreamsPerCredential: 10, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
 		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
 		RateLimit: 600, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,
+		Kafka: kafkax.Settings{Brokers: []string{noBroker}}, // tests of the request log set others
 	}
 	return w
 }
@@ -129,7 +134,12 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, store, err := build(cfg, pages, logger, prometheus.NewRegistry())
+	cluster, err := cfg.Kafka.Cluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := kafkax.NewWriter(cluster, topics(2)...)
+	server, store, err := build(cfg, pages, writer, logger, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +147,15 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- store.Run(ctx) }()
+	logged := make(chan error, 1)
+	go func() { logged <- server.Pipeline.Requests.Run(ctx) }()
 	srv := httptest.NewServer(obs.Handler(logger, nil, server.Handler()))
 	t.Cleanup(func() {
 		srv.Close()
 		cancel()
-		<-ended //nolint:errcheck // the test waits for the end only
+		<-ended  //nolint:errcheck // the test waits for the end only
+		<-logged //nolint:errcheck // like ended
+		_ = writer.Close()
 		_ = store.Close()
 	})
 	return &gateway{world: w, url: srv.URL, server: server, log: log}

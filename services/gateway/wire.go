@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
 
@@ -28,7 +29,12 @@ func wire(rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	server, redis, err := build(cfg, pages, rt.Log, rt.Metrics)
+	cluster, err := cfg.Kafka.Cluster()
+	if err != nil {
+		return err
+	}
+	writer := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
+	server, redis, err := build(cfg, pages, writer, rt.Log, rt.Metrics)
 	if err != nil {
 		return err
 	}
@@ -39,6 +45,8 @@ func wire(rt *service.Runtime, cfg Config) error {
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
+	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
+	rt.Go("request log", server.Pipeline.Requests.Run) // it stops after the server, and writes the last entries
 	rt.PublicHTTP(rt.Common.HTTPAddr, server.Handler())
 	// This is registered after the server, so it stops first: the server's stop waits for running requests.
 	rt.OnStop("streams", func(context.Context) error {
@@ -47,6 +55,14 @@ func wire(rt *service.Runtime, cfg Config) error {
 		return nil
 	})
 	return nil
+}
+
+// topics returns the topics that the gateway writes.
+func topics(partitions int) (list []kafkax.Topic) {
+	for _, name := range proto.PublicService().Topics {
+		list = append(list, kafkax.Topic{Name: name, Partitions: partitions})
+	}
+	return list
 }
 
 // documents returns the documents and pages that the gateway serves at a URL. Deriving them from the contract takes 0.3 s.
@@ -59,7 +75,7 @@ func documents(publicURL string) (*docs.Pages, error) {
 }
 
 // build is wire without the process, for tests.
-func build(cfg Config, pages *docs.Pages, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
+func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
@@ -119,6 +135,7 @@ func build(cfg Config, pages *docs.Pages, log *slog.Logger, reg prometheus.Regis
 			Streams:   app.NewStreams(cfg.StreamsPerCredential, "streams", metrics),
 			Downloads: app.NewStreams(cfg.DownloadsPerCredential, "downloads", metrics),
 			Bodies:    app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
+			Requests:  app.NewRequestLogs(producer, cfg.RequestLogReads, log, metrics),
 			Metrics:   metrics,
 		},
 	}, redis, nil

@@ -69,6 +69,9 @@ func marks(root, data string) []string {
 	return []string{supervise.OwnerEnv + "=" + root + "\x00", data + "/"}
 }
 
+// logFolder returns the folder of the processes' log files in dir.
+func logFolder(dir string) string { return filepath.Join(dir, "/logs") }
+
 // rotateLogs retains the logs of one earlier start.
 func rotateLogs(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))

@@ -74,7 +74,7 @@ func newPlatform() (*platform, func(), error) {
 		return nil, nil, err
 	}
 	p.run = filepath.Join(p.root, ".run")
-	for _, dir := range []string{p.run, filepath.Join(p.run, "logs"), filepath.Join(p.run, "pids")} {
+	for _, dir := range []string{p.run, logFolder(p.run), filepath.Join(p.run, "pids")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, nil, err
 		}
@@ -93,8 +93,8 @@ func newPlatform() (*platform, func(), error) {
 // prepare runs all steps that can fail before the first process starts.
 func (p *platform) prepare() error {
 	_ = os.Remove(p.envFile())
-	rotateLogs(filepath.Join(p.run, "logs"))
-	p.screen = newConsole(os.Stdout, filepath.Join(p.run, "logs"))
+	rotateLogs(logFolder(p.run))
+	p.screen = newConsole(os.Stdout, logFolder(p.run))
 	var err error
 	if p.data, err = dataDir(p.root, p.run); err != nil {
 		return err

@@ -50,7 +50,7 @@ func with(ctx context.Context, kafka string, args []string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	screen := newConsole(os.Stderr, "")
-	if screen.dir = filepath.Join(dir, "logs"); os.Mkdir(screen.dir, 0o700) != nil {
+	if screen.dir = logFolder(dir); os.Mkdir(screen.dir, 0o700) != nil {
 		return fmt.Errorf("making %s: %w", screen.dir, err)
 	}
 	s := &stack{

@@ -32,7 +32,7 @@ app.kubernetes.io/instance: {{ .release }}
 {{- if or .topics .reads -}}
 {{- $to = append $to "kafka" -}}
 {{- end -}}
-{{- if and .database .topics -}}
+{{- if and .database (or .topics .reads) -}}
 {{- $edges = append $edges (dict "from" "migrate" "to" "kafka") -}}
 {{- end -}}
 {{- range concat $to (.reaches | default list) -}}

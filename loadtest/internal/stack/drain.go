@@ -83,7 +83,7 @@ func (e *events) open(ctx context.Context, p *Platform) error {
 				return fmt.Errorf("kafka: %w", err)
 			}
 		}
-		if len(s.Topics) > 0 {
+		if s.Database && len(s.Topics) > 0 {
 			db, err := p.Admin(ctx, settings["DATABASE_URL"])
 			if err != nil {
 				return err

@@ -141,7 +141,7 @@ func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error
 
 // LogFile returns the path of a process's log.
 func (p *Platform) LogFile(name string) string {
-	return filepath.Join(p.Dir, ".run", "logs", name+".log")
+	return filepath.Join(p.Dir, ".run/logs", name+".log")
 }
 
 // Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns the gateway

@@ -88,7 +88,7 @@ func copyBinaries(root string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil { //nolint:gosec // PostgreSQL runs as another user
 		return err
 	}
 	for _, name := range names {
@@ -99,11 +99,11 @@ func copyBinaries(root string) error {
 		if os.Link(name, to) == nil { // a copy is needed only on another device
 			continue
 		}
-		text, err := os.ReadFile(name)
+		text, err := os.ReadFile(name) //nolint:gosec // the executables of this checkout
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, text, 0o755); err != nil {
+		if err := os.WriteFile(to, text, 0o755); err != nil { //nolint:gosec // the executables of this checkout
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func command(root, arg string, settings ...string) *exec.Cmd {
 func await(path string, gone chan struct{}) (map[string]string, error) {
 	limit := time.After(3 * time.Minute)
 	for {
-		if text, err := os.ReadFile(path); err == nil {
+		if text, err := os.ReadFile(path); err == nil { //nolint:gosec // the file of the platform
 			env := map[string]string{}
 			for line := range strings.Lines(string(text)) {
 				name, value, _ := strings.Cut(strings.TrimSpace(line), "=")

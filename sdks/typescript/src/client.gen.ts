@@ -18,6 +18,7 @@ import { CalendarFeedsResource } from "./resources/calendar-feeds.gen.js";
 import { TestClockResource } from "./resources/test-clock.gen.js";
 import { WebhookEndpointsResource } from "./resources/webhook-endpoints.gen.js";
 import { EventsResource } from "./resources/events.gen.js";
+import { RequestLogsResource } from "./resources/request-logs.gen.js";
 
 export { TenantResource };
 export { MeResource };
@@ -37,6 +38,7 @@ export { CalendarFeedsResource };
 export { TestClockResource };
 export { WebhookEndpointsResource };
 export { EventsResource };
+export { RequestLogsResource };
 
 /** The client with all resources. To bundle only some of them, create a `Client` and pass it to their classes. */
 export class Holdfast extends Client {
@@ -58,4 +60,5 @@ export class Holdfast extends Client {
   readonly testClock: TestClockResource = new TestClockResource(this);
   readonly webhookEndpoints: WebhookEndpointsResource = new WebhookEndpointsResource(this);
   readonly events: EventsResource = new EventsResource(this);
+  readonly requestLogs: RequestLogsResource = new RequestLogsResource(this);
 }

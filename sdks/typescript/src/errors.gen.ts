@@ -175,6 +175,14 @@ export class QuoteNotFound extends NotFoundError {}
 export class RefundNotFound extends NotFoundError {}
 
 /**
+ * 404 `request_log_not_found`: The tenant has no request log with this ID.
+ *
+ * Check the ID, and try again after some seconds. Requests are stored for 7 days, and most successful reads are not
+ * logged.
+ */
+export class RequestLogNotFound extends NotFoundError {}
+
+/**
  * 404 `service_not_found`: The tenant has no service with this ID.
  *
  * Check the ID. The response is the same if the service belongs to another tenant.
@@ -356,6 +364,7 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["payment_intent_not_found", PaymentIntentNotFound],
   ["quote_not_found", QuoteNotFound],
   ["refund_not_found", RefundNotFound],
+  ["request_log_not_found", RequestLogNotFound],
   ["service_not_found", ServiceNotFound],
   ["unit_not_found", UnitNotFound],
   ["webhook_endpoint_not_found", WebhookEndpointNotFound],

@@ -3838,6 +3838,115 @@ export type EventTypeList = {
 };
 
 /**
+ * HTTP method of a request.
+ */
+export type RequestMethod = "GET" | "POST" | "PATCH" | "PUT" | "DELETE" | (string & {});
+
+/**
+ * A logged request. It contains no bodies, no query values and no header values other than those listed here.
+ */
+export type RequestLog = {
+    /**
+     * ID of the request, `req_…`, as in the `X-Request-Id` header of its response and in `request.id` of its events.
+     */
+    id: string;
+    /**
+     * Always `request_log`.
+     */
+    object: 'request_log';
+    /**
+     * HTTP status of the response.
+     */
+    status: number;
+    /**
+     * HTTP method.
+     */
+    method: RequestMethod;
+    /**
+     * Path in this contract, such as `/bookings/{id}/cancel`.
+     */
+    route: string;
+    /**
+     * Path of the request without the base URL and the query, such as `/bookings/bk_…/cancel`. A value that does not have the form of an ID is shown as in `route`.
+     */
+    path: string;
+    /**
+     * Names of the query parameters, at most 20, without their values. Names over 64 characters, and names with characters other than A-Z a-z 0-9 _ . - [ ], are left out.
+     */
+    query_names: Array<string>;
+    /**
+     * Error code of the response, or null if the request succeeded.
+     */
+    code: string | null;
+    /**
+     * Field or parameter that the error names, or null. At most 100 characters.
+     */
+    param: string | null;
+    /**
+     * ID of the API key, `key_…`, or of the OAuth grant.
+     */
+    credential_id: string;
+    /**
+     * Type of the credential.
+     */
+    credential_type: CredentialType;
+    /**
+     * ID of the object in the path, otherwise of the object that the request created, or null. To list the events of the object, send it as `object_id` to `GET /events`.
+     */
+    object_id: string | null;
+    /**
+     * Duration of the request in milliseconds.
+     */
+    duration_ms: number;
+    /**
+     * Network of the client's address: the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, such as `203.0.113.0/24`. Null if the address is unknown.
+     */
+    client_network: string | null;
+    /**
+     * First 200 characters of the `User-Agent` header, or null if there is none.
+     */
+    user_agent: string | null;
+    /**
+     * Name and version of the Holdfast SDK or CLI that sent the request, from its `User-Agent`, such as `holdfast-go/1.0.0`, or null.
+     */
+    sdk_version: string | null;
+    /**
+     * SHA-256 of the Idempotency-Key in hexadecimal, or null if there is none.
+     */
+    idempotency_key_hash: string | null;
+    /**
+     * Whether the response was the stored response to an earlier request with the same Idempotency-Key.
+     */
+    replayed: boolean;
+    /**
+     * Mode of the credential.
+     */
+    mode: Mode;
+    /**
+     * Time at which the request arrived, in UTC.
+     */
+    created_at: string;
+};
+
+/**
+ * A page of request logs.
+ */
+export type RequestLogList = {
+    /**
+     * Request logs on this page, at most 100.
+     */
+    data: Array<RequestLog>;
+    /**
+     * Whether there are more rows after this page.
+     */
+    has_more: boolean;
+    /**
+     * Value of `cursor` for the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Whether a unit can be booked.
  */
 export type UnitStatusInput = 'active' | 'maintenance' | 'retired';
@@ -3916,6 +4025,11 @@ export type WebhookEndpointStatusInput = 'enabled' | 'disabled';
  * Status of a delivery.
  */
 export type DeliveryStatusInput = 'pending' | 'delivering' | 'succeeded' | 'failed';
+
+/**
+ * HTTP method of a request.
+ */
+export type RequestMethodInput = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 /**
  * An object after a change, and what changed.
@@ -4926,6 +5040,41 @@ export type ObjectFilter = string;
  * ID of the last event that you received, `evt_…`. The stream continues after it.
  */
 export type LastEventId = string;
+
+/**
+ * ID of the request, `req_…`, as in the `X-Request-Id` header of its response.
+ */
+export type RequestLogId = string;
+
+/**
+ * Returns only requests with this HTTP status, such as `409`, or with a status of this class, such as `4xx`.
+ */
+export type RequestStatusFilter = string;
+
+/**
+ * Returns only requests that failed with this error code.
+ */
+export type RequestCodeFilter = string;
+
+/**
+ * Returns only requests with this HTTP method.
+ */
+export type RequestMethodFilter = RequestMethodInput;
+
+/**
+ * Returns only requests of this route, a path of this contract such as `/bookings/{id}/cancel`.
+ */
+export type RequestRouteFilter = string;
+
+/**
+ * Returns only requests of the API key, `key_…`, or OAuth grant with this ID.
+ */
+export type RequestCredentialFilter = string;
+
+/**
+ * Returns only requests about the object with this ID: its ID is in their path, or they created it.
+ */
+export type RequestObjectFilter = string;
 
 export type GetTenantData = {
     body?: never;
@@ -8654,3 +8803,99 @@ export type ReplayEventsResponses = {
 };
 
 export type ReplayEventsResponse = ReplayEventsResponses[keyof ReplayEventsResponses];
+
+export type ListRequestLogsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+         */
+        limit?: number;
+        /**
+         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         */
+        cursor?: string;
+        /**
+         * Returns only rows created at or after this time, RFC 3339.
+         */
+        created_after?: string;
+        /**
+         * Returns only rows created before this time, RFC 3339.
+         */
+        created_before?: string;
+        /**
+         * Returns only requests with this HTTP status, such as `409`, or with a status of this class, such as `4xx`.
+         */
+        status?: string;
+        /**
+         * Returns only requests that failed with this error code.
+         */
+        code?: string;
+        /**
+         * Returns only requests with this HTTP method.
+         */
+        method?: RequestMethodInput;
+        /**
+         * Returns only requests of this route, a path of this contract such as `/bookings/{id}/cancel`.
+         */
+        route?: string;
+        /**
+         * Returns only requests of the API key, `key_…`, or OAuth grant with this ID.
+         */
+        credential_id?: string;
+        /**
+         * Returns only requests about the object with this ID: its ID is in their path, or they created it.
+         */
+        object_id?: string;
+    };
+    url: '/request-logs';
+};
+
+export type ListRequestLogsErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type ListRequestLogsError = ListRequestLogsErrors[keyof ListRequestLogsErrors];
+
+export type ListRequestLogsResponses = {
+    /**
+     * A page of request logs.
+     */
+    200: RequestLogList;
+};
+
+export type ListRequestLogsResponse = ListRequestLogsResponses[keyof ListRequestLogsResponses];
+
+export type GetRequestLogData = {
+    body?: never;
+    path: {
+        /**
+         * ID of the request, `req_…`, as in the `X-Request-Id` header of its response.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/request-logs/{id}';
+};
+
+export type GetRequestLogErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type GetRequestLogError = GetRequestLogErrors[keyof GetRequestLogErrors];
+
+export type GetRequestLogResponses = {
+    /**
+     * The request log.
+     */
+    200: RequestLog;
+};
+
+export type GetRequestLogResponse = GetRequestLogResponses[keyof GetRequestLogResponses];

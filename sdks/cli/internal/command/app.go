@@ -57,7 +57,7 @@ func (a *App) Root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Get started:"},
 		&cobra.Group{ID: groupResources, Title: "Resources:"},
-		&cobra.Group{ID: groupWebhooks, Title: "Webhooks:"},
+		&cobra.Group{ID: groupWebhooks, Title: "Webhooks and logs:"},
 	)
 	for _, cmd := range []*cobra.Command{a.login(), a.logout(), a.profiles(), a.status(), a.open()} {
 		cmd.GroupID = groupStart
@@ -66,7 +66,7 @@ func (a *App) Root() *cobra.Command {
 	for _, res := range operations.Resources {
 		root.AddCommand(a.resource(res))
 	}
-	for _, cmd := range []*cobra.Command{a.listen(), a.trigger(), a.resend(), a.verify()} {
+	for _, cmd := range []*cobra.Command{a.listen(), a.trigger(), a.resend(), a.verify(), a.logs()} {
 		cmd.GroupID = groupWebhooks
 		root.AddCommand(cmd)
 	}
@@ -115,7 +115,7 @@ func unknown(cmd *cobra.Command, name string) error {
 
 // Run runs the command line, and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
-	root := a.Root()
+	root := a.Root() //nolint:contextcheck // each command gets ctx below
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -147,7 +147,7 @@ func (a *App) session(ctx context.Context) (*profile.Session, error) {
 // interactive reports whether the user can be asked.
 func (a *App) interactive() bool {
 	f, ok := a.In.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && a.Err.Terminal //nolint:gosec // a file descriptor fits
+	return ok && term.IsTerminal(int(f.Fd())) && a.Err.Terminal
 }
 
 // note writes a line for the user, apart from the result.

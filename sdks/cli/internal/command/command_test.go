@@ -104,8 +104,14 @@ func TestQuote(t *testing.T) {
 func TestBody(t *testing.T) {
 	t.Parallel()
 	params := []operations.Param{
-		{Name: "name", Type: "string"}, {Name: "count", Type: "integer", Nullable: true}, {Name: "price.amount", Type: "integer"}, {Name: "price.currency", Type: "string"},
-		{Name: "ids", Type: "string", Array: true}, {Name: "lines", Type: "any", Array: true}, {Name: "active", Type: "boolean"}, {Name: "metadata", Type: "string", Map: true},
+		{Name: "name", Type: "string"},
+		{Name: "count", Type: "integer", Nullable: true},
+		{Name: "price.amount", Type: "integer"},
+		{Name: "price.currency", Type: "string"},
+		{Name: "ids", Type: "string", Array: true},
+		{Name: "lines", Type: "any", Array: true},
+		{Name: "active", Type: "boolean"},
+		{Name: "metadata", Type: "string", Map: true},
 	}
 	for _, tc := range []struct {
 		data, want string

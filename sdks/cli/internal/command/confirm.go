@@ -30,7 +30,7 @@ func (a *App) confirm(ctx context.Context, s *profile.Session, what string, yes 
 		of = s.Profile.BaseURL
 	}
 	_, _ = fmt.Fprintf(a.Err, "%s %s changes live data of %s. Continue? [y/N] ", a.Err.Style(output.Bold, "Live mode:"), what, output.Visible(of))
-	answer, err := await(ctx, func() (string, error) {
+	response, err := await(ctx, func() (string, error) {
 		line, _ := bufio.NewReader(a.In).ReadString('\n') // the end of the input is a no
 		return line, nil
 	})
@@ -38,7 +38,7 @@ func (a *App) confirm(ctx context.Context, s *profile.Session, what string, yes 
 		_, _ = fmt.Fprintln(a.Err)
 		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(strings.TrimSpace(response)) {
 	case "y", "yes":
 		return nil
 	}
@@ -64,9 +64,9 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// askSecret returns what the user types without showing it.
-func (a *App) askSecret(ctx context.Context, f *os.File, prompt string) (string, error) {
-	fd := int(f.Fd()) //nolint:gosec // a file descriptor fits
+// readSecret returns what the user types without showing it.
+func (a *App) readSecret(ctx context.Context, f *os.File, prompt string) (string, error) {
+	fd := int(f.Fd())
 	state, err := term.GetState(fd)
 	if err != nil {
 		return "", err

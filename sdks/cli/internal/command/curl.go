@@ -27,31 +27,31 @@ func curl(baseURL string, r holdfast.Request, key string, version int64, file st
 	if len(r.Query) > 0 {
 		target += "?" + r.Query.Encode()
 	}
-	words := []string{"curl -sS " + quote(target)}
-	add := func(words *[]string, flag, value string) { *words = append(*words, flag+" "+quote(value)) }
+	args := []string{"curl -sS " + quote(target)}
+	add := func(args *[]string, flag, value string) { *args = append(*args, flag+" "+quote(value)) }
 	if r.Method != http.MethodGet && (r.Method != http.MethodPost || r.Body == nil) {
-		add(&words, "-X", r.Method)
+		add(&args, "-X", r.Method)
 	}
-	words = append(words, `-H "Authorization: Bearer $HOLDFAST_API_KEY"`)
+	args = append(args, `-H "Authorization: Bearer $HOLDFAST_API_KEY"`)
 	if r.Accept != "" {
-		add(&words, "-H", "Accept: "+r.Accept)
+		add(&args, "-H", "Accept: "+r.Accept)
 	}
 	if r.Method == http.MethodPost || r.Method == http.MethodPatch {
 		if key == "" {
 			key = rand.Text()
 		}
-		add(&words, "-H", "Idempotency-Key: "+key)
-		add(&words, "-H", "Prefer: handling=strict")
+		add(&args, "-H", "Idempotency-Key: "+key)
+		add(&args, "-H", "Prefer: handling=strict")
 	}
 	if version > 0 {
-		add(&words, "-H", `If-Match: "`+strconv.FormatInt(version, 10)+`"`)
+		add(&args, "-H", `If-Match: "`+strconv.FormatInt(version, 10)+`"`)
 	}
 	if r.Body != nil {
-		add(&words, "-H", "Content-Type: application/json")
-		add(&words, "--data-binary", string(r.Body))
+		add(&args, "-H", "Content-Type: application/json")
+		add(&args, "--data-binary", string(r.Body))
 	}
 	if file != "" {
-		add(&words, "-o", file)
+		add(&args, "-o", file)
 	}
-	return strings.Join(words, " \\\n  ")
+	return strings.Join(args, " \\\n  ")
 }

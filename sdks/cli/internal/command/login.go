@@ -132,7 +132,7 @@ func (a *App) finishLogin(ctx context.Context, folder profile.Folder, name, base
 func (a *App) readKey(ctx context.Context, _ string, _ loginFlags) (profile.Credential, error) {
 	var text string
 	if f, ok := a.In.(*os.File); ok && a.interactive() {
-		key, err := a.askSecret(ctx, f, "API key: ")
+		key, err := a.readSecret(ctx, f, "API key: ")
 		if err != nil {
 			return profile.Credential{}, err
 		}

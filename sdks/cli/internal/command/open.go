@@ -12,15 +12,15 @@ import (
 // consolePages are the pages of the console by the prefix of an ID.
 var consolePages = map[string]string{
 	"bk": "bookings", "cu": "customers", "ld": "leads", "qt": "quotes", "inv": "invoices", "pi": "payments", "rf": "refunds", "srv": "services",
-	"un": "units", "pkg": "packages", "hr": "holiday-rules", "we": "endpoints", "evt": "events",
+	"un": "units", "pkg": "packages", "hr": "holiday-rules", "we": "endpoints", "evt": "events", "req": "requests",
 }
 
 func (a *App) open() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use: "open [ID]", Short: "Open the console, or the page of an ID, in the browser.", Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Open the page of a booking, customer, lead, quote, invoice, payment intent, refund, service, unit, package, holiday rule, webhook endpoint or event\n" +
-			"in the console. Without a browser, or with --url, the address is printed.",
+		Long: "Open the page of a booking, customer, lead, quote, invoice, payment intent, refund, service, unit, package, holiday rule, webhook endpoint, event\n" +
+			"or request in the console. Without a browser, or with --url, the address is printed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page := ""
 			if len(args) > 0 {

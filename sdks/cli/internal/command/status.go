@@ -61,7 +61,7 @@ func (a *App) status() *cobra.Command {
 			if s.Name == "" {
 				d.Store = "environment"
 			}
-			d.RateLimit.Limit, d.RateLimit.WindowSeconds = int(me.RateLimit.Limit), int(me.RateLimit.WindowSeconds)
+			d.RateLimit.Limit, d.RateLimit.WindowSeconds = me.RateLimit.Limit, me.RateLimit.WindowSeconds
 			d.RateLimit.Remaining, _ = strconv.Atoi(response.Header.Get("X-RateLimit-Remaining"))
 			text, err := json.Marshal(d)
 			if err != nil {

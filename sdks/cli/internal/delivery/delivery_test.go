@@ -62,8 +62,11 @@ func TestDeliver(t *testing.T) {
 func TestRefusedReceivers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ target, secret, want string }{
-		{"http://127.0.0.1:1", "whsec_", "--secret must be whsec_"}, {"http://127.0.0.1:1", "whsec_#", "--secret must be"}, {"http://127.0.0.1:1", "dGhpcw==", "--secret must be"},
-		{"ftp://127.0.0.1:1", "", "--forward-to must be"}, {"http://", "", "--forward-to must be"},
+		{"http://127.0.0.1:1", "whsec_", "--secret must be whsec_"},
+		{"http://127.0.0.1:1", "whsec_#", "--secret must be"},
+		{"http://127.0.0.1:1", "dGhpcw==", "--secret must be"},
+		{"ftp://127.0.0.1:1", "", "--forward-to must be"},
+		{"http://", "", "--forward-to must be"},
 	} {
 		if _, err := delivery.New(tc.target, tc.secret); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v", tc, err)

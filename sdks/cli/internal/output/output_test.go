@@ -60,12 +60,12 @@ func TestTable(t *testing.T) {
 	}
 	out.Reset()
 	wide := strings.Repeat("w", 100)
-	for name, chosen := range map[string][]string{"default": nil, "chosen": {"id"}} {
+	for name, selected := range map[string][]string{"default": nil, "selected": {"id"}} {
 		out.Reset()
-		if err := output.NewTable(output.Stream{Writer: &out, Terminal: true, Width: 20}, []string{"id"}, chosen).Rows(rows(`{"id":"` + wide + `"}`)); err != nil {
+		if err := output.NewTable(output.Stream{Writer: &out, Terminal: true, Width: 20}, []string{"id"}, selected).Rows(rows(`{"id":"` + wide + `"}`)); err != nil {
 			t.Fatal(err)
 		}
-		if complete := strings.Contains(out.String(), wide); complete != (chosen != nil) {
+		if complete := strings.Contains(out.String(), wide); complete != (selected != nil) {
 			t.Errorf("%s: %s", name, out.String())
 		}
 	}

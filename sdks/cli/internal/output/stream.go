@@ -25,12 +25,12 @@ type Stream struct {
 
 // NewStream returns the stream of a file. Colors are for terminals, unless NO_COLOR is set.
 func NewStream(f *os.File) Stream {
-	s := Stream{Writer: f, Terminal: term.IsTerminal(int(f.Fd()))} //nolint:gosec // a file descriptor fits
+	s := Stream{Writer: f, Terminal: term.IsTerminal(int(f.Fd()))}
 	if !s.Terminal {
 		return s
 	}
 	s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil { //nolint:gosec // a file descriptor fits
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 		s.Width = width
 	}
 	return s

@@ -17,7 +17,7 @@ import (
 const (
 	gap         = 2  // spaces between columns
 	widest      = 40 // the maximum width of a cell on a terminal
-	mostColumns = 10 // if the user chose none
+	mostColumns = 10 // if the user selected none
 )
 
 // Table writes rows with the columns that fit on the terminal. The first rows determine the widths, so that later pages need no memory.
@@ -25,13 +25,13 @@ type Table struct {
 	to      Stream
 	columns []string
 	widths  []int // nil until the first rows
-	all     bool  // the user chose the columns
+	all     bool  // the user selected the columns
 }
 
-// NewTable returns a table. If chosen is empty, it shows those of columns that fit.
-func NewTable(to Stream, columns, chosen []string) *Table {
-	if len(chosen) > 0 {
-		return &Table{to: to, columns: chosen, all: true}
+// NewTable returns a table. If selected is empty, it shows those of columns that fit.
+func NewTable(to Stream, columns, selected []string) *Table {
+	if len(selected) > 0 {
+		return &Table{to: to, columns: selected, all: true}
 	}
 	return &Table{to: to, columns: columns[:min(len(columns), mostColumns)]}
 }

@@ -40,7 +40,7 @@ var ErrNoCredential = errors.New("the credential of the profile is missing: run 
 
 // Save stores a new credential in the keyring, or in a file if there is no keyring or HOLDFAST_CREDENTIALS is file. It returns the name
 // of the store, and why the keyring is not used.
-func (f Folder) Save(ref string, c Credential) (store string, reason error, err error) { //nolint:revive // the reason is not an error
+func (f Folder) Save(ref string, c Credential) (store string, reason error, err error) {
 	if os.Getenv("HOLDFAST_CREDENTIALS") == File {
 		return File, errors.New("HOLDFAST_CREDENTIALS is file"), f.write(File, ref, c)
 	}
@@ -83,7 +83,7 @@ func (f Folder) read(store, ref string) (Credential, error) {
 // write stores a credential.
 func (f Folder) write(store, ref string, c Credential) error {
 	if store == Keyring {
-		text, err := json.Marshal(c)
+		text, err := json.Marshal(c) //nolint:gosec // the keyring is for these
 		if err != nil {
 			return err
 		}

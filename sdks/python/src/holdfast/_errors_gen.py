@@ -183,6 +183,14 @@ class RefundNotFound(base.NotFoundError):
     """
 
 
+class RequestLogNotFound(base.NotFoundError):
+    """``request_log_not_found``, status 404. The tenant has no request log with this ID.
+
+    Check the ID, and try again after some seconds. Requests are stored for 7 days, and most successful reads are not
+    logged.
+    """
+
+
 class ServiceNotFound(base.NotFoundError):
     """``service_not_found``, status 404. The tenant has no service with this ID.
 
@@ -366,6 +374,7 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "payment_intent_not_found": PaymentIntentNotFound,
     "quote_not_found": QuoteNotFound,
     "refund_not_found": RefundNotFound,
+    "request_log_not_found": RequestLogNotFound,
     "service_not_found": ServiceNotFound,
     "unit_not_found": UnitNotFound,
     "webhook_endpoint_not_found": WebhookEndpointNotFound,
@@ -426,6 +435,7 @@ __all__ = [
     "QuoteNotFound",
     "RateLimited",
     "RefundNotFound",
+    "RequestLogNotFound",
     "RequestTooLarge",
     "RevokedCredential",
     "ServiceNotFound",

@@ -2760,6 +2760,96 @@ class EventsWithRawResponse:
         self.replay = raw(resource.replay)
 
 
+class RequestLogs:
+    """A logged request. It contains no bodies, no query values and no header values other than those listed here."""
+
+    def __init__(self, client: SyncTransport) -> None:
+        self._client = client
+
+    @cached_property
+    def with_raw_response(self) -> RequestLogsWithRawResponse:
+        """The methods that return the whole response with its status and headers."""
+        return RequestLogsWithRawResponse(self)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        status: str | None = None,
+        code: str | None = None,
+        method: types.RequestMethodInput | None = None,
+        route: str | None = None,
+        credential_id: str | None = None,
+        object_id: str | None = None,
+        **options: Unpack[Options],
+    ) -> Pages[types.RequestLog]:
+        """List request logs.
+
+        Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log
+        contains every write, every response of 400 or more, and a sample of the successful reads.
+
+        Args:
+            limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
+                exceed 2 MiB.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            created_after: Returns only rows created at or after this time, RFC 3339.
+            created_before: Returns only rows created before this time, RFC 3339.
+            status: Returns only requests with this HTTP status, such as `409`, or with a status of this class, such
+                as `4xx`.
+            code: Returns only requests that failed with this error code.
+            method: Returns only requests with this HTTP method.
+            route: Returns only requests of this route, a path of this contract such as `/bookings/{id}/cancel`.
+            credential_id: Returns only requests of the API key, `key_…`, or OAuth grant with this ID.
+            object_id: Returns only requests about the object with this ID: its ID is in their path, or they created
+                it.
+
+        Scopes: read:webhooks.
+
+        Errors: InvalidCursor, InvalidRequest.
+        """
+        return self._client._pages(
+            ops.LIST_REQUEST_LOGS,
+            {},
+            options,
+            {
+                "limit": limit,
+                "cursor": cursor,
+                "created_after": created_after,
+                "created_before": created_before,
+                "status": status,
+                "code": code,
+                "method": method,
+                "route": route,
+                "credential_id": credential_id,
+                "object_id": object_id,
+            },
+        )
+
+    def get(self, id: str, **options: Unpack[Options]) -> types.RequestLog:
+        """Get a request log.
+
+        Returns one logged request of the last 7 days. A request appears within seconds of its response.
+
+        Args:
+            id: ID of the request, `req_…`, as in the `X-Request-Id` header of its response.
+
+        Scopes: read:webhooks.
+
+        Errors: ModeMismatch, RequestLogNotFound, InvalidRequest.
+        """
+        return self._client._json(ops.GET_REQUEST_LOG, {"id": id}, options)
+
+
+class RequestLogsWithRawResponse:
+    """The methods of RequestLogs that return the whole response with its status and headers."""
+
+    def __init__(self, resource: RequestLogs) -> None:
+        self.get = raw(resource.get)
+
+
 class Client(SyncTransport):
     """The synchronous client of the API."""
 
@@ -2854,3 +2944,8 @@ class Client(SyncTransport):
         older event can lack properties that were added later.
         """
         return Events(self)
+
+    @cached_property
+    def request_logs(self) -> RequestLogs:
+        """A logged request. It contains no bodies, no query values and no header values other than those listed here."""
+        return RequestLogs(self)

@@ -2419,6 +2419,118 @@ class EventTypeList(TypedDict):
     """
 
 
+RequestMethod: TypeAlias = str
+"""
+HTTP method of a request.
+"""
+
+
+class RequestLog(TypedDict):
+    """
+    A logged request. It contains no bodies, no query values and no header values other than those listed here.
+    """
+
+    id: str
+    """
+    ID of the request, `req_…`, as in the `X-Request-Id` header of its response and in `request.id` of its events.
+    """
+    object: Literal["request_log"]
+    """
+    Always `request_log`.
+    """
+    status: int
+    """
+    HTTP status of the response.
+    """
+    method: RequestMethod
+    """
+    HTTP method.
+    """
+    route: str
+    """
+    Path in this contract, such as `/bookings/{id}/cancel`.
+    """
+    path: str
+    """
+    Path of the request without the base URL and the query, such as `/bookings/bk_…/cancel`. A value that does not have the form of an ID is shown as in `route`.
+    """
+    query_names: list[str]
+    """
+    Names of the query parameters, at most 20, without their values. Names over 64 characters, and names with characters other than A-Z a-z 0-9 _ . - [ ], are left out.
+    """
+    code: str | None
+    """
+    Error code of the response, or null if the request succeeded.
+    """
+    param: str | None
+    """
+    Field or parameter that the error names, or null. At most 100 characters.
+    """
+    credential_id: str
+    """
+    ID of the API key, `key_…`, or of the OAuth grant.
+    """
+    credential_type: CredentialType
+    """
+    Type of the credential.
+    """
+    object_id: str | None
+    """
+    ID of the object in the path, otherwise of the object that the request created, or null. To list the events of the object, send it as `object_id` to `GET /events`.
+    """
+    duration_ms: int
+    """
+    Duration of the request in milliseconds.
+    """
+    client_network: str | None
+    """
+    Network of the client's address: the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, such as `203.0.113.0/24`. Null if the address is unknown.
+    """
+    user_agent: str | None
+    """
+    First 200 characters of the `User-Agent` header, or null if there is none.
+    """
+    sdk_version: str | None
+    """
+    Name and version of the Holdfast SDK or CLI that sent the request, from its `User-Agent`, such as `holdfast-go/1.0.0`, or null.
+    """
+    idempotency_key_hash: str | None
+    """
+    SHA-256 of the Idempotency-Key in hexadecimal, or null if there is none.
+    """
+    replayed: bool
+    """
+    Whether the response was the stored response to an earlier request with the same Idempotency-Key.
+    """
+    mode: Mode
+    """
+    Mode of the credential.
+    """
+    created_at: str
+    """
+    Time at which the request arrived, in UTC.
+    """
+
+
+class RequestLogList(TypedDict):
+    """
+    A page of request logs.
+    """
+
+    data: list[RequestLog]
+    """
+    Request logs on this page, at most 100.
+    """
+    has_more: bool
+    """
+    Whether there are more rows after this page.
+    """
+    next_cursor: str | None
+    """
+    Value of `cursor` for the next page; null on the last page.
+    """
+
+
 UnitStatusInput: TypeAlias = Literal["active", "maintenance", "retired"]
 """
 Whether a unit can be booked.
@@ -2528,6 +2640,12 @@ Whether events are sent to an endpoint.
 DeliveryStatusInput: TypeAlias = Literal["pending", "delivering", "succeeded", "failed"]
 """
 Status of a delivery.
+"""
+
+
+RequestMethodInput: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
+"""
+HTTP method of a request.
 """
 
 

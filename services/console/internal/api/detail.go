@@ -56,6 +56,7 @@ func detailPage(r *domain.Resource) handler {
 
 // addDetails adds the related resources, the deliveries, and the history of a resource.
 func (p *page) addDetails(out *pages.DetailView, o domain.Object) error {
+	out.Requests = p.requestsAbout(out.ID)
 	return app.RunConcurrently(
 		func() (err error) { out.Related, err = p.related(out.Resource, out.ID); return err },
 		func() (err error) { out.Timeline, err = p.timeline(out.Resource, o); return err },
@@ -106,6 +107,14 @@ func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionVie
 		out = append(out, one)
 	}
 	return out
+}
+
+// requestsAbout returns the address of the API requests about a resource, or "" if the role cannot see them.
+func (s *session) requestsAbout(id string) string {
+	if !s.can("listRequestLogs") {
+		return ""
+	}
+	return s.workspace.Path("requests") + "?" + url.Values{"object_id": {id}}.Encode()
 }
 
 // timelineRows is how many lines the timeline of a resource has, newest first.

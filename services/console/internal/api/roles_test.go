@@ -36,6 +36,7 @@ var least = map[string]string{
 	"GET /endpoints/:id/deliveries/:delivery": "admin", "POST /endpoints/:id/deliveries/:delivery": "admin",
 	"GET /invoices/:id/reverse": "staff", "POST /invoices/:id/reverse": "staff",
 	"GET /events": "admin", "GET /events/:id": "admin",
+	"GET /requests": "admin", "GET /requests/:id": "admin",
 	"GET /feeds": "viewer", "GET /feeds/:id": "viewer", "GET /feeds/:id/delete": "staff", "POST /feeds/:id/delete": "staff", "GET /feeds/new": "staff",
 	"POST /feeds/new":    "staff",
 	"GET /holiday-rules": "viewer", "GET /holiday-rules/:id": "viewer", "GET /holiday-rules/:id/edit": "admin", "POST /holiday-rules/:id/edit": "admin",

@@ -296,6 +296,12 @@ func TestTimeline(t *testing.T) {
 	if updated < 0 || accepted < updated || created < accepted || strings.Count(text, "booking.updated") != 1 || !strings.Contains(text[updated:accepted], "Olive") || !strings.Contains(text[created:], "System") {
 		t.Errorf("%d %d %d: %s", updated, accepted, created, text[max(updated, 0):])
 	}
+	const requests = `href="` + where + `requests?object_id=bk` + oneID + `"`
+	for role, shown := range map[string]bool{"owner": true, "staff": false} {
+		if strings.Contains(p.get(role, where+"bookings/bk"+oneID).Body.String(), requests) != shown {
+			t.Errorf("%s: the link to the API requests is not shown: %v", role, shown)
+		}
+	}
 	if staff := textOf(parse(t, p.get("staff", where+"bookings/bk"+oneID).Body.String())); !strings.Contains(staff, "booking.created") || strings.Contains(staff, "quote.accepted") {
 		t.Error("staff may read no events, and what happened to the booking by the audit log")
 	}

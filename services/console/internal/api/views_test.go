@@ -40,7 +40,7 @@ func TestNavigation(t *testing.T) {
 	}
 	for role, want := range map[string]string{
 		"owner": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices " +
-			"endpoints events feeds keys apps grants quickstart clock members audit /oauth/account business policy gateway",
+			"endpoints events requests feeds keys apps grants quickstart clock members audit /oauth/account business policy gateway",
 		"staff":  "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices feeds quickstart clock /oauth/account",
 		"viewer": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices feeds quickstart /oauth/account",
 	} {

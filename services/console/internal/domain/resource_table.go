@@ -236,6 +236,17 @@ var resourceTable = []Resource{
 		Except:   []string{"api_version"},
 	},
 	{
+		Name: "requests", Prefix: "req", Group: Developers,
+		List: "listRequestLogs", Get: "getRequestLog",
+		Title: []string{"id"}, Columns: []string{"created_at", "method", "route", "status", "code", "object_id", "duration_ms", "id"},
+		Filters: []string{"status", "code", "method", "route", "credential_id", "object_id", "created_after", "created_before"},
+		Sections: []Section{
+			{"request", []string{"created_at", "method", "route", "path", "query_names", "object_id", "idempotency_key_hash", "id"}},
+			{"response", []string{"status", "code", "param", "replayed", "duration_ms"}},
+			{"client", []string{"credential_id", "credential_type", "sdk_version", "user_agent", "client_network"}},
+		},
+	},
+	{
 		Name: "feeds", Prefix: "cf", Group: Developers, Fresh: true,
 		List: "listCalendarFeeds", Get: "getCalendarFeed", Create: "createCalendarFeed",
 		Title: []string{"name"}, Columns: []string{"name", "unit_id", "include_details", "created_at"},

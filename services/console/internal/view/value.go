@@ -161,7 +161,7 @@ func (v Values) link(out *Value, o domain.Object, name, id string) {
 		out.Text = v.Actor(id)
 		return
 	}
-	if r == nil || !r.HasPage() || name == "id" && r.Prefix != "pi" && r.Prefix != "rf" && r.Prefix != "evt" {
+	if r == nil || !r.HasPage() || name == "id" && r.Prefix != "pi" && r.Prefix != "rf" && r.Prefix != "evt" && r.Prefix != "req" {
 		out.Kind, out.Text = Code, id
 		return
 	}

@@ -32,10 +32,10 @@ func (s *Server) authenticate(c *gin.Context) error {
 	}
 	found, err := s.Pipeline.Principals.Find(ctx, token, q.address)
 	allowOrigin(c, found)
+	q.credential = found
 	if err != nil {
 		return err
 	}
-	q.credential = found
 	obs.AddCaller(ctx, q.caller())
 	return nil
 }
@@ -161,7 +161,7 @@ func (s *Server) proxy(c *gin.Context) error {
 	call := q.call(c.Request)
 	if q.op.Stream {
 		call.Accept, call.LastEventID = c.Request.Header.Get("Accept"), c.Request.Header.Get("Last-Event-Id")
-		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
+		return s.Pipeline.Stream(c.Request.Context(), &failureWriter{ResponseWriter: c.Writer, q: q}, q.op, call)
 	}
 	if httpx.AcceptsCSV(q.op, c.Request.Header) {
 		obs.SetRoute(c.Request.Context(), httpx.CSVRoute(q.op))
@@ -171,11 +171,14 @@ func (s *Server) proxy(c *gin.Context) error {
 		call.Whole = true
 	}
 	if call.Whole {
-		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
+		return s.Pipeline.Stream(c.Request.Context(), &failureWriter{ResponseWriter: c.Writer, q: q}, q.op, call)
 	}
 	response, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)
 	if err != nil {
 		return err
+	}
+	if response.Status >= http.StatusBadRequest {
+		q.failure = response.Body
 	}
 	write(c.Writer, &response)
 	return nil

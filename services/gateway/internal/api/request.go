@@ -30,7 +30,8 @@ type request struct {
 	body        []byte
 	canonical   []byte // the body's canonical form, until the fingerprint is computed
 	fingerprint [32]byte
-	held        int64 // bytes counted for this request
+	held        int64  // bytes counted for this request
+	failure     []byte // the body of the service's error
 }
 
 // of returns the request of c, which route has stored there.

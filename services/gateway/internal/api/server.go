@@ -45,7 +45,7 @@ func (s *Server) Handler() http.Handler {
 	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is forwarded
 	router.HandleMethodNotAllowed = false                          // each path handles all methods itself
 	// These also run before the router's own 404 and 405.
-	router.Use(requestID, httpx.Recover)
+	router.Use(requestID, s.logRequest, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
 	s.mountOperations(router, []httpx.Handler{rejectQueryKey, s.proxyPublic},
 		rejectQueryKey,

@@ -13,6 +13,8 @@ type Metrics struct {
 	Streams    prometheus.Gauge       // open streams
 	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
 	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
+
+	RequestLogs *prometheus.CounterVec // entries of the request log by result: sent; full, tenant and failed were dropped
 }
 
 // NewMetrics registers the metrics.
@@ -45,7 +47,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Breaker: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "gateway_breaker_state", Help: "Circuit breaker by upstream: 0 closed, 1 half open, 2 open.",
 		}, []string{"upstream"}),
+		RequestLogs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_request_log_entries_total",
+			Help: "Entries of the request log, by result: sent, or dropped because of too many entries (full), too many of one tenant (tenant) or Kafka (failed).",
+		}, []string{"result"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Streams, m.BodyBytes, m.Breaker)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Streams, m.BodyBytes, m.Breaker, m.RequestLogs)
 	return m
 }

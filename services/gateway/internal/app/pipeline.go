@@ -39,6 +39,7 @@ type Pipeline struct {
 	Streams    *Streams            // of events
 	Downloads  *Streams            // lists as CSV and exports
 	Bodies     *Bodies
+	Requests   *RequestLogs
 	Metrics    *Metrics
 }
 

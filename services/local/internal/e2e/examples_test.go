@@ -227,6 +227,15 @@ func (b *book) calendar(t *testing.T) {
 	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
 }
 
+// requestLog creates the examples of the request log: the newest request about a booking, its cancellation.
+func (b *book) requestLog(t *testing.T, booking string) {
+	t.Helper()
+	list := "/request-logs?object_id=" + booking + "&route=/bookings/%7Bid%7D/cancel"
+	await(t, "the cancellation is logged", func() bool { return len(b.client.list(t, list)) == 1 })
+	b.step(t, "listRequestLogs", "GET", list, "")
+	b.step(t, "getRequestLog", "GET", "/request-logs/"+b.client.list(t, list)[0]["id"].(string), "")
+}
+
 // pdf creates the example of a document, which contains its first bytes.
 func (b *book) pdf(t *testing.T, operation, path string) {
 	t.Helper()
@@ -253,6 +262,7 @@ func (b *book) events(t *testing.T, booking, endpoint string) {
 	b.step(t, "listEvents", "GET", "/events?object_id="+booking+"&limit=1", "")
 	b.step(t, "getEvent", "GET", "/events/"+first, "")
 	b.stream(t, "/events/stream?type=booking.updated", first)
+	b.requestLog(t, booking)
 	delivery := b.client.list(t, deliveries+"?event_type=booking.created")[0]["id"].(string)
 	b.step(t, "listDeliveries", "GET", deliveries+"?event_type=booking.created", "")
 	b.step(t, "retryDelivery", "POST", deliveries+"/"+delivery+"/retry", `{}`)

@@ -24,7 +24,7 @@ import (
 )
 
 // binaries are all executables that a checkout needs to run.
-var binaries = append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...)
+var binaries = append([]string{"local", "local-kafka", "local-stripe", "holdfast"}, proto.ServiceNames()...)
 
 // The platform that most tests share. It uses Apache Kafka if a JDK and Maven are installed.
 var shared *platform

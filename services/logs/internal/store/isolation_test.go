@@ -1,0 +1,20 @@
+package store_test
+
+import (
+	"testing"
+
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/logs/migrations"
+)
+
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	pgtest.Isolation(t, migrations.FS, []pgtest.Row{
+		{
+			"request_logs", "id, status, status_class, method, route, path, query_names, credential_id, credential_type, duration_ms, replayed",
+			"(select uuid_floor(now())), 200, 2, 'POST', '/bookings', '/bookings', '', 'key_1', 'api_key', 1, false",
+		},
+		{"request_log_counts", "day, rows", "current_date, 1"},
+	}, "request_log_counts_day")
+}
