@@ -439,10 +439,11 @@ func TestMCPFailures(t *testing.T) {
 	endpoint := c.ok("webhook-endpoints", "create", "--url", "http://127.0.0.1:9/hooks", "--event-types", "customer.created", "--jq", ".id")
 	defer c.ok("webhook-endpoints", "delete", endpoint)
 	c.ok("trigger", "customer.created")
+	c.fails(3, []string{"customers", "create", "--first-name", "No", "--email", "no"}, "--email")
 	a := inMemory(t, shared.BaseURL, shared.Key)
 	await(t.Context(), t, "the failures", func() bool {
 		r := a.ok("list_failures", args{"days": 1})
-		return strings.Contains(r.text, "last_error") && strings.Contains(r.text, endpoint) && strings.Contains(r.text, "payment_intent_id")
+		return strings.Contains(r.text, "last_error") && strings.Contains(r.text, endpoint) && strings.Contains(r.text, "payment_intent_id") && strings.Contains(r.text, "POST /customers")
 	})
 	a.ok("list_failures", nil).has(t, "customer.created", "connection refused", "reason: generic_decline")
 }

@@ -26,6 +26,7 @@ type failures struct {
 	Payments  []failedPayment   `json:"payments"`
 	Refunds   []failedRefund    `json:"refunds"`
 	Endpoints []failingEndpoint `json:"webhook_endpoints"`
+	Requests  []failedRequest   `json:"requests"`
 	NotShown  []string          `json:"not_shown,omitempty"`
 
 	limit int
@@ -49,6 +50,18 @@ type failedRefund struct {
 	BookingID string  `json:"booking_id"`
 	Amount    money   `json:"amount"`
 	Message   string  `json:"message,omitempty"`
+}
+
+// failedRequest is a request to the API that was rejected or failed.
+type failedRequest struct {
+	At           *moment `json:"at"`
+	ID           string  `json:"request_id"`
+	Request      string  `json:"request"` // method and path
+	Status       int     `json:"status"`
+	Code         string  `json:"code,omitempty"`
+	Param        string  `json:"param,omitempty"`
+	CredentialID string  `json:"credential_id"`
+	ObjectID     string  `json:"object_id,omitempty"`
 }
 
 // failingEndpoint is a webhook endpoint that is disabled or has failed deliveries.
@@ -86,7 +99,7 @@ func (t *toolbox) listFailures(ctx context.Context, in since) (any, error) {
 	}
 	from := time.Now().AddDate(0, 0, -days)
 	for limit := maxFailures; ; limit /= 2 {
-		f := failures{TimeZone: v.name(), Since: v.at(&from), Payments: []failedPayment{}, Refunds: []failedRefund{}, Endpoints: []failingEndpoint{}, limit: limit}
+		f := failures{TimeZone: v.name(), Since: v.at(&from), Payments: []failedPayment{}, Refunds: []failedRefund{}, Endpoints: []failingEndpoint{}, Requests: []failedRequest{}, limit: limit}
 		if err := t.collect(ctx, v, &f, from); err != nil {
 			return nil, err
 		}
@@ -101,7 +114,7 @@ func (t *toolbox) collect(ctx context.Context, v view, f *failures, from time.Ti
 	for _, kind := range []struct {
 		name string
 		add  func(context.Context, view, *failures, time.Time) error
-	}{{"payments", t.failedPayments}, {"refunds", t.failedRefunds}, {"webhook_endpoints", t.failingEndpoints}} {
+	}{{"payments", t.failedPayments}, {"refunds", t.failedRefunds}, {"webhook_endpoints", t.failingEndpoints}, {"requests", t.failedRequests}} {
 		err := kind.add(ctx, v, f, from)
 		if api := (*holdfast.Error)(nil); errors.As(err, &api) && api.Code == holdfast.ErrInsufficientScope {
 			f.NotShown = append(f.NotShown, kind.name+": "+api.Message)
@@ -197,6 +210,24 @@ func (v view) delivery(d holdfast.Delivery) failedDelivery {
 		r.LastAt, r.LastError = v.at(&last.At), cut(value(last.Error), shortText)
 	}
 	return r
+}
+
+// failedRequests adds the newest requests that failed in the platform, and those that it rejected.
+func (t *toolbox) failedRequests(ctx context.Context, v view, f *failures, from time.Time) error {
+	for _, class := range []string{"5xx", "4xx"} {
+		page, err := t.client.RequestLogs.ListPage(ctx, holdfast.RequestLogsListParams{Limit: f.limit, CreatedAfter: from, Status: class})
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Data {
+			f.Requests = append(f.Requests, failedRequest{
+				At: v.at(&r.CreatedAt), ID: r.ID, Request: cut(string(r.Method)+" "+r.Path, shortText), Status: r.Status, Code: value(r.Code),
+				Param: cut(value(r.Param), lineText), CredentialID: r.CredentialID, ObjectID: value(r.ObjectID),
+			})
+		}
+		f.more(page.HasMore, class+" requests")
+	}
+	return nil
 }
 
 // more notes that a section does not show everything.

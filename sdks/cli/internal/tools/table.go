@@ -13,7 +13,7 @@ func (t *toolbox) definitions() []definition {
 		read("get_record", "Everything about one booking, customer, lead, quote, invoice, service, unit or package, with payments.", t.getRecord),
 		read("find_free_slots", "What is free: days with the units and slots that can be booked, and the lowest price. Without a filter, all units.", t.findFreeSlots),
 		read("explain_slot", "Why a unit can or cannot be booked at a time, and what is free instead.", t.explainSlot),
-		read("list_failures", "What failed: card payments, refunds, and webhook deliveries with the last error.", t.listFailures),
+		read("list_failures", "What failed: card payments, refunds, webhook deliveries with the last error, and requests to the API (stored for 7 days).", t.listFailures),
 		write(adds, "create_customer", "Create a customer. First check with find_customers that they do not exist.", t.createCustomer),
 		write(adds, "hold_slot", "Hold a slot: create a pending booking that expires after hold_minutes unless it is confirmed.", t.holdSlot),
 		write(adds, "confirm_booking", "Confirm a pending booking.", t.confirmBooking),
