@@ -256,7 +256,7 @@ func (t *toolbox) moveBooking(ctx context.Context, in move, options ...holdfast.
 	return v.one(v.booking(*b, longText)), nil
 }
 
-// sameLength returns the end of a booking that starts at another time of day and keeps its length, or "" if the end follows by itself.
+// sameLength returns the end of a booking that starts at another time of day and keeps its length, or "" if the end follows from the duration of its package.
 func sameLength(b holdfast.Booking, start string) string {
 	from, err := time.Parse("15:04", start)
 	if err != nil || b.EventStartTime == nil || b.StartsAt == nil || b.EndsAt == nil {

@@ -56,6 +56,7 @@ func packageOf(p holdfast.Package) packageView {
 		DurationMinutes: value(p.DurationMinutes), UnitIDs: first(p.UnitIDs), Visible: p.Visible, Active: p.Active,
 	}
 	switch p.DepositType {
+	case holdfast.DepositTypeNone:
 	case holdfast.DepositTypeFlat:
 		r.Deposit = &money{p.DepositValue, p.BasePrice.Currency}
 	case holdfast.DepositTypePercentage:

@@ -33,9 +33,9 @@ type freeDay struct {
 	Date      string     `json:"date"`
 	Weekday   string     `json:"weekday"`
 	Status    string     `json:"status"`
-	PriceFrom *money     `json:"price_from,omitempty"`
+	PriceFrom *money     `json:"price_from,omitempty"` // if a slot is free
 	Holiday   string     `json:"holiday,omitempty"`
-	Units     []freeUnit `json:"units"`
+	Units     []freeUnit `json:"units,omitempty"`
 }
 
 // freeUnit is a unit with the slots of a day that can be booked.
@@ -131,10 +131,7 @@ func (v view) free(days []holdfast.AvailabilityDay, limit int) availability {
 
 // freeDay returns at most limit free slots of a day, and whether there are more.
 func (v view) freeDay(day holdfast.AvailabilityDay, limit int) (d freeDay, more bool) {
-	d = freeDay{Date: day.Date, Weekday: weekday(day.Date), Status: string(day.Status), Units: []freeUnit{}}
-	if day.PriceFrom != nil {
-		d.PriceFrom = &money{day.PriceFrom.Amount, day.PriceFrom.Currency}
-	}
+	d = freeDay{Date: day.Date, Weekday: weekday(day.Date), Status: string(day.Status)}
 	if day.Holiday != nil {
 		d.Holiday = cut(day.Holiday.Name, lineText)
 	}
@@ -149,6 +146,9 @@ func (v view) freeDay(day holdfast.AvailabilityDay, limit int) (d freeDay, more 
 		if len(shown) > 0 {
 			d.Units = append(d.Units, freeUnit{UnitID: unit.UnitID, Name: cut(unit.Name, lineText), Slots: shown})
 		}
+	}
+	if len(d.Units) > 0 && day.PriceFrom != nil {
+		d.PriceFrom = &money{day.PriceFrom.Amount, day.PriceFrom.Currency}
 	}
 	return d, more
 }
