@@ -64,7 +64,8 @@ func (g *gateway) ask(t *testing.T, method, path, body string, edits ...edit) *r
 	return a
 }
 
-// A large text is compressed in the coding that the client prefers. Its length, entity tag and Vary describe the compressed response.
+// A large text is compressed in the coding that the client prefers. Its length and Vary describe the compressed
+// response. The entity tag stays the version of the object.
 func TestCompressedResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -89,14 +90,10 @@ func TestCompressedResponses(t *testing.T) {
 	} {
 		w.responds(tc.contentType, tc.body, "ETag", `"7"`, "Cache-Control", tc.cacheControl)
 		a := g.ask(t, "GET", oneCu, "", bearer(key), header("Accept-Encoding", tc.accepted))
-		etag := `"7"`
-		if tc.coding != "" {
-			etag = `"7-` + tc.coding + `"`
-		}
 		if a.plain(t) != tc.body || a.Header.Get("Content-Encoding") != tc.coding || a.Header.Get("Content-Length") != strconv.Itoa(len(a.body)) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(a.body), len(tc.body), a.Header)
 		}
-		if a.Header.Get("ETag") != etag || strings.Contains(strings.Join(a.Header["Vary"], ","), "Accept-Encoding") != tc.vary {
+		if a.Header.Get("ETag") != `"7"` || strings.Contains(strings.Join(a.Header["Vary"], ","), "Accept-Encoding") != tc.vary {
 			t.Errorf("%s: ETag %s, Vary %q", name, a.Header.Get("ETag"), a.Header["Vary"])
 		}
 		if tc.coding != "" && len(a.body) > len(tc.body)/2 {

@@ -48,7 +48,9 @@ func NewCompressor(n int) (*Compressor, error) {
 }
 
 // compress compresses the body of a response if the client accepts it, the body is large enough, and an encoder is free. It sets the
-// headers for it. The response can be one that was already sent to another client, so its body is replaced and never changed.
+// headers for it. The response can be one that was already sent to another client, so its body is replaced and never changed. The
+// entity tag stays the same, because clients read it as the version of the object and send it as If-Match. It does not identify the
+// bytes; the API has no partial responses, for which it would have to.
 func (c *Compressor) compress(h http.Header, r *http.Request, a *domain.Response) {
 	if len(a.Body) < domain.MinCompressed || cap(c.free) == 0 || a.Passed != nil || !domain.Compressible(a.ContentType) ||
 		strings.Contains(a.CacheControl, "no-transform") {
@@ -62,7 +64,7 @@ func (c *Compressor) compress(h http.Header, r *http.Request, a *domain.Response
 	select {
 	case e := <-c.free:
 		if body := e.encode(coding, a.Body); len(body) < len(a.Body) {
-			a.Body, a.ETag = body, domain.CodedETag(a.ETag, coding)
+			a.Body = body
 			h.Set("Content-Encoding", coding)
 		}
 		c.free <- e

@@ -45,7 +45,7 @@ func TestBusyEncoders(t *testing.T) {
 	}
 	c.free <- busy
 	for range 3 { // an encoder is released after each response
-		if h, a := send(); h.Get("Content-Encoding") != "gzip" || len(a.Body) >= 4096 || a.ETag != `"1-gzip"` {
+		if h, a := send(); h.Get("Content-Encoding") != "gzip" || len(a.Body) >= 4096 || a.ETag != `"1"` {
 			t.Errorf("free: %v, %d bytes, %s", h, len(a.Body), a.ETag)
 		}
 	}

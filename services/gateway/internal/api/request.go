@@ -52,7 +52,7 @@ func (q *request) call(r *http.Request) *domain.Call {
 	call := &domain.Call{
 		Caller: q.caller(), Encoded: q.credential.Encoded, Method: r.Method, Path: bases[0] + q.path, Query: r.URL.RawQuery,
 		Body: q.body, ContentType: "application/json", Key: q.key,
-		IfMatch: domain.PlainETags(r.Header["If-Match"]), IfNoneMatch: r.Header["If-None-Match"],
+		IfMatch: r.Header["If-Match"], IfNoneMatch: r.Header["If-None-Match"],
 		Traceparent: obs.Traceparent(r.Context()), Address: q.address, Prefer: r.Header["Prefer"],
 	}
 	if q.key != "" {

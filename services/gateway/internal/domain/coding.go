@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -78,30 +77,11 @@ func Compressible(contentType string) bool {
 	}
 }
 
-// CodedETag returns the entity tag of a response in a content coding. A strong tag gets the name of the coding as a suffix, because
+// CodedETag returns the entity tag of a document in a content coding. A strong tag gets the name of the coding as a suffix, because
 // it identifies the bytes. A weak one stays the same.
 func CodedETag(etag, coding string) string {
 	if len(etag) < 2 || etag[0] != '"' {
 		return etag
 	}
 	return etag[:len(etag)-1] + "-" + coding + `"`
-}
-
-// PlainETags returns the entity tags of an If-Match without the suffixes of CodedETag, as the services know them.
-func PlainETags(values []string) []string {
-	var plain []string
-	for i, v := range values {
-		for _, coding := range [...]string{Gzip, Zstd} {
-			if suffix := "-" + coding + `"`; strings.Contains(v, suffix) {
-				if plain == nil {
-					plain = slices.Clone(values)
-				}
-				plain[i] = strings.ReplaceAll(plain[i], suffix, `"`)
-			}
-		}
-	}
-	if plain == nil {
-		return values
-	}
-	return plain
 }
