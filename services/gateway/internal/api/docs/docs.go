@@ -96,7 +96,7 @@ func (p *Pages) add(path, contentType string, body []byte) {
 // addStatic adds the style sheet and the scripts of the pages.
 func (p *Pages) addStatic() error {
 	for name, contentType := range map[string]string{
-		"portal.css": "text/css; charset=utf-8", "portal.js": scriptType, "reference.js": scriptType,
+		"portal.css": styleType, "portal.js": scriptType, "reference.css": styleType, "reference.js": scriptType,
 	} {
 		text, err := fs.ReadFile(static, "static/"+name)
 		if err != nil {

@@ -38,7 +38,7 @@ func execute(name string, data any) ([]byte, error) {
 
 // executeText executes one of the templates of Markdown.
 func executeText(name string, data any) ([]byte, error) {
-	t, err := texttemplate.New(name).Funcs(texttemplate.FuncMap(functions)).ParseFS(templates, "templates/*.md", "templates/*.txt")
+	t, err := texttemplate.New(name).Funcs(functions).ParseFS(templates, "templates/*.md", "templates/*.txt")
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}

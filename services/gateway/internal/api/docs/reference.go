@@ -11,6 +11,7 @@ const (
 	bundle        = "assets/scalar.js"
 	referencePath = "/docs/openapi.json" // the contract with the text of the errors of each operation
 	referencePage = "/docs/reference"
+	styleType     = "text/css; charset=utf-8"
 	scriptType    = "text/javascript; charset=utf-8"
 )
 
