@@ -55,7 +55,7 @@ func (a *response) plain(t *testing.T) string {
 	return string(text)
 }
 
-func (g *gateway) ask(t *testing.T, method, path, body string, edits ...edit) *response {
+func (g *gateway) fetch(t *testing.T, method, path, body string, edits ...edit) *response {
 	t.Helper()
 	a, err := g.raw(method, path, body, edits...)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestCompressedResponses(t *testing.T) {
 		"the largest, 2 MiB": {"application/json", strings.Repeat(large, 1000), "zstd", "", "zstd", true},
 	} {
 		w.responds(tc.contentType, tc.body, "ETag", `"7"`, "Cache-Control", tc.cacheControl)
-		a := g.ask(t, "GET", oneCu, "", bearer(key), header("Accept-Encoding", tc.accepted))
+		a := g.fetch(t, "GET", oneCu, "", bearer(key), header("Accept-Encoding", tc.accepted))
 		if a.plain(t) != tc.body || a.Header.Get("Content-Encoding") != tc.coding || a.Header.Get("Content-Length") != strconv.Itoa(len(a.body)) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(a.body), len(tc.body), a.Header)
 		}
@@ -129,14 +129,14 @@ func TestIfMatchOfACompressedResponse(t *testing.T) {
 		return true
 	}
 	for _, coding := range []string{"gzip", "zstd"} {
-		etag := g.ask(t, "GET", oneCu, "", bearer(key), header("Accept-Encoding", coding)).Header.Get("ETag")
-		g.ask(t, "PATCH", oneCu, `{"phone":"1"}`, bearer(key), header("If-Match", etag))
+		etag := g.fetch(t, "GET", oneCu, "", bearer(key), header("Accept-Encoding", coding)).Header.Get("ETag")
+		g.fetch(t, "PATCH", oneCu, `{"phone":"1"}`, bearer(key), header("If-Match", etag))
 		if fmt.Sprint(received) != `["3"]` {
 			t.Errorf("%s arrives as %q", etag, received)
 		}
 	}
 	for _, given := range []string{`"3"`, `*`, `W/"3"`, `"gzip"`} {
-		g.ask(t, "PATCH", oneCu, `{"phone":"1"}`, bearer(key), header("If-Match", given))
+		g.fetch(t, "PATCH", oneCu, `{"phone":"1"}`, bearer(key), header("If-Match", given))
 		if len(received) != 1 || received[0] != given {
 			t.Errorf("%s arrives as %q", given, received)
 		}
@@ -157,7 +157,7 @@ func TestReplaysInOtherCodings(t *testing.T) {
 		return true
 	}
 	send := func(coding string) *response {
-		return g.ask(t, "POST", "/api/v1/services", `{"name":"Tour"}`, bearer(key), header("Idempotency-Key", "k"), header("Accept-Encoding", coding))
+		return g.fetch(t, "POST", "/api/v1/services", `{"name":"Tour"}`, bearer(key), header("Idempotency-Key", "k"), header("Accept-Encoding", coding))
 	}
 	if first := send("gzip"); first.plain(t) != large || first.Header.Get("Content-Encoding") != "gzip" {
 		t.Fatalf("%v %s", first.Header, first.body)
@@ -219,7 +219,7 @@ func TestStreamsAreNotCompressed(t *testing.T) {
 	w := newWorld(t)
 	g, key := w.start(t), w.identity.newKey()
 	w.responds("text/event-stream", "data: "+large+"\n\n")
-	a := g.ask(t, "GET", "/api/v1/events/stream", "", bearer(key), header("Accept-Encoding", "gzip, zstd"))
+	a := g.fetch(t, "GET", "/api/v1/events/stream", "", bearer(key), header("Accept-Encoding", "gzip, zstd"))
 	if a.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(a.body, "data: ") {
 		t.Errorf("%v %.40s", a.Header, a.body)
 	}
@@ -233,7 +233,7 @@ func TestPagesOfOthersAreNotCompressed(t *testing.T) {
 		out.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(out, strings.Repeat("<p>page</p>", 500))
 	}))
-	a := g.ask(t, "GET", "/admin", "", header("Accept-Encoding", "gzip"))
+	a := g.fetch(t, "GET", "/admin", "", header("Accept-Encoding", "gzip"))
 	if a.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(a.body, "<p>page") {
 		t.Errorf("%v %.40s", a.Header, a.body)
 	}

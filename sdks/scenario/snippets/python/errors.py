@@ -9,7 +9,12 @@ unit_id = os.environ["UNIT_ID"]
 for _ in range(2):
     try:
         booking = client.bookings.create(
-            {"unit_id": unit_id, "event_date": "2027-07-03", "event_start_time": "09:00", "event_end_time": "11:00"}
+            {
+                "unit_id": unit_id,
+                "event_date": "2027-07-03",
+                "event_start_time": "09:00",
+                "event_end_time": "11:00",
+            }
         )
         print(booking["status"])
     except SlotUnavailable as error:

@@ -7,7 +7,9 @@ from urllib.parse import urlencode
 
 verifier = secrets.token_urlsafe(32)
 state = secrets.token_urlsafe(16)
-challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+challenge = (
+    base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+)
 url = f"{os.environ['AUTH_URL']}/oauth/authorize?" + urlencode(
     {
         "response_type": "code",

@@ -16,7 +16,9 @@ booking = client.bookings.create(
 )
 
 # snippet intent
-intent = client.payment_intents.create({"booking_id": booking["id"], "amount_minor": booking["deposit_amount"]["amount"]})
+intent = client.payment_intents.create(
+    {"booking_id": booking["id"], "amount_minor": booking["deposit_amount"]["amount"]}
+)
 print(intent["status"])
 # end
 

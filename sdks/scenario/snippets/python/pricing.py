@@ -3,7 +3,11 @@ import os
 from holdfast import Client
 
 client = Client()
-service_id, unit_id, package_id = os.environ["SERVICE_ID"], os.environ["UNIT_ID"], os.environ["PACKAGE_ID"]
+service_id, unit_id, package_id = (
+    os.environ["SERVICE_ID"],
+    os.environ["UNIT_ID"],
+    os.environ["PACKAGE_ID"],
+)
 
 # snippet rule
 rule = client.holiday_rules.create(
@@ -20,7 +24,12 @@ print(rule["multiplier_bps"])
 
 # snippet price
 booking = client.bookings.create(
-    {"unit_id": unit_id, "package_id": package_id, "event_date": "2027-07-03", "event_start_time": "09:00"}
+    {
+        "unit_id": unit_id,
+        "package_id": package_id,
+        "event_date": "2027-07-03",
+        "event_start_time": "09:00",
+    }
 )
 print(booking["total_amount"]["amount"])
 print(booking["deposit_amount"]["amount"])

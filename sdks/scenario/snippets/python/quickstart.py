@@ -34,7 +34,9 @@ for slot in days["data"][0]["units"][0]["slots"]:
 # end
 
 # snippet book
-customer = client.customers.create({"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.com"})
+customer = client.customers.create(
+    {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@example.com"}
+)
 booking = client.bookings.create(
     {
         "customer_id": customer["id"],

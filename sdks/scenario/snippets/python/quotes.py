@@ -3,7 +3,11 @@ import os
 from holdfast import Client
 
 client = Client()
-customer_id, unit_id, package_id = os.environ["CUSTOMER_ID"], os.environ["UNIT_ID"], os.environ["PACKAGE_ID"]
+customer_id, unit_id, package_id = (
+    os.environ["CUSTOMER_ID"],
+    os.environ["UNIT_ID"],
+    os.environ["PACKAGE_ID"],
+)
 
 # snippet quote
 quote = client.quotes.create(
@@ -29,7 +33,9 @@ print(invoice["amount_due"]["amount"])
 # end
 
 # snippet pay
-invoice = client.invoices.record_payment(invoice["id"], {"amount": {"amount": 2000, "currency": "USD"}, "method": "cash"})
+invoice = client.invoices.record_payment(
+    invoice["id"], {"amount": {"amount": 2000, "currency": "USD"}, "method": "cash"}
+)
 print(invoice["status"])
 client.invoices.get_pdf(invoice["id"]).save("invoice.pdf")
 # end

@@ -18,7 +18,9 @@ class Receiver(BaseHTTPRequestHandler):
             self.send_error(400, "invalid signature")
             return
         if event["type"] == "customer.created":
-            received.put(event["data"]["object"]["email"])  # hand it to your own queue, then respond
+            received.put(
+                event["data"]["object"]["email"]
+            )  # hand it to your own queue, then respond
         self.send_response(204)
         self.end_headers()
 

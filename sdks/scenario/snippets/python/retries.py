@@ -7,7 +7,9 @@ order = f"order-{uuid.uuid4()}"
 
 # snippet key
 for _ in range(2):
-    response = client.bookings.with_raw_response.create({"event_date": "2027-07-03"}, idempotency_key=order)
+    response = client.bookings.with_raw_response.create(
+        {"event_date": "2027-07-03"}, idempotency_key=order
+    )
     print(1 if response.replayed else 0)
 # end
 

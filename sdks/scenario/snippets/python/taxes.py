@@ -17,7 +17,11 @@ invoice = client.invoices.create(
                 "discount_bps": 1000,
                 "tax_rate_bps": 887,
             },
-            {"description": "Deposit for equipment", "quantity": 1, "unit_amount": {"amount": 5000, "currency": "USD"}},
+            {
+                "description": "Deposit for equipment",
+                "quantity": 1,
+                "unit_amount": {"amount": 5000, "currency": "USD"},
+            },
         ],
     }
 )

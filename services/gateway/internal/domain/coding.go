@@ -22,7 +22,7 @@ func Negotiate(accepted []string) string {
 	for _, line := range accepted {
 		for part := range strings.SplitSeq(line, ",") {
 			name, parameters, _ := strings.Cut(part, ";")
-			q := qvalue(parameters)
+			q := weight(parameters)
 			switch name = strings.TrimSpace(name); {
 			case strings.EqualFold(name, Zstd):
 				zstd = q
@@ -51,8 +51,8 @@ func Negotiate(accepted []string) string {
 	}
 }
 
-// qvalue returns the weight in the parameters of a coding: 1 without one, and 0 for a malformed one.
-func qvalue(parameters string) float64 {
+// weight returns the weight in the parameters of a coding: 1 without one, and 0 for a malformed one.
+func weight(parameters string) float64 {
 	for p := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(p, "=")
 		if strings.EqualFold(strings.TrimSpace(name), "q") {

@@ -45,11 +45,11 @@ func pages(t *testing.T, doc []byte, assets fs.FS) *Pages {
 
 func (p *Pages) get(t *testing.T, path, etag string) *httptest.ResponseRecorder {
 	t.Helper()
-	return p.ask(t, "GET", path, "", etag)
+	return p.call(t, "GET", path, "", etag)
 }
 
-// ask sends a request with an Accept-Encoding and an If-None-Match, if they are not empty.
-func (p *Pages) ask(t *testing.T, method, path, accepted, etag string) *httptest.ResponseRecorder {
+// call sends a request with an Accept-Encoding and an If-None-Match, if they are not empty.
+func (p *Pages) call(t *testing.T, method, path, accepted, etag string) *httptest.ResponseRecorder {
 	t.Helper()
 	h := p.All()[path]
 	if h == nil {
@@ -304,7 +304,7 @@ func TestCompressedDocuments(t *testing.T) {
 			if page.compressed == nil {
 				coding = ""
 			}
-			got := p.ask(t, "GET", path, accepted, "")
+			got := p.call(t, "GET", path, accepted, "")
 			h := got.Header()
 			if h.Get("Content-Encoding") != coding || !bytes.Equal(decoded(t, coding, got.Body.Bytes()), page.body) {
 				t.Errorf("%s to %q is in %q", path, accepted, h.Get("Content-Encoding"))
@@ -313,11 +313,11 @@ func TestCompressedDocuments(t *testing.T) {
 				t.Errorf("%s to %q: %v", path, accepted, h)
 			}
 			tags[h.Get("ETag")] = true
-			head := p.ask(t, "HEAD", path, accepted, "")
+			head := p.call(t, "HEAD", path, accepted, "")
 			if head.Body.Len() != 0 || !maps.EqualFunc(head.Header(), h, slices.Equal) {
 				t.Errorf("HEAD %s: %v, want %v", path, head.Header(), h)
 			}
-			if again := p.ask(t, "GET", path, accepted, `"x", W/`+h.Get("ETag")); again.Code != 304 || again.Header().Get("Content-Encoding") != "" {
+			if again := p.call(t, "GET", path, accepted, `"x", W/`+h.Get("ETag")); again.Code != 304 || again.Header().Get("Content-Encoding") != "" {
 				t.Errorf("%s, unchanged, in %q: %d", path, coding, again.Code)
 			}
 		}
@@ -356,13 +356,13 @@ func TestTheFirstPaintOfAGuideIsSmall(t *testing.T) {
 		if page.contentType != htmlType || path == referencePage {
 			continue
 		}
-		size := p.ask(t, "GET", path, "gzip", "").Body.Len()
+		size := p.call(t, "GET", path, "gzip", "").Body.Len()
 		files := loads.FindAllSubmatch(page.body, -1)
 		if len(files) != 2 {
 			t.Errorf("%s loads %q", path, files)
 		}
 		for _, file := range files {
-			size += p.ask(t, "GET", string(file[1]), "gzip", "").Body.Len()
+			size += p.call(t, "GET", string(file[1]), "gzip", "").Body.Len()
 		}
 		if size > 40<<10 {
 			t.Errorf("%s transfers %d bytes", path, size)
