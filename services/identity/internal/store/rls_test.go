@@ -305,9 +305,9 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	}
 }
 
-// TestLookupsKeepTheirPlans checks the language of the functions that requests wait for. PostgreSQL plans a function in SQL that runs
+// TestLookupsArePlannedOnce checks the language of the functions that requests wait for. PostgreSQL plans a function in SQL that runs
 // as its owner again on each call.
-func TestLookupsKeepTheirPlans(t *testing.T) {
+func TestLookupsArePlannedOnce(t *testing.T) {
 	t.Parallel()
 	conn := owner(t, pgtest.New(t, migrations.FS))
 	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id"} {
