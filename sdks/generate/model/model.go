@@ -41,6 +41,7 @@ type Operation struct {
 
 	Request         string // component schema of the body, or "" if it has no fields
 	RequestRequired bool   // whether the body must be sent
+	RequestExample  string // a body as indented JSON, or "" if it has no fields
 	Response        string // component schema of the response, or "" if it has no JSON
 	Item            string // component schema of the objects in data, if the response is a list
 	MediaType       string // of the response: application/json, or "" if there is no content
