@@ -69,7 +69,7 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app bin/receiver failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
+test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows
@@ -121,6 +121,9 @@ $(CHROMIUM):
 
 nginx:
 	@.ci/nginx
+
+storefront: ## build examples/storefront
+	@.ci/storefront build
 
 images: $(REDOC) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
@@ -186,4 +189,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: FORCE failpoints nginx help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints nginx storefront help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

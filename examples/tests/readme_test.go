@@ -104,3 +104,18 @@ func TestTheReadmeOfTheReceivers(t *testing.T) {
 		})
 	}
 }
+
+// TestTheReadmeOfTheStorefront runs the commands of the README, and reads the offers from the server.
+func TestTheReadmeOfTheStorefront(t *testing.T) {
+	t.Parallel()
+	blocks := readme(t, "../storefront/README.md")
+	if len(blocks) != 1 {
+		t.Fatalf("%d blocks of commands", len(blocks))
+	}
+	port := freePort(t)
+	start := servers.ReplaceAllString(blocks[0], "PORT="+port+" $0 &")
+	commands := start + "curl -sS --retry 60 --retry-delay 1 --retry-connrefused http://127.0.0.1:" + port + "/shop\n"
+	if out := bash(t, checkout(t), commands); !strings.Contains(out, `{"business":"Demo Boats","timezone":"America/New_York","packages":[{"id":"pkg_`) {
+		t.Errorf("the server returns %s", out)
+	}
+}

