@@ -262,9 +262,9 @@ func forgeries(t *testing.T, r *receiver, link *relay) {
 // kills kills the receiver as soon as it writes to its database, so that it often has stored the event but not responded, and every
 // other time right after its response, so that it often has not processed the event.
 func kills(t *testing.T, r *receiver, link *relay) {
-	const wanted, most = 3, 60 // crashes between storing and responding; rounds
+	const required, most = 3, 60 // crashes between storing and responding; rounds
 	lost := 0
-	for round := 0; lost < wanted; round++ {
+	for round := 0; lost < required; round++ {
 		if round == most {
 			t.Fatalf("%d crashes between storing and responding in %d rounds", lost, most)
 		}

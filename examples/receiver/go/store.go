@@ -100,18 +100,18 @@ func (s *store) process(ctx context.Context) (found bool, err error) {
 func apply(ctx context.Context, tx *sql.Tx, event holdfast.Event) error {
 	switch e := event.(type) {
 	case *holdfast.BookingCreatedEvent:
-		return keep(ctx, tx, e.Data.Object, e.ResourceVersion)
+		return save(ctx, tx, e.Data.Object, e.ResourceVersion)
 	case *holdfast.BookingUpdatedEvent:
-		return keep(ctx, tx, e.Data.Object, e.ResourceVersion)
+		return save(ctx, tx, e.Data.Object, e.ResourceVersion)
 	case *holdfast.BookingCancelledEvent:
-		return keep(ctx, tx, e.Data.Object, e.ResourceVersion)
+		return save(ctx, tx, e.Data.Object, e.ResourceVersion)
 	}
 	return nil
 }
 
-// keep stores a booking unless a newer version is stored, and counts the change. Counting twice would be wrong, so it shows that each
+// save stores a booking unless a newer version is stored, and counts the change. Counting twice would be wrong, so it shows that each
 // event has its effect once.
-func keep(ctx context.Context, tx *sql.Tx, b holdfast.Booking, version int64) error {
+func save(ctx context.Context, tx *sql.Tx, b holdfast.Booking, version int64) error {
 	_, err := tx.ExecContext(ctx, `
 		insert into bookings (id, version, number, status, date) values (?, ?, ?, ?, ?)
 		on conflict (id) do update set version = excluded.version, number = excluded.number, status = excluded.status, date = excluded.date

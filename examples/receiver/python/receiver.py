@@ -85,9 +85,9 @@ class Store:
     def apply(self, event: WebhookEvent) -> None:
         """Apply the effect of an event. Ignore types that you do not handle, because new types can be added."""
         if event["type"] == "booking.created" or event["type"] == "booking.updated" or event["type"] == "booking.cancelled":
-            self.keep(event["data"]["object"], event["resource_version"])
+            self.save(event["data"]["object"], event["resource_version"])
 
-    def keep(self, booking: Booking, version: int) -> None:
+    def save(self, booking: Booking, version: int) -> None:
         """Store a booking unless a newer version is stored, and count the change.
 
         Counting twice would be wrong, so it shows that each event has its effect once.
