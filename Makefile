@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app sdks/generate sdks/go sdks/scenario sdks/cli
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app examples/receiver/go examples/tests sdks/generate sdks/go sdks/scenario sdks/cli
 # Each module is built with its own go.mod, regardless of go.work.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
@@ -24,7 +24,7 @@ STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/inte
 SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md'
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -43,6 +43,7 @@ bin/local-stripe: SOURCE := services/local/stripe
 bin/holdfast: SOURCE := sdks/cli
 bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
+bin/receiver: SOURCE := examples/receiver/go
 bin/%: SOURCE = services/$*
 bin/%: FORCE | $(SCALAR) $(STYLE)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 -trimpath $(STAMP) -o $(CURDIR)/$@ .
@@ -69,7 +70,7 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
+test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## run all tests with many more rounds and rows
@@ -124,6 +125,9 @@ nginx:
 
 packages:
 	@.ci/packages
+
+storefront: ## build examples/storefront
+	@.ci/storefront build
 
 images: $(SCALAR) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
@@ -190,4 +194,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE failpoints nginx packages help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints nginx packages storefront help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -121,8 +121,8 @@ func names(path, text, service string) bool {
 	return false
 }
 
-// sources returns the files of the checkout by path, without documentation, tests of a service's behavior, the SDKs, which know
-// resources only, and this folder.
+// sources returns the files of the checkout by path, without documentation, tests of a service's behavior, the SDKs and the
+// examples, which know resources only, and this folder.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	here, err := os.Getwd()
@@ -139,7 +139,7 @@ func sources(t *testing.T) map[string]string {
 		}
 		name, inside := d.Name(), strings.TrimPrefix(filepath.ToSlash(path), "../")
 		if d.IsDir() {
-			if slices.Contains([]string{".git", ".run", "bin", "node_modules", "testdata"}, name) || slices.Contains([]string{"proto", "docs", "loadtest/k6", "sdks"}, inside) {
+			if slices.Contains([]string{".git", ".run", "bin", "node_modules", "testdata"}, name) || slices.Contains([]string{"proto", "docs", "loadtest/k6", "sdks", "examples"}, inside) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -1,5 +1,6 @@
 // Command generate writes the parts of the SDKs that follow from the contract: the methods of the resources, the classes of errors and
-// the table of event types. It also writes the table of operations of the command line. With -views, it only writes the documents that the generators of the types read. `make gen` runs it in this
+// the table of event types. It also writes the table of operations of the command line, and the collections of requests for Postman and
+// Bruno. With -views, it only writes the documents that the generators of the types read. `make gen` runs it in this
 // folder.
 package main
 
@@ -23,10 +24,11 @@ type emitter func(m *model.Model, version string) (map[string][]byte, error)
 
 // emitters are the emitters by folder.
 var emitters = map[string]emitter{
-	"cli":        cli,
-	"go":         golang,
-	"python":     python,
-	"typescript": typeScript,
+	"cli":         cli,
+	"collections": collections,
+	"go":          golang,
+	"python":      python,
+	"typescript":  typeScript,
 }
 
 func main() {
@@ -50,18 +52,29 @@ func run(views string) error {
 	if err != nil {
 		return fmt.Errorf("run it in the folder sdks/generate: %w", err)
 	}
+	if err := os.RemoveAll("../collections/bruno"); err != nil { // it has a file for each operation
+		return fmt.Errorf("collections: %w", err)
+	}
 	for folder, emit := range emitters {
 		files, err := emit(m, strings.TrimSpace(string(version)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", folder, err)
 		}
 		for path, text := range files {
-			if err := os.WriteFile(filepath.Join("..", folder, path), text, 0o644); err != nil { //nolint:gosec // anybody may read it
+			if err := write(filepath.Join("..", folder, path), text); err != nil {
 				return fmt.Errorf("%s: %w", folder, err)
 			}
 		}
 	}
 	return nil
+}
+
+// write writes a file, and creates its folder.
+func write(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // anybody may read it
+		return err
+	}
+	return os.WriteFile(path, text, 0o644) //nolint:gosec // the same
 }
 
 // address is the URL in the documents. The generators of types do not use it.

@@ -68,15 +68,15 @@ func TestScenario(t *testing.T) {
 			}
 			defer p.Close()
 			name := language + "-" + strings.ToLower(rand.Text()[:8])
-			checkResults(t, s, run(t, language, name, p.URL))
+			checkResults(t, s, runSDK(t, language, name, p.URL))
 			checkRequests(t, s, p.Requests())
 			checkStored(t, s, name)
 		})
 	}
 }
 
-// run runs the runner of a language, and returns its results.
-func run(t *testing.T, language, name, baseURL string) []scenario.Result {
+// runSDK runs the runner of a language, and returns its results.
+func runSDK(t *testing.T, language, name, baseURL string) []scenario.Result {
 	t.Helper()
 	path, err := filepath.Abs("scenario.json")
 	if err != nil {

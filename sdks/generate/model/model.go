@@ -43,6 +43,7 @@ type Operation struct {
 	Request         string   // component schema of the body, or "" if it has no fields
 	RequestRequired bool     // whether the body must be sent
 	Fields          []Field  // of the body, each at the end of its path
+	RequestExample  string   // a body as indented JSON, or "" if it has no fields
 	Response        string   // component schema of the response, or "" if it has no JSON
 	Item            string   // component schema of the objects in data, if the response is a list
 	Columns         []string // properties of Item that fit into a cell of a table, the most important ones first

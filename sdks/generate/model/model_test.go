@@ -124,7 +124,7 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s has no description", res.Name)
 		}
 		for _, op := range res.Operations {
-			if op.Summary == "" || op.Description == "" || len(op.ErrorCodes) == 0 {
+			if op.Summary == "" || op.Description == "" || len(op.ErrorCodes) == 0 || (op.Request == "") != (op.RequestExample == "") {
 				t.Errorf("%s: %+v", op.ID, op)
 			}
 			for _, p := range op.QueryParams {
@@ -185,7 +185,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"paymentIntents", "PaymentIntents", "payment_intents", "payment-intents", "payment intents"} {
 		n := Split(text)
-		if got := []string{n.Camel(), n.Pascal(), n.Snake(), n.Kebab(), n.String()}; strings.Join(got, " ") != "paymentIntents PaymentIntents payment_intents payment-intents payment intents" {
+		got := []string{n.Camel(), n.Pascal(), n.Snake(), n.Kebab(), n.String(), n.Singular().Camel()}
+		if strings.Join(got, " ") != "paymentIntents PaymentIntents payment_intents payment-intents payment intents paymentIntent" {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -56,6 +56,12 @@ func (n Name) Kebab() string { return strings.Join(n, "-") }
 // String returns the name as payment intents.
 func (n Name) String() string { return strings.Join(n, " ") }
 
+// Singular returns the name with its last word in the singular: payment intent.
+func (n Name) Singular() Name {
+	last := len(n) - 1
+	return append(append(Name{}, n[:last]...), singular(n[last]))
+}
+
 // without returns the name without the words of a resource, in the singular or in the plural: mark uncollectible for mark invoice
 // uncollectible.
 func (n Name) without(resource Name) Name {

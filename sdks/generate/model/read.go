@@ -1,6 +1,8 @@
 package model
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,6 +87,9 @@ func (r *reader) operation(path, method string, node *yaml.Node) error {
 		return err
 	}
 	r.request(&op, node)
+	if err := r.example(&op, yamlnode.Get(r.contract, "paths", path, method)); err != nil {
+		return err
+	}
 	if err := r.response(&op, node); err != nil {
 		return err
 	}
@@ -189,6 +194,24 @@ func (r *reader) request(op *Operation, node *yaml.Node) {
 	}
 	op.Request, op.RequestRequired = name, yamlnode.Text(body, "required") == "true"
 	op.Fields = r.fields(name, "", true)
+}
+
+// example adds the example of the body, which only the whole contract has.
+func (r *reader) example(op *Operation, node *yaml.Node) error {
+	example := yamlnode.Get(node, "requestBody", "content", "application/json", "example")
+	if op.Request == "" || example == nil {
+		return nil
+	}
+	document, err := view.JSON(example)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, document, "", "  "); err != nil {
+		return fmt.Errorf("example of %s: %w", op.ID, err)
+	}
+	op.RequestExample = text.String()
+	return nil
 }
 
 // response adds the response of an operation.

@@ -16,6 +16,7 @@ import (
 
 // Platform is a platform under test.
 type Platform struct {
+	Root    string            // its folder, with bin/ and .run/
 	BaseURL string            // …/api/v1
 	Key     string            // an API key of test mode
 	Env     map[string]string // the variables of .run/env; nil if the test did not start it
@@ -57,7 +58,7 @@ func Start(settings ...string) (*Platform, error) {
 		stop()
 		return nil, fmt.Errorf("%w\n%s", err, log)
 	}
-	return &Platform{env["BASE_URL"], env["DEMO_TEST_KEY"], env, stop}, nil
+	return &Platform{root, env["BASE_URL"], env["DEMO_TEST_KEY"], env, stop}, nil
 }
 
 // Checkout returns the folder above the working folder that has the executables of `make build`.

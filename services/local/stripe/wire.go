@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/deliver"
 	"holdfast.dev/services/local/stripe/internal/domain"
 	"holdfast.dev/services/local/stripe/internal/faults"
+	"holdfast.dev/services/local/stripe/internal/page"
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
@@ -78,6 +79,7 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", stripe.Handler())
 	mux.Handle("/_control/", controls.Handler())
+	mux.Handle("GET /v3/{$}", page.Handler())
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
