@@ -36,14 +36,15 @@ func New[P Prefix]() ID[P] {
 // FromUUID converts a stored uuid.
 func FromUUID[P Prefix](u [16]byte) ID[P] { return ID[P]{uuid: u} }
 
-// First returns the least id that can be created at a time: a lower bound, which is not the id of anything.
+// First returns a lower bound of the ids that are created at a time or later. A time before 1970 counts as 1970.
 func First[P Prefix](at time.Time) ID[P] {
 	ms := at.UnixMilli()
 	if at.After(time.UnixMilli(ms)) {
 		ms++
 	}
+	ms = max(ms, 1) // the zero id means "none"
 	var id ID[P]
-	binary.BigEndian.PutUint64(id.uuid[:], uint64(ms)<<16) //nolint:gosec // a time after 1970
+	binary.BigEndian.PutUint64(id.uuid[:], uint64(ms)<<16)
 	return id
 }
 

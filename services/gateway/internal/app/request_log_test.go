@@ -77,7 +77,7 @@ type requestLog struct {
 	stop    func()
 }
 
-// start runs a request log within a synctest bubble.
+// start runs a request log until stop is called.
 func start(t *testing.T) *requestLog {
 	t.Helper()
 	b := &broker{t: t, entries: map[string]int{}, keys: map[string]string{}}

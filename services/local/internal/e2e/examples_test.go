@@ -46,6 +46,7 @@ func TestExamples(t *testing.T) {
 	b.step(t, "deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/"+endpoint, "")
 	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
 	b.export(t)
+	b.requestLog(t, booking)
 
 	spec, err := contract.Public()
 	if err != nil {
@@ -262,7 +263,6 @@ func (b *book) events(t *testing.T, booking, endpoint string) {
 	b.step(t, "listEvents", "GET", "/events?object_id="+booking+"&limit=1", "")
 	b.step(t, "getEvent", "GET", "/events/"+first, "")
 	b.stream(t, "/events/stream?type=booking.updated", first)
-	b.requestLog(t, booking)
 	delivery := b.client.list(t, deliveries+"?event_type=booking.created")[0]["id"].(string)
 	b.step(t, "listDeliveries", "GET", deliveries+"?event_type=booking.created", "")
 	b.step(t, "retryDelivery", "POST", deliveries+"/"+delivery+"/retry", `{}`)

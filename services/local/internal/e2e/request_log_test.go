@@ -13,7 +13,7 @@ func TestRequestLogDespiteCrashes(t *testing.T) {
 	mine, other := newTenant(t), newTenant(t)
 	var want []string
 	for i := range 60 {
-		a := mine.do(t, http.MethodPost, "/customers", `{"first_name":"L"}`, unique("log"))
+		a := mine.do(t, http.MethodPost, "/customers", `{"first_name":"L","email":"l@example.com"}`, unique("log"))
 		if a.Status != http.StatusCreated {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}

@@ -29,7 +29,7 @@ type Intake struct {
 func (a *Intake) Store(ctx context.Context, list []domain.RequestLog) error {
 	now := a.Now()
 	total := len(list)
-	list = slices.DeleteFunc(list, func(l domain.RequestLog) bool { return !domain.Kept(l.ID.Time(), now, a.Retention) })
+	list = slices.DeleteFunc(list, func(l domain.RequestLog) bool { return !domain.Stores(l.ID.Time(), now, a.Retention) })
 	// Processes that write the same rows lock them in the same order, so that no deadlock occurs.
 	slices.SortFunc(list, func(x, y domain.RequestLog) int {
 		return cmp.Or(compare(x.TenantID.UUID(), y.TenantID.UUID()), compare(x.ID.UUID(), y.ID.UUID()))
@@ -68,7 +68,7 @@ const ahead = 3 * 24 * time.Hour
 func (a *Intake) Maintain(ctx context.Context) error {
 	now, remaining := a.Now(), 0
 	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		remaining, err = store.KeepPartitions(ctx, tx, now.Add(-a.Retention), now.Add(ahead))
+		remaining, err = store.MaintainPartitions(ctx, tx, now.Add(-a.Retention), now.Add(ahead))
 		return err
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func ParseStatus(s string) StatusFilter {
 // MaxAhead is how far in the future the time of a request can be, because clocks differ.
 const MaxAhead = 24 * time.Hour
 
-// Kept reports whether a request that arrived at a time is stored at the time now.
-func Kept(at, now time.Time, retention time.Duration) bool {
+// Stores reports whether a request that arrived at a time is stored at the time now.
+func Stores(at, now time.Time, retention time.Duration) bool {
 	return !at.Before(now.Add(-retention)) && at.Before(now.Add(MaxAhead))
 }

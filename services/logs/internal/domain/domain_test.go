@@ -16,13 +16,13 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-func TestKept(t *testing.T) {
+func TestStores(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_900_000_000, 0)
 	for at, want := range map[time.Duration]bool{
 		0: true, -time.Hour: true, -time.Hour - time.Second: false, domain.MaxAhead - time.Second: true, domain.MaxAhead: false,
 	} {
-		if domain.Kept(now.Add(at), now, time.Hour) != want {
+		if domain.Stores(now.Add(at), now, time.Hour) != want {
 			t.Errorf("%s: not %v", at, want)
 		}
 	}

@@ -50,11 +50,11 @@ func in(t *testing.T, db *pgtest.DB, fn func(ctx context.Context, tx pg.Tx) erro
 	}
 }
 
-// keep creates and drops partitions, and returns how many could not be dropped.
-func keep(t *testing.T, db *pgtest.DB, from, until time.Time) (remaining int) {
+// maintain creates and drops partitions, and returns how many could not be dropped.
+func maintain(t *testing.T, db *pgtest.DB, from, until time.Time) (remaining int) {
 	t.Helper()
 	in(t, db, func(ctx context.Context, tx pg.Tx) (err error) {
-		remaining, err = store.KeepPartitions(ctx, tx, from, until)
+		remaining, err = store.MaintainPartitions(ctx, tx, from, until)
 		return err
 	})
 	return remaining

@@ -121,12 +121,12 @@ func TrimRequestLogs(ctx context.Context, tx pg.Tx, list []domain.RequestLog, mo
 	return n, nil
 }
 
-// KeepPartitions creates the partitions of the days between from and until, and drops those of earlier days. It returns the number
+// MaintainPartitions creates the partitions of the days between from and until, and drops those of earlier days. It returns the number
 // of partitions that are still to be dropped, because a transaction reads them. tx has the worker role.
-func KeepPartitions(ctx context.Context, tx pg.Tx, from, until time.Time) (remaining int, err error) {
+func MaintainPartitions(ctx context.Context, tx pg.Tx, from, until time.Time) (remaining int, err error) {
 	remaining, err = pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select keep_partitions(@from, @until)`, pg.Args{"from": from, "until": until})
 	if err != nil {
-		return 0, fmt.Errorf("keep partitions: %w", err)
+		return 0, fmt.Errorf("maintain partitions: %w", err)
 	}
 	return remaining, nil
 }

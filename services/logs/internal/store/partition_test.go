@@ -30,7 +30,7 @@ func TestDaysAreCreatedAndDropped(t *testing.T) {
 	old, recent := request(caller.FromContext(ctx), now.Add(-6*day)), request(caller.FromContext(ctx), now)
 	insert(t, db, old, recent)
 	for range 2 { // a repetition changes nothing
-		if n := keep(t, db, now.Add(-5*day), now.Add(4*day)); n != 0 {
+		if n := maintain(t, db, now.Add(-5*day), now.Add(4*day)); n != 0 {
 			t.Errorf("%d are left", n)
 		}
 		all := partitions(t, db)
@@ -53,7 +53,7 @@ func TestADayThatIsReadIsLeft(t *testing.T) {
 	ctx := pgtest.Ctx(t, caller.Live)
 	end := pgtest.LongRead(t, db)
 	start := time.Now()
-	if n := keep(t, db, now.Add(-5*day), now.Add(4*day)); n != 2 {
+	if n := maintain(t, db, now.Add(-5*day), now.Add(4*day)); n != 2 {
 		t.Errorf("%d are left", n)
 	}
 	if took := time.Since(start); took > 30*time.Second {
@@ -61,7 +61,7 @@ func TestADayThatIsReadIsLeft(t *testing.T) {
 	}
 	insert(t, db, request(caller.FromContext(ctx), now.Add(4*day))) // the new days exist
 	end()
-	if n := keep(t, db, now.Add(-5*day), now.Add(4*day)); n != 0 || len(partitions(t, db)) != 10 {
+	if n := maintain(t, db, now.Add(-5*day), now.Add(4*day)); n != 0 || len(partitions(t, db)) != 10 {
 		t.Errorf("%d are left of %v", n, partitions(t, db))
 	}
 }
