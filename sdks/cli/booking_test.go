@@ -88,7 +88,7 @@ func TestErrors(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	c := withKey(t, shared.Key)
-	name := strings.ToLower(t.Name())
+	name := unique()
 	var want []string
 	for i := range 5 {
 		want = append(want, c.ok("customers", "create", "--first-name", fmt.Sprint("List ", i), "--email", "list@example.com", "--metadata", "run="+name, "--jq", ".id"))
@@ -126,7 +126,7 @@ func TestLists(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	c := withKey(t, shared.Key)
-	email := strings.ToLower(t.Name()) + "@example.com"
+	email := unique() + "@example.com"
 	create := []string{"customers", "create", "--first-name", `O'Brien "$HOME" \ <&>`, "--email", email, "--metadata", "a b=c'd"}
 	text := c.ok(append(create, "--dry-run")...)
 	if strings.Contains(text, shared.Key) || !strings.Contains(text, `"Authorization: Bearer $HOLDFAST_API_KEY"`) {

@@ -33,9 +33,10 @@ func (c tool) login(mode string, args ...string) {
 		c.t.Fatal(err)
 	}
 	await(ctx, c.t, "the address", func() bool { return consentLine.MatchString(said.String()) })
-	back := consent(ctx, c.t, consentLine.FindString(said.String()), mode)
+	back := consent(ctx, c.t, consentLine.FindString(said.String()), url.Values{"mode": {mode}, "decision": {"allow"}})
 	forged := regexp.MustCompile(`state=[^&]+`).ReplaceAllString(back, "state=another")
-	for address, want := range map[string]int{forged: http.StatusBadRequest, strings.Replace(back, "/callback", "/other", 1): http.StatusBadRequest} {
+	mixed := regexp.MustCompile(`iss=[^&]+`).ReplaceAllString(back, "iss=https%3A%2F%2Fevil.example") // a mix-up attack (RFC 9207)
+	for address, want := range map[string]int{forged: http.StatusBadRequest, mixed: http.StatusBadRequest, strings.Replace(back, "/callback", "/other", 1): http.StatusBadRequest} {
 		if status, _ := visit(ctx, c.t, http.DefaultClient, http.MethodGet, address, nil); status != want {
 			c.t.Errorf("%s: %d, want %d", address, status, want)
 		}
@@ -56,8 +57,8 @@ var (
 	formHidden = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
 )
 
-// consent signs in on the pages of an authorization request, grants it in a mode, and returns the address that the browser opens then.
-func consent(ctx context.Context, t *testing.T, address, mode string) string {
+// consent signs in on the pages of an authorization request, submits the decision, and returns the address that the browser opens then.
+func consent(ctx context.Context, t *testing.T, address string, decision url.Values) string {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -74,7 +75,7 @@ func consent(ctx context.Context, t *testing.T, address, mode string) string {
 	_, page := visit(ctx, t, browser, http.MethodGet, address, nil)
 	for _, fields := range []url.Values{
 		{"email": {shared.Env["OPERATOR_EMAIL"]}, "password": {shared.Env["OPERATOR_PASSWORD"]}},
-		{"mode": {mode}, "decision": {"allow"}},
+		decision,
 	} {
 		action := formAction.FindStringSubmatch(page)
 		if action == nil {
@@ -185,6 +186,44 @@ func TestLoginInABrowser(t *testing.T) {
 	}
 	withKey(t, token).fails(4, []string{"me", "get"}, "401 revoked_credential", "holdfast login")
 	c.fails(4, []string{"me", "get"}, "you are not logged in")
+}
+
+// TestRefusedLogins checks errors that the platform reports before the browser opens, and the refusal of the operator.
+func TestRefusedLogins(t *testing.T) {
+	t.Parallel()
+	c := bare(t)
+	login := []string{"login", "--base-url", shared.Env["AUTH_URL"], "--no-browser"}
+	c.fails(4, append(login, "--client-id", "app_01k00000000000000000000001"), "identity app register-cli")
+	c.fails(4, append(login, "--scopes", "read:nothing"), "the login was refused: invalid_scope")
+	bare(t).fails(1, []string{"login", "--base-url", "http://127.0.0.1:1"}, "cannot reach http://127.0.0.1:1")
+
+	cmd, said := c.start(login...)
+	await(t.Context(), t, "the address", func() bool { return consentLine.MatchString(said.String()) })
+	back := consent(t.Context(), t, consentLine.FindString(said.String()), url.Values{"decision": {"deny"}})
+	if _, page := visit(t.Context(), t, http.DefaultClient, http.MethodGet, back, nil); !strings.Contains(page, "You are not logged in") {
+		t.Errorf("%s", page)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 4 || !strings.Contains(said.String(), "the login was refused: access_denied") {
+		t.Errorf("%v %s", err, said)
+	}
+	c.fails(4, []string{"me", "get"}, "you are not logged in")
+}
+
+// TestANewLoginEndsTheOldGrant checks that a profile leaves no grant behind.
+func TestANewLoginEndsTheOldGrant(t *testing.T) {
+	t.Parallel()
+	c := bare(t)
+	c.login("test", "--read-only")
+	var token string
+	for _, one := range c.stored() {
+		token, _ = one["access_token"].(string)
+	}
+	c.fails(4, []string{"customers", "create", "--first-name", "A", "--email", "a@example.com"}, "403 insufficient_scope")
+	c.login("live")
+	withKey(t, token).fails(4, []string{"me", "get"}, "401 revoked_credential")
+	if got := c.ok("me", "get", "--jq", ".mode"); got != "live" || len(c.stored()) != 1 {
+		t.Errorf("%s, %d credentials", got, len(c.stored()))
+	}
 }
 
 // holdsNoSecretInProfiles checks the form and the mode of the files.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,6 +130,9 @@ func (c tool) fails(code int, args []string, texts ...string) {
 		}
 	}
 }
+
+// unique returns a name that no other run of a test has.
+func unique() string { return strings.ToLower(rand.Text()[:12]) }
 
 // object returns a JSON document.
 func object(t *testing.T, text string) map[string]any {

@@ -132,25 +132,25 @@ func TestPromptsInATerminal(t *testing.T) {
 	term.shows("hidden 0") // the terminal shows again what the user types
 	term.types("holdfast login --api-key --base-url " + shared.BaseURL + "; echo code $?")
 	term.shows("API key:")
-	key := shared.Env["DEMO_LIVE_KEY"]
+	key, email := shared.Env["DEMO_LIVE_KEY"], unique()+"@example.com"
 	term.tmux("send-keys", "-l", key)
 	term.tmux("send-keys", "Enter")
 	if screen := term.shows("Logged in to Demo Boats", "live mode", "code 0"); strings.Contains(screen, key) {
 		t.Errorf("the key is shown: %s", screen)
 	}
 	for _, tc := range []struct{ response, want string }{{"n", "code 9"}, {"", "code 9"}, {"y", "code 0"}} {
-		term.types("holdfast customers create --first-name Asked --email asked@example.com; echo code $?")
+		term.types("holdfast customers create --first-name Asked --email " + email + "; echo code $?")
 		term.shows("Live mode: POST /customers changes live data of Demo Boats. Continue? [y/N]")
 		term.tmux("send-keys", tc.response, "Enter")
-		if screen := term.shows(tc.want); strings.Contains(screen, "asked@example.com\n") != (tc.response == "y") {
+		if screen := term.shows(tc.want); strings.Contains(screen, email+"\n") != (tc.response == "y") {
 			t.Errorf("%q: %s", tc.response, screen)
 		}
 	}
-	term.types("holdfast customers create --first-name Asked --email asked@example.com; echo code $?")
+	term.types("holdfast customers create --first-name Asked --email " + email + "; echo code $?")
 	term.shows("[y/N]")
 	term.tmux("send-keys", "C-c")
 	term.shows("code 130")
-	if got := c.ok("customers", "list", "--email", "asked@example.com", "--jq", ".data | length"); got != "1" {
+	if got := c.ok("customers", "list", "--email", email, "--jq", ".data | length"); got != "1" {
 		t.Errorf("%s customers", got)
 	}
 }

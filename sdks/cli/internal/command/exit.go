@@ -13,6 +13,7 @@ import (
 
 	holdfast "holdfast.dev/sdks/go"
 
+	"holdfast.dev/sdks/cli/internal/oauth"
 	"holdfast.dev/sdks/cli/internal/operations"
 	"holdfast.dev/sdks/cli/internal/output"
 	"holdfast.dev/sdks/cli/internal/profile"
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 		return exitNotConfirmed
 	case errors.As(err, &failed):
 		return statusCode(failed.Status)
-	case errors.As(err, &token), errors.Is(err, profile.ErrNone), errors.Is(err, profile.ErrNoCredential):
+	case errors.As(err, &token), errors.Is(err, profile.ErrNone), errors.Is(err, profile.ErrNoCredential), errors.Is(err, oauth.ErrUnknownApp), errors.Is(err, oauth.ErrRefused):
 		return exitCredential
 	case errors.As(err, &connection):
 		return exitUnavailable

@@ -120,9 +120,12 @@ func (a *App) finishLogin(ctx context.Context, folder profile.Folder, name, base
 		return errors.Join(err, folder.Delete(p.Store, p.Ref))
 	}
 	if old.Ref != "" {
-		if err := folder.Delete(old.Store, old.Ref); err != nil {
+		if err := a.forget(ctx, folder, old); err != nil {
 			a.note("The previous credential is left: %v", err)
 		}
+	}
+	if os.Getenv("HOLDFAST_API_KEY") != "" {
+		a.note("HOLDFAST_API_KEY is set: commands use it instead of the profile.")
 	}
 	a.note("Logged in to %s at %s, %s mode, as the profile %s.", tenant.Name, profile.Origin(base), p.Mode, name)
 	return nil
@@ -210,6 +213,14 @@ func (a *App) logout() *cobra.Command {
 	}
 }
 
+// forget ends the OAuth grant of a profile, and deletes its credential.
+func (a *App) forget(ctx context.Context, folder profile.Folder, p profile.Profile) error {
+	if err := folder.Revoke(ctx, p); err != nil && !errors.Is(err, profile.ErrNoCredential) {
+		a.note("The grant was not ended at the platform: %v. Revoke it in the console at %s.", err, profile.Origin(p.BaseURL)+"/admin")
+	}
+	return folder.Delete(p.Store, p.Ref)
+}
+
 // remove removes a profile with its credential. The credential is also removed if the platform cannot be reached.
 func (a *App) remove(ctx context.Context, folder profile.Folder, name string) error {
 	var p profile.Profile
@@ -226,10 +237,7 @@ func (a *App) remove(ctx context.Context, folder profile.Folder, name string) er
 	if err != nil {
 		return err
 	}
-	if err := folder.Revoke(ctx, p); err != nil && !errors.Is(err, profile.ErrNoCredential) {
-		a.note("The grant was not ended at the platform: %v. Revoke it in the console at %s.", err, profile.Origin(p.BaseURL)+"/admin")
-	}
-	if err := folder.Delete(p.Store, p.Ref); err != nil {
+	if err := a.forget(ctx, folder, p); err != nil {
 		return err
 	}
 	a.note("Logged out of %s (profile %s).", profile.Origin(p.BaseURL), name)

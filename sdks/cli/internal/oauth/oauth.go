@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -23,12 +24,25 @@ const ClientID = "app_00000000000000000000000c11"
 // callback is the path of the redirect URI.
 const callback = "/callback"
 
+// The times of a login.
+const (
+	patience = 15 * time.Minute // for the operator
+	timeout  = 30 * time.Second // for a response of the platform
+)
+
+// ErrUnknownApp means that the app is not registered.
+var ErrUnknownApp = errors.New("the platform does not know this tool: its administrator registers it with `identity app register-cli`")
+
+// ErrRefused means that the operator or the platform did not agree.
+var ErrRefused = errors.New("the login was refused")
+
 // Server is an authorization server.
 type Server struct {
 	Issuer    string   `json:"issuer"`
 	Authorize string   `json:"authorization_endpoint"`
 	Token     string   `json:"token_endpoint"`
 	Revoke    string   `json:"revocation_endpoint"`
+	Push      string   `json:"pushed_authorization_request_endpoint"`
 	Scopes    []string `json:"scopes_supported"`
 }
 
@@ -89,14 +103,22 @@ func (r Request) Authorize(ctx context.Context) (*oauth2.Token, error) {
 		ClientID: r.ClientID, Scopes: r.Scopes, RedirectURL: "http://" + listener.Addr().String() + callback,
 		Endpoint: oauth2.Endpoint{AuthURL: r.Server.Authorize, TokenURL: r.Server.Token, AuthStyle: oauth2.AuthStyleInParams},
 	}
-	r.Show(config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
+	address, err := r.push(ctx, config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
+	if err != nil {
+		return nil, err
+	}
+	r.Show(address)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-time.After(patience):
+		return nil, fmt.Errorf("no consent within %v", patience)
 	case got := <-responses:
 		if got.err != "" {
-			return nil, errors.New("the operator or the platform refused the login: " + got.err)
+			return nil, fmt.Errorf("%w: %s", ErrRefused, got.err)
 		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		token, err := config.Exchange(ctx, got.code, oauth2.VerifierOption(verifier))
 		if err != nil {
 			return nil, fmt.Errorf("exchange the code: %w", err)
@@ -138,11 +160,58 @@ const maxDocument = 1 << 20
 
 // get reads a JSON document. The address must not redirect.
 func get(ctx context.Context, address string, to any) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	status, text, err := send(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("%s returned status %d: check the address of the platform", address, status)
+	}
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%s returned no JSON: check the address of the platform", address)
+	}
+	return nil
+}
+
+// push sends the parameters of an authorization request to the server (RFC 9126), which reports errors before the browser opens. It returns
+// the address for the browser.
+func (r Request) push(ctx context.Context, address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || r.Server.Push == "" {
+		return address, err
+	}
+	status, text, err := send(ctx, http.MethodPost, r.Server.Push, u.Query())
+	if err != nil {
+		return "", err
+	}
+	var response struct {
+		RequestURI  string `json:"request_uri"`
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if err := json.Unmarshal(text, &response); err != nil {
+		return "", fmt.Errorf("%s returned status %d without JSON", r.Server.Push, status)
+	}
+	switch {
+	case response.Error == "invalid_client":
+		return "", ErrUnknownApp
+	case response.Error != "" || response.RequestURI == "":
+		return "", fmt.Errorf("%w: %s: %s", ErrRefused, response.Error, response.Description)
+	}
+	u.RawQuery = url.Values{"client_id": {r.ClientID}, "request_uri": {response.RequestURI}}.Encode()
+	return u.String(), nil
+}
+
+// send sends a request, with a form if there is one, and returns the status and the body. It does not follow redirects.
+func send(ctx context.Context, method, address string, form url.Values) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, nil, err
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := client.Do(request)
@@ -150,14 +219,9 @@ func get(ctx context.Context, address string, to any) error {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err
 		}
-		return fmt.Errorf("cannot reach %s: %w", address, err)
+		return 0, nil, fmt.Errorf("cannot reach %s: %w", address, err)
 	}
 	defer func() { _ = r.Body.Close() }()
-	if r.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s returned %s: check the address of the platform", address, r.Status)
-	}
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxDocument)).Decode(to); err != nil {
-		return fmt.Errorf("%s returned no JSON: check the address of the platform", address)
-	}
-	return nil
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxDocument))
+	return r.StatusCode, text, err
 }

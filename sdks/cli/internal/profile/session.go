@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	holdfast "holdfast.dev/sdks/go"
 )
@@ -107,6 +108,8 @@ func (f Folder) Revoke(ctx context.Context, p Profile) error {
 	if err != nil || c.RevokeURL == "" {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	form := url.Values{"token": {c.RefreshToken}, "client_id": {c.ClientID}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.RevokeURL, strings.NewReader(form.Encode()))
 	if err != nil {
