@@ -64,15 +64,15 @@ func inMemory(t *testing.T, baseURL, key string, options ...holdfast.ClientOptio
 
 type args map[string]any
 
-// answer is the result of a tool.
-type answer struct {
+// toolResult is the result of a tool.
+type toolResult struct {
 	text   string
 	failed bool
 	values map[string]any // the structured content
 }
 
 // call calls a tool.
-func (a assistant) call(name string, arguments args) answer {
+func (a assistant) call(name string, arguments args) toolResult {
 	a.t.Helper()
 	result, err := a.CallTool(a.t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
@@ -83,11 +83,11 @@ func (a assistant) call(name string, arguments args) answer {
 		a.t.Fatalf("%s: %v", name, result.Content)
 	}
 	values, _ := result.StructuredContent.(map[string]any)
-	return answer{text.Text, result.IsError, values}
+	return toolResult{text.Text, result.IsError, values}
 }
 
 // ok calls a tool that must succeed.
-func (a assistant) ok(name string, arguments args) answer {
+func (a assistant) ok(name string, arguments args) toolResult {
 	a.t.Helper()
 	r := a.call(name, arguments)
 	if r.failed {
@@ -97,7 +97,7 @@ func (a assistant) ok(name string, arguments args) answer {
 }
 
 // fails calls a tool that must fail, with all texts in its error.
-func (a assistant) fails(name string, arguments args, texts ...string) answer {
+func (a assistant) fails(name string, arguments args, texts ...string) toolResult {
 	a.t.Helper()
 	r := a.call(name, arguments)
 	if !r.failed {
@@ -108,7 +108,7 @@ func (a assistant) fails(name string, arguments args, texts ...string) answer {
 }
 
 // has checks the text for humans.
-func (r answer) has(t *testing.T, texts ...string) {
+func (r toolResult) has(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(r.text, text) {
@@ -118,7 +118,7 @@ func (r answer) has(t *testing.T, texts ...string) {
 }
 
 // at returns a value of the structured content: result.object.id, or rows.0.id.
-func (r answer) at(path string) any {
+func (r toolResult) at(path string) any {
 	var value any = r.values
 	for name := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -138,13 +138,13 @@ func (r answer) at(path string) any {
 }
 
 // id returns the ID of the object that a tool has changed.
-func (r answer) id() string {
+func (r toolResult) id() string {
 	id, _ := r.at("result.object.id").(string)
 	return id
 }
 
 // is compares a value of the structured content.
-func (r answer) is(t *testing.T, path string, want any) {
+func (r toolResult) is(t *testing.T, path string, want any) {
 	t.Helper()
 	if got := r.at(path); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s is %v, want %v, in\n%s", path, got, want, r.text)
@@ -222,8 +222,8 @@ func TestMCPBooking(t *testing.T) {
 	}
 }
 
-// TestMCPMoveKeepsLength checks that a booking with an end of its own keeps its length.
-func TestMCPMoveKeepsLength(t *testing.T) {
+// TestMCPMoveRetainsLength checks that a booking with an end of its own keeps its length.
+func TestMCPMoveRetainsLength(t *testing.T) {
 	t.Parallel()
 	c := withKey(t, shared.Key)
 	a := inMemory(t, shared.BaseURL, shared.Key)
@@ -235,6 +235,8 @@ func TestMCPMoveKeepsLength(t *testing.T) {
 	if blocked.at("free_instead") == nil {
 		t.Errorf("%s", blocked.text)
 	}
+	festival := c.ok("bookings", "create", "--starts-at", "2031-09-05T10:00:00-04:00", "--ends-at", "2031-09-06T16:00:00-04:00", "--unit-id", unit, "--jq", ".id")
+	a.fails("move_booking", args{"booking_id": festival, "start_time": "11:00", "request_key": "f"}, "booking_id: is longer than 24 hours")
 	a.fails("move_booking", args{"booking_id": wedding.id(), "request_key": "x"}, "date: is required, unless you give start_time or unit_id")
 }
 
@@ -405,7 +407,7 @@ func TestMCPBounds(t *testing.T) {
 }
 
 // ids returns the IDs of the rows.
-func ids(r answer) []string {
+func ids(r toolResult) []string {
 	var all []string
 	rows, _ := r.at("rows").([]any)
 	for i := range rows {

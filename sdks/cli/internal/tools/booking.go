@@ -240,6 +240,9 @@ func (t *toolbox) moveBooking(ctx context.Context, in move, options ...holdfast.
 	if err != nil {
 		return nil, err
 	}
+	if before.StartsAt != nil && before.EndsAt != nil && before.EventStartTime != nil && before.EndsAt.Sub(*before.StartsAt) > 24*time.Hour {
+		return nil, invalid("booking_id", "is longer than 24 hours, so local times cannot describe it. Cancel it and create another one with the API")
+	}
 	if in.End == "" {
 		in.End = sameLength(*before, in.Start)
 	}
@@ -256,7 +259,8 @@ func (t *toolbox) moveBooking(ctx context.Context, in move, options ...holdfast.
 	return v.one(v.booking(*b, longText)), nil
 }
 
-// sameLength returns the end of a booking that starts at another time of day and keeps its length, or "" if the end follows from the duration of its package.
+// sameLength returns the end of a booking that starts at another time of day and keeps its length, or "" if the end follows from the
+// duration of its package.
 func sameLength(b holdfast.Booking, start string) string {
 	from, err := time.Parse("15:04", start)
 	if err != nil || b.EventStartTime == nil || b.StartsAt == nil || b.EndsAt == nil {

@@ -28,7 +28,7 @@ func (f *failure) Error() string { return f.Message }
 
 // invalid returns the error of an argument.
 func invalid(argument, message string) *failure {
-	return &failure{Code: "invalid_arguments", Message: "The arguments are not valid. Nothing was sent.", Fields: map[string]string{argument: message}}
+	return &failure{Code: "invalid_arguments", Message: "The arguments are not valid. Nothing was changed.", Fields: map[string]string{argument: message}}
 }
 
 // failed returns the result of a tool that failed.

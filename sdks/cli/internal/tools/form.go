@@ -109,7 +109,7 @@ func (f form) check(document json.RawMessage) (json.RawMessage, *failure) {
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, &failure{Code: "invalid_arguments", Message: "The arguments are not valid. Nothing was sent.", Fields: wrong}
+		return nil, &failure{Code: "invalid_arguments", Message: "The arguments are not valid. Nothing was changed.", Fields: wrong}
 	}
 	cleaned, err := json.Marshal(values)
 	if err != nil {

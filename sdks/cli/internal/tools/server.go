@@ -90,7 +90,7 @@ func instructions(tenant *holdfast.Tenant, mode holdfast.Mode, writes bool) stri
 		"call with the same request_key if you do not know whether it succeeded: the change happens once."
 }
 
-// refuse answers calls of tools that a read-only server does not offer.
+// refuse rejects calls of tools that a read-only server does not offer.
 func refuse(names []string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {

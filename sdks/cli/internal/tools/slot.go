@@ -341,11 +341,11 @@ func (t *toolbox) explainSlot(ctx context.Context, in explain) (any, error) {
 	e := explanation{TimeZone: v.name(), StartsAt: v.at(&at)}
 	reason := holdfast.AvailabilityExplanationReasonDstGap
 	if ok {
-		answer, err := t.client.Availability.Explain(ctx, holdfast.AvailabilityExplainParams{UnitID: in.Unit, StartsAt: at.Format(time.RFC3339)})
+		explained, err := t.client.Availability.Explain(ctx, holdfast.AvailabilityExplainParams{UnitID: in.Unit, StartsAt: at.Format(time.RFC3339)})
 		if err != nil {
 			return nil, err
 		}
-		e.Available, reason = answer.Available, value(answer.Reason)
+		e.Available, reason = explained.Available, value(explained.Reason)
 	} else {
 		e.StartsAt = nil
 	}
