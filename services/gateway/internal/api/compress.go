@@ -12,9 +12,9 @@ import (
 )
 
 // Compressor compresses whole responses. Its encoders bound the processors and the memory that compression uses: a response that finds
-// none free is sent uncompressed. Streams, pages of other services, and errors do not pass it. A page can contain both secrets and input
-// of others, whose guesses its compressed size would reveal (BREACH). The API is safe from this, because browsers never add its
-// credentials to the requests of other sites.
+// none free is sent uncompressed. Streams, pages of other services, and the errors of the gateway do not pass it. A page can contain
+// both secrets and input of others, whose guesses its compressed size would reveal (BREACH). The API is safe from this, because browsers
+// never add its credentials to the requests of other sites.
 type Compressor struct {
 	free chan *encoder
 }
