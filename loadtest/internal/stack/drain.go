@@ -90,16 +90,20 @@ func (e *events) open(ctx context.Context, p *Platform) error {
 			}
 			e.outboxes[s.Name] = db
 		}
-		prefix := settings["KAFKA_TOPIC_PREFIX"]
-		for _, name := range s.Reads {
-			topic := prefix + name
-			e.readers[prefix+s.Name] = append(e.readers[prefix+s.Name], topic)
-			if !slices.Contains(e.topics, topic) {
-				e.topics = append(e.topics, topic)
-			}
-		}
+		e.add(settings["KAFKA_TOPIC_PREFIX"], s)
 	}
 	return nil
+}
+
+// add adds the topics that a service reads.
+func (e *events) add(prefix string, s proto.Service) {
+	for _, name := range s.Reads {
+		topic := prefix + name
+		e.readers[prefix+s.Name] = append(e.readers[prefix+s.Name], topic)
+		if !slices.Contains(e.topics, topic) {
+			e.topics = append(e.topics, topic)
+		}
+	}
 }
 
 // waiting names the outboxes and groups with events.

@@ -35,7 +35,9 @@ func TestRequestLogDespiteCrashes(t *testing.T) {
 		a.decode(t, &page)
 		return page.Data
 	}
-	await(t, "all requests are logged", func() bool { return len(logged(mine, "&method=POST")) >= len(want) && len(logged(mine, "&status=4xx")) > 0 })
+	await(t, "all requests are logged", func() bool {
+		return len(logged(mine, "&method=POST")) >= len(want) && len(logged(mine, "&status=4xx")) > 0
+	})
 	var got []string
 	for _, l := range logged(mine, "&method=POST") {
 		got = append(got, l["id"].(string))
