@@ -83,7 +83,7 @@ func TestTablesInATerminal(t *testing.T) {
 	c := withKey(t, shared.Key)
 	evil := "\x1b[31mred\x1b]0;title\a \u202eevil"
 	id := c.ok("units", "create", "-d", fmt.Sprintf(`{"name":"Wide 漢字","description":%q}`, "d"), "--jq", ".id")
-	c.ok("bookings", "create", "--event-date", "2031-01-01", "--notes", evil)
+	c.ok("bookings", "create", "--event-date", "2187-01-01", "--notes", evil)
 	for _, width := range []int{60, 120} {
 		term := newTerminal(t, c, width)
 		term.types("holdfast bookings list --limit 3; echo code $?")
@@ -109,8 +109,9 @@ func TestTablesInATerminal(t *testing.T) {
 	if styled := term.screen(true); strings.Contains(styled, "\x1b[1m") {
 		t.Errorf("colors in spite of NO_COLOR: %q", styled)
 	}
+	list := "holdfast bookings list --event-date-from 2187-01-01 --limit 1 -o " // no other test books so late
 	for _, format := range []string{"table", "json", "yaml"} {
-		term.types("holdfast bookings list --limit 1 -o " + format + " --jq '.data[0].notes' 2>/dev/null || holdfast bookings list --limit 1 -o " + format + " --columns notes; echo code $?")
+		term.types(list + format + " --jq '.data[0].notes' 2>/dev/null || " + list + format + " --columns notes; echo code $?")
 		if screen := term.shows("code 0", `\u001b`, `\u202e`); strings.Contains(term.screen(true), "\x1b[31m") {
 			t.Errorf("%s: text of the platform controls the terminal: %s", format, screen)
 		}
