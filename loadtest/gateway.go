@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -31,11 +32,12 @@ type route struct {
 	profiles string // address of its pprof; empty: none
 }
 
-// routes lead to the same upstream: directly, through a gateway with real identity and Redis, with and without its log lines, and
-// through the peers. create is a POST through the gateway.
+// routes lead to the same upstream: directly, through a gateway with real identity and Redis, through the peers, and through gateways
+// with other settings: quiet writes no log lines, recording has each read in the request log, and unrecording none. create is a POST
+// through the gateway.
 type routes struct {
-	direct, gateway, quiet, create route
-	peers                          []peer
+	direct, gateway, quiet, recording, unrecording, create route
+	peers                                                  []peer
 }
 
 // peer is a program that the gateway is compared with.
@@ -69,12 +71,18 @@ func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 	}
 	d.direct = route{name: "direct", target: b.get(upstream)}
 	for _, g := range []struct {
-		route       *route
-		name, level string
-	}{{&d.gateway, "gateway", "info"}, {&d.quiet, "gateway without log lines", "warn"}} {
-		p, addr, profiles, err := b.platform.Gateway(ctx, "gateway-"+g.level, map[string]string{
-			"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "UPSTREAM_BOOKINGS_URL": "http://" + upstream, "LOG_LEVEL": g.level,
-		})
+		route         *route
+		name, process string
+		settings      map[string]string
+	}{
+		{&d.gateway, "gateway", "gateway-info", nil},
+		{&d.quiet, "gateway without log lines", "gateway-warn", map[string]string{"LOG_LEVEL": "warn"}},
+		{&d.recording, "gateway, each read in the request log", "gateway-recording", map[string]string{"REQUEST_LOG_READS": "1"}},
+		{&d.unrecording, "gateway, no read in the request log", "gateway-unrecording", map[string]string{"REQUEST_LOG_READS": "0"}},
+	} {
+		settings := map[string]string{"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "UPSTREAM_BOOKINGS_URL": "http://" + upstream, "LOG_LEVEL": "info"}
+		maps.Copy(settings, g.settings)
+		p, addr, profiles, err := b.platform.Gateway(ctx, g.process, settings)
 		if err != nil {
 			return d, err
 		}
