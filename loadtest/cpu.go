@@ -33,7 +33,7 @@ const createLimit = 180
 
 // processorTime measures the processor time that each route's process uses for one request, and compares the gateway with its peers.
 func (b *bench) processorTime(ctx context.Context, d routes) error {
-	measured := []route{d.gateway, d.quiet, d.create, d.recording, d.unrecording}
+	measured := []route{d.gateway, d.quiet, d.create, d.withReads, d.withoutReads}
 	for _, one := range d.peers {
 		measured = append(measured, one.route)
 	}
@@ -65,12 +65,12 @@ func (b *bench) processorTime(ctx context.Context, d routes) error {
 
 // requestLog compares a POST, which is always in the request log, with what it would use without an entry. An entry is what a gateway
 // that records each read uses more than one that records none.
-func requestLog(create, recording, unrecording cost) report.Row {
-	entry := recording.micros().Value - unrecording.micros().Value
+func requestLog(create, with, without cost) report.Row {
+	entry := with.micros().Value - without.micros().Value
 	row := report.Row{
 		Figure: "gateway: POST with its entry in the request log; CPU per request, compared with no entry", Value: create.micros(),
 		Ours: create.micros().String(), Baseline: fmt.Sprintf("an entry: %s, from %s and %s (`REQUEST_LOG_READS` 1 and 0)",
-			report.Microseconds(entry), recording.micros(), unrecording.micros()),
+			report.Microseconds(entry), with.micros(), without.micros()),
 		Ratio: report.Ratio(create.micros().Value, create.micros().Value-entry), Show: "cpu",
 	}
 	row.Aim = report.Aim{Text: "≤ 1.03 ×", Value: row.Ratio, AtMost: 1.03}

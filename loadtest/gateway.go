@@ -33,11 +33,11 @@ type route struct {
 }
 
 // routes lead to the same upstream: directly, through a gateway with real identity and Redis, through the peers, and through gateways
-// with other settings: quiet writes no log lines, recording has each read in the request log, and unrecording none. create is a POST
+// with other settings: quiet writes no log lines, withReads has each read in the request log, and withoutReads none. create is a POST
 // through the gateway.
 type routes struct {
-	direct, gateway, quiet, recording, unrecording, create route
-	peers                                                  []peer
+	direct, gateway, quiet, withReads, withoutReads, create route
+	peers                                                   []peer
 }
 
 // peer is a program that the gateway is compared with.
@@ -77,8 +77,8 @@ func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 	}{
 		{&d.gateway, "gateway", "gateway-info", nil},
 		{&d.quiet, "gateway without log lines", "gateway-warn", map[string]string{"LOG_LEVEL": "warn"}},
-		{&d.recording, "gateway, each read in the request log", "gateway-recording", map[string]string{"REQUEST_LOG_READS": "1"}},
-		{&d.unrecording, "gateway, no read in the request log", "gateway-unrecording", map[string]string{"REQUEST_LOG_READS": "0"}},
+		{&d.withReads, "gateway, each read in the request log", "gateway-reads", map[string]string{"REQUEST_LOG_READS": "1"}},
+		{&d.withoutReads, "gateway, no read in the request log", "gateway-no-reads", map[string]string{"REQUEST_LOG_READS": "0"}},
 	} {
 		settings := map[string]string{"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "UPSTREAM_BOOKINGS_URL": "http://" + upstream, "LOG_LEVEL": "info"}
 		maps.Copy(settings, g.settings)
