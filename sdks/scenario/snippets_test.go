@@ -25,10 +25,10 @@ var printed = map[string]string{
 	"events":         `customer\.created`,
 	"lists":          `3 true`,
 	"oauth":          `(200|303)`,
-	"payments":       `requires_payment_method payment_intent succeeded 500`,
+	"payments":       `requires_payment_method succeeded succeeded 500`,
 	"pricing":        `12500 10000 2500`,
 	"quickstart": `America/New_York USD 2027-07-03T13:00:00Z available 2027-07-03T15:00:00Z available 2027-07-03T17:00:00Z available ` +
-		`2027-07-03T19:00:00Z available pending 8000 2000`,
+		`2027-07-03T19:00:00Z available pending 8000 2000 requires_payment_method succeeded payment\.succeeded 2000 deposit_paid`,
 	"quotes":    `sent accepted deposit open 2000 paid`,
 	"receiver":  `receiver@example\.com`,
 	"retries":   `0 1 2 version_mismatch`,

@@ -11,7 +11,7 @@ jq -r .status <<<"$intent"
 # snippet confirm
 curl -sS --fail-with-body "$STRIPE_URL/v1/payment_intents/$(jq -r .id <<<"$intent")/confirm" \
   -d key="$STRIPE_PUBLISHABLE_KEY" -d client_secret="$(jq -r .client_secret <<<"$intent")" \
-  -d payment_method=pm_card_visa | jq -r .object
+  -d payment_method=pm_card_visa | jq -r .status
 # end
 
 # snippet wait

@@ -28,3 +28,35 @@ booking=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFA
            "event_date": "2027-07-03", "event_start_time": "09:00"}')
 jq -r '.status, .total_amount.amount, .deposit_amount.amount' <<<"$booking"
 # end
+
+# snippet intent
+intent=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/payment-intents" \
+  --json "$(jq '{booking_id: .id, amount_minor: .deposit_amount.amount}' <<<"$booking")")
+payment=$(jq -r .id <<<"$intent")
+jq -r .status <<<"$intent"
+# end
+
+# snippet confirm
+curl -sS --fail-with-body "$STRIPE_URL/v1/payment_intents/$payment/confirm" \
+  -d key="$STRIPE_PUBLISHABLE_KEY" -d client_secret="$(jq -r .client_secret <<<"$intent")" \
+  -d payment_method=pm_card_visa | jq -r .status
+# end
+
+# snippet event
+for _ in $(seq 30); do
+  event=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" \
+    "$HOLDFAST_BASE_URL/events?type=payment.succeeded&object_id=$payment" | jq '.data[0]')
+  [ "$event" = null ] || break
+  sleep 1
+done
+jq -r '.type, .data.object.amount' <<<"$event"
+# end
+
+# snippet paid
+for _ in $(seq 30); do
+  booking=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/bookings/$(jq -r .id <<<"$booking")")
+  [ "$(jq -r .payment_status <<<"$booking")" = unpaid ] || break
+  sleep 1
+done
+jq -r .payment_status <<<"$booking"
+# end

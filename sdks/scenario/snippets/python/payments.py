@@ -31,7 +31,7 @@ response = httpx.post(
         "payment_method": "pm_card_visa",
     },
 )
-print(response.raise_for_status().json()["object"])
+print(response.raise_for_status().json()["status"])
 # end
 
 # snippet wait

@@ -1,4 +1,9 @@
 # snippet connect
+import os
+import time
+
+import httpx
+
 from holdfast import Client
 
 client = Client()  # reads HOLDFAST_BASE_URL and HOLDFAST_API_KEY
@@ -49,4 +54,42 @@ booking = client.bookings.create(
 print(booking["status"])
 print(booking["total_amount"]["amount"])
 print(booking["deposit_amount"]["amount"])
+# end
+
+# snippet intent
+intent = client.payment_intents.create(
+    {"booking_id": booking["id"], "amount_minor": booking["deposit_amount"]["amount"]}
+)
+print(intent["status"])
+# end
+
+# snippet confirm
+response = httpx.post(
+    f"{os.environ['STRIPE_URL']}/v1/payment_intents/{intent['id']}/confirm",
+    data={
+        "key": os.environ["STRIPE_PUBLISHABLE_KEY"],
+        "client_secret": intent["client_secret"],
+        "payment_method": "pm_card_visa",
+    },
+)
+print(response.raise_for_status().json()["status"])
+# end
+
+# snippet event
+for _ in range(30):
+    events = client.events.list(type=["payment.succeeded"], object_id=intent["id"]).page().data
+    if events:
+        break
+    time.sleep(1)
+print(events[0]["type"])
+print(events[0]["data"]["object"]["amount"])
+# end
+
+# snippet paid
+for _ in range(30):
+    booking = client.bookings.get(booking["id"])
+    if booking["payment_status"] != "unpaid":
+        break
+    time.sleep(1)
+print(booking["payment_status"])
 # end

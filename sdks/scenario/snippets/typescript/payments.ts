@@ -23,7 +23,8 @@ const response = await fetch(`${process.env.STRIPE_URL}/v1/payment_intents/${int
     payment_method: "pm_card_visa",
   }),
 });
-if (response.ok) console.log("payment_intent");
+const confirmed = (await response.json()) as { status: string };
+console.log(confirmed.status);
 // end
 
 // snippet wait

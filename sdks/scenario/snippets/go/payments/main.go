@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"net/http"
@@ -44,10 +45,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_ = response.Body.Close()
-	if response.StatusCode == http.StatusOK {
-		fmt.Println("payment_intent")
+	defer func() { _ = response.Body.Close() }()
+	var confirmed struct{ Status string }
+	if err := json.NewDecoder(response.Body).Decode(&confirmed); err != nil {
+		log.Fatal(err)
 	}
+	fmt.Println(confirmed.Status)
 	// end
 
 	// snippet wait

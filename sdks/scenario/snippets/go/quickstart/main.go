@@ -1,10 +1,14 @@
-// Command quickstart creates a catalogue and books.
+// Command quickstart creates a catalogue, books, pays the deposit and reads the event of the payment.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
+	"net/http"
+	"net/url"
+	"os"
 	"time"
 
 	holdfast "holdfast.dev/sdks/go"
@@ -78,5 +82,58 @@ func main() {
 	fmt.Println(booking.Status)
 	fmt.Println(booking.TotalAmount.Amount)
 	fmt.Println(booking.DepositAmount.Amount)
+	// end
+
+	// snippet intent
+	intent, err := client.PaymentIntents.Create(ctx, holdfast.PaymentIntentCreate{
+		BookingID: booking.ID, AmountMinor: holdfast.Set(booking.DepositAmount.Amount),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(intent.Status)
+	// end
+
+	// snippet confirm
+	response, err := http.PostForm(os.Getenv("STRIPE_URL")+"/v1/payment_intents/"+intent.ID+"/confirm", url.Values{
+		"key": {os.Getenv("STRIPE_PUBLISHABLE_KEY")}, "client_secret": {*intent.ClientSecret}, "payment_method": {"pm_card_visa"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var confirmed struct{ Status string }
+	if err := json.NewDecoder(response.Body).Decode(&confirmed); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(confirmed.Status)
+	// end
+
+	// snippet event
+	for range 30 {
+		events, err := client.Events.ListPage(ctx, holdfast.EventsListParams{
+			Type: []holdfast.EventType{holdfast.EventTypePaymentSucceeded}, ObjectID: intent.ID,
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if len(events.Data) > 0 {
+			if event, ok := events.Data[0].(*holdfast.PaymentSucceededEvent); ok {
+				fmt.Println(event.Type, event.Data.Object.Amount)
+			}
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	// end
+
+	// snippet paid
+	for tries := 0; booking.PaymentStatus == holdfast.PaymentStatusUnpaid && tries < 30; tries++ {
+		time.Sleep(time.Second)
+		if booking, err = client.Bookings.Get(ctx, booking.ID, holdfast.BookingsGetParams{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(booking.PaymentStatus)
 	// end
 }
