@@ -16,9 +16,9 @@ import (
 
 	holdfast "holdfast.dev/sdks/go"
 
-	"holdfast.dev/sdks/cli/internal/tools"
 	"holdfast.dev/sdks/scenario/platform"
 	"holdfast.dev/sdks/scenario/proxy"
+	"holdfast.dev/sdks/tools"
 )
 
 // assistant is a session of the official client with a server.

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -102,7 +104,13 @@ func (d definition) tool() *mcp.Tool {
 // handler returns the function that runs the tool.
 func (t *toolbox) handler(d definition) mcp.ToolHandler {
 	form := newForm(d.input)
-	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return func(ctx context.Context, request *mcp.CallToolRequest) (shown *mcp.CallToolResult, err error) {
+		defer func() {
+			if p := recover(); p != nil { // a process can serve several assistants
+				slog.ErrorContext(ctx, "a tool panicked", slog.String("tool", d.name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				shown, err = failed(&failure{Code: "failed", Message: "The tool failed unexpectedly."}), nil
+			}
+		}()
 		select {
 		case t.running <- struct{}{}:
 			defer func() { <-t.running }()
@@ -117,11 +125,10 @@ func (t *toolbox) handler(d definition) mcp.ToolHandler {
 		defer cancel()
 		result, err := d.run(limited, arguments)
 		if err == nil {
-			var shown *mcp.CallToolResult
 			if shown, err = succeeded(result); err == nil {
 				return shown, nil
 			}
 		}
-		return failed(describe(d, err)), nil
+		return failed(t.describe(d, err)), nil
 	}
 }
