@@ -167,6 +167,33 @@ func TestAssistantsAreChallenged(t *testing.T) {
 	}
 }
 
+// A client of a later version of the protocol can ask for a stream of changes. There are none, so the response ends immediately instead of
+// holding a place of the tenant.
+func TestAssistantsOpenNoStreams(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.tenantOf()
+	g := w.start(t)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	ended := make(chan *response, 1)
+	go func() {
+		a, err := g.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},`+meta+`}}`,
+			both, bearer(w.identity.newKey()), header("Mcp-Protocol-Version", "2026-07-28"), header("Mcp-Method", "subscriptions/listen"))
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- a
+	}()
+	select {
+	case a := <-ended:
+		if a == nil || a.StatusCode != 200 || !strings.Contains(a.body, "result") {
+			t.Errorf("%+v", a)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the stream stays open")
+	}
+}
+
 // There is no session and no stream, and a message is one JSON-RPC object of at most 1 MiB.
 func TestMessagesOfAssistants(t *testing.T) {
 	t.Parallel()

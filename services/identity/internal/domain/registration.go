@@ -31,10 +31,10 @@ type RegisteredApp struct {
 	UsedAt *time.Time // the last consent; nil if there was none
 }
 
-// MayRegisterRedirect reports whether an app that registers itself may have the redirect URI: https, or http on this machine. A
+// CanRegisterRedirect reports whether an app that registers itself can have the redirect URI: https, or http on this machine. A
 // private-use scheme is not allowed, because any program can claim one. The name localhost is, because the Model Context Protocol
 // names it and clients use it.
-func MayRegisterRedirect(s string) bool {
+func CanRegisterRedirect(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return false

@@ -102,7 +102,7 @@ func (m *metadata) complete(scopes []string) error {
 		return wrongRedirects("redirect_uris must have 1 to 20 URIs.")
 	}
 	for _, uri := range m.RedirectURIs {
-		if !domain.MayRegisterRedirect(uri) {
+		if !domain.CanRegisterRedirect(uri) {
 			return wrongRedirects(printable(uri) + " must be https, or http on 127.0.0.1, [::1] or localhost, without a fragment, a user, and the parameters of a response.")
 		}
 	}

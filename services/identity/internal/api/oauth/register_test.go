@@ -69,8 +69,8 @@ func (w *world) register(body, address string) (out registered) {
 
 const assistant = `{"client_name":"Claude","redirect_uris":["https://claude.example/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],"scope":"read:bookings write:bookings","logo_uri":"https://x.example/l.png"}`
 
-// asked is the authorization request of an app that registered itself.
-func (w *world) asked(a registered, pairs ...string) url.Values {
+// requestOf is the authorization request of an app that registered itself.
+func (w *world) requestOf(a registered, pairs ...string) url.Values {
 	return w.request(append([]string{"client_id", a.ID, "redirect_uri", a.Redirects[0]}, pairs...)...)
 }
 
@@ -88,9 +88,9 @@ func TestRegistration(t *testing.T) {
 	for round := range 2 { // consent and its warning come every time
 		var p *page
 		if round == 0 {
-			p = b.signIn(w.asked(a), w.operator.Email)
+			p = b.signIn(w.requestOf(a), w.operator.Email)
 		} else {
-			p = b.get("/oauth/authorize?" + w.asked(a).Encode())
+			p = b.get("/oauth/authorize?" + w.requestOf(a).Encode())
 		}
 		if !strings.Contains(p.body, "registered itself, and nobody has verified its name") || !strings.Contains(p.body, "claude.example") || strings.Contains(p.body, "published by") {
 			t.Fatalf("%d %s", p.StatusCode, p.body)
@@ -105,7 +105,7 @@ func TestRegistration(t *testing.T) {
 	if p := w.browser().signIn(w.request(), w.operator.Email); strings.Contains(p.body, "registered itself") {
 		t.Error("the warning is on the consent page of an app that an operator created")
 	}
-	p := b.get("/oauth/authorize?" + w.asked(a, "redirect_uri", "https://claude.example/callback/x").Encode())
+	p := b.get("/oauth/authorize?" + w.requestOf(a, "redirect_uri", "https://claude.example/callback/x").Encode())
 	if p.StatusCode != 400 || !strings.Contains(p.body, "redirect_uri is not one of those") {
 		t.Errorf("another redirect URI: %d", p.StatusCode)
 	}
@@ -123,10 +123,10 @@ func TestRegistrationDefaults(t *testing.T) {
 	if a.status != 201 || a.Name != "localhost" || a.AuthMethod != "none" || a.Scope != strings.Join(proto.Scopes, " ") || a.ID == "app_x" || a.IssuedAt == 7 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if p := w.browser().signIn(w.asked(a), w.operator.Email); !strings.Contains(p.body, "localhost:33418") {
+	if p := w.browser().signIn(w.requestOf(a), w.operator.Email); !strings.Contains(p.body, "localhost:33418") {
 		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
-	if p := w.browser().get("/oauth/authorize?" + w.asked(a, "redirect_uri", "http://localhost:1/callback").Encode()); p.StatusCode != 400 {
+	if p := w.browser().get("/oauth/authorize?" + w.requestOf(a, "redirect_uri", "http://localhost:1/callback").Encode()); p.StatusCode != 400 {
 		t.Errorf("another port of localhost: %d", p.StatusCode)
 	}
 }
@@ -200,7 +200,7 @@ func TestRegistrationsOfANetwork(t *testing.T) {
 		t.Errorf("another network: %d %s", a.status, a.body)
 	}
 	a, _ := last.Load().(registered)
-	w.browser().allow(w.asked(a), w.operator.Email)
+	w.browser().allow(w.requestOf(a), w.operator.Email)
 	if a := w.register(assistant, "2001:db8:1:2::1"); a.status != 201 {
 		t.Errorf("after a consent: %d %s", a.status, a.body)
 	}
@@ -214,7 +214,7 @@ func TestUnusedRegistrationsGiveWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	used := w.register(assistant, "198.51.100.1")
-	granted := w.exchange(w.browser().allow(w.asked(used), w.operator.Email).Get("code"), "client_id", used.ID).is(t, 200, "")
+	granted := w.exchange(w.browser().allow(w.requestOf(used), w.operator.Email).Get("code"), "client_id", used.ID).is(t, 200, "")
 	oldest, next := w.register(assistant, "198.51.100.2"), w.register(assistant, "198.51.100.3")
 	if _, err := w.owner().Exec(t.Context(), `insert into oauth_apps (id, name, redirect_uris, scopes, published, reuse_leeway_seconds, network, created_at, updated_at)
 		select gen_random_uuid(), 'flood', '{https://f.example/}', '{read:bookings}', true, 0, 'n' || n, now() + '1 second', now() from generate_series(1, $1) n`,
@@ -223,7 +223,7 @@ func TestUnusedRegistrationsGiveWay(t *testing.T) {
 	}
 	newest := w.register(assistant, "198.51.100.4")
 	known := func(a registered) bool {
-		return w.browser().get("/oauth/authorize?"+w.asked(a).Encode()).StatusCode == http.StatusSeeOther
+		return w.browser().get("/oauth/authorize?"+w.requestOf(a).Encode()).StatusCode == http.StatusSeeOther
 	}
 	if newest.status != 201 || known(oldest) || !known(next) || !known(newest) || !known(used) {
 		t.Errorf("%d, known: oldest %t, next %t, newest %t, used %t", newest.status, known(oldest), known(next), known(newest), known(used))
@@ -254,7 +254,7 @@ func TestRegistrationsExpire(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	unused, used := w.register(assistant, "198.51.100.1"), w.register(assistant, "198.51.100.1")
-	granted := w.exchange(w.browser().allow(w.asked(used), w.operator.Email).Get("code"), "client_id", used.ID).is(t, 200, "")
+	granted := w.exchange(w.browser().allow(w.requestOf(used), w.operator.Email).Get("code"), "client_id", used.ID).is(t, 200, "")
 	known := func() string { return strings.Join(w.rows(`select name from oauth_apps where tenant_id is null`), " ") }
 	w.pass(domain.UnusedLifetime - time.Minute)
 	w.sweep()
@@ -266,7 +266,7 @@ func TestRegistrationsExpire(t *testing.T) {
 	if got := known(); got != "Claude" {
 		t.Errorf("after 24 hours: %q", got)
 	}
-	if p := w.browser().get("/oauth/authorize?" + w.asked(unused).Encode()); p.StatusCode != 400 || !strings.Contains(p.body, "client_id is missing or unknown") {
+	if p := w.browser().get("/oauth/authorize?" + w.requestOf(unused).Encode()); p.StatusCode != 400 || !strings.Contains(p.body, "client_id is missing or unknown") {
 		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
 	w.refresh(granted.Refresh, "client_id", used.ID).is(t, 200, "")
@@ -294,7 +294,7 @@ func TestGrantsOfRegisteredApps(t *testing.T) {
 	var first tokens
 	for i := range domain.GrantPlaces + 1 {
 		a := w.register(assistant, "198.51.100.1")
-		p := b.submit(b.get("/oauth/authorize?"+w.asked(a).Encode()), "tenant", w.tenant.ID.String(), "mode", "test", "decision", "allow")
+		p := b.submit(b.get("/oauth/authorize?"+w.requestOf(a).Encode()), "tenant", w.tenant.ID.String(), "mode", "test", "decision", "allow")
 		got := w.exchange(w.sent(p).Get("code"), "client_id", a.ID).is(t, 200, "")
 		if i == 0 {
 			first = got
@@ -313,7 +313,7 @@ func TestRegisteredAppsAreManaged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.register(assistant, "198.51.100.1")
-	granted := w.exchange(w.browser().allow(w.asked(a), w.operator.Email).Get("code"), "client_id", a.ID).is(t, 200, "")
+	granted := w.exchange(w.browser().allow(w.requestOf(a), w.operator.Email).Get("code"), "client_id", a.ID).is(t, 200, "")
 	id, err := domain.ParseAppID(a.ID)
 	if err != nil {
 		t.Fatal(err)
