@@ -27,7 +27,9 @@ type Config struct {
 
 // CanWrite reports whether a credential with these scopes can change anything.
 func CanWrite(scopes []string) bool {
-	return slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(scope, "write:") || strings.HasSuffix(scope, ":write") })
+	return slices.ContainsFunc(scopes, func(scope string) bool {
+		return strings.HasPrefix(scope, "write:") || strings.HasSuffix(scope, ":write")
+	})
 }
 
 // ModeError means that the credential is not for the mode that the user has named.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -227,6 +228,24 @@ func TestMessagesOfAssistants(t *testing.T) {
 	a, err := g.raw("POST", "/mcp?api_key=x", listTools, key, both)
 	if err != nil || a.code() != "query_api_key_unsupported" {
 		t.Errorf("%s, %v", a.code(), err)
+	}
+}
+
+// A message and each request of its tools count towards the credential's limit. Over it, the response to a message says when to continue.
+func TestAssistantsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.tenantOf()
+	g := w.start(t, func(c *Config) { c.RateLimit = 2 })
+	key, start := bearer(w.identity.newKey()), time.Now()
+	for name, what := range []string{"the tenant cannot be read", "the message itself is one too many"} {
+		a := g.message(t, "POST", listTools, key)
+		if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); a.StatusCode != 429 || a.code() != "rate_limited" || err != nil || wait < 1 || wait > 60 {
+			t.Errorf("%d, %s: %d %s, Retry-After %q", name, what, a.StatusCode, a.body, a.Header.Get("Retry-After"))
+		}
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("the responses took %s", took)
 	}
 }
 

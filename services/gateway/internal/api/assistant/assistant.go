@@ -24,6 +24,8 @@ import (
 	"holdfast.dev/proto"
 	holdfast "holdfast.dev/sdks/go"
 	"holdfast.dev/sdks/tools"
+
+	"holdfast.dev/services/gateway/internal/domain"
 )
 
 const (
@@ -31,8 +33,8 @@ const (
 	serverTTL = 5 * time.Minute
 	// maxServers is the maximum number of credentials whose tools are kept in memory.
 	maxServers = 2000
-	// startTimeout limits the requests that a credential's first message causes.
-	startTimeout = 10 * time.Second
+	// readTimeout limits a request that reads, with its retries, so that a tool does not wait long for the rate limit.
+	readTimeout = 10 * time.Second
 )
 
 // toWrite is what a user must do to get the tools that change data.
@@ -113,12 +115,11 @@ func (e *Endpoint) server(ctx context.Context, from Client) (*mcp.Server, error)
 	if server, ok := e.servers.GetIfPresent(k); ok {
 		return server, nil
 	}
-	client, err := holdfast.New(holdfast.WithBaseURL(e.baseURL), holdfast.WithAPIKey(from.Token), holdfast.WithHTTPClient(&http.Client{Transport: e.loop}))
+	client, err := holdfast.New(holdfast.WithBaseURL(e.baseURL), holdfast.WithAPIKey(from.Token),
+		holdfast.WithHTTPClient(&http.Client{Transport: e.loop}), holdfast.WithDefaults(holdfast.WithTimeout(readTimeout)))
 	if err != nil {
 		return nil, fmt.Errorf("assistant: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	server, err := tools.New(ctx, tools.Config{
 		Client: client, Writes: tools.CanWrite(from.Caller.Scopes), ToWrite: toWrite, Remedies: e.remedies, Version: command.Version(),
 	})
@@ -127,11 +128,6 @@ func (e *Endpoint) server(ctx context.Context, from Client) (*mcp.Server, error)
 	}
 	e.servers.Set(k, server)
 	return server, nil
-}
-
-// kinds are the statuses of the API with which the first requests of a credential can end, in addition to those of an outage.
-var kinds = map[int]apperr.Kind{
-	http.StatusUnauthorized: apperr.Unauthenticated, http.StatusForbidden: apperr.Forbidden, http.StatusTooManyRequests: apperr.RateLimited,
 }
 
 // retryAfter returns the wait that a response asks for, at least a second.
@@ -143,11 +139,18 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(max(seconds, 1)) * time.Second
 }
 
-// refusal returns an error of the API as an error of the endpoint.
+// refusal returns the error with which the first requests of a credential ended. The endpoint has just checked the credential, so anything
+// but a revocation in between and the rate limit is an outage.
 func refusal(err error) error {
 	var api *holdfast.Error
-	if !errors.As(err, &api) || kinds[api.Status] == apperr.Internal {
+	if !errors.As(err, &api) {
 		return apperr.ErrUnavailable.WithCause(err)
 	}
-	return apperr.New(kinds[api.Status], string(api.Code), api.Message).WithRetryAfter(retryAfter(api.Header))
+	switch api.Status {
+	case http.StatusUnauthorized:
+		return domain.ErrRevoked.WithCause(err)
+	case http.StatusTooManyRequests:
+		return domain.ErrRate.WithRetryAfter(retryAfter(api.Header)).WithCause(err)
+	}
+	return apperr.ErrUnavailable.WithCause(err)
 }
