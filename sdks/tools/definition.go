@@ -35,12 +35,14 @@ type definition struct {
 	name, description string
 	effect            effect
 	input             *jsonschema.Schema
+	form              form // checks the input
 	run               func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
 // read defines a tool that changes nothing. In describes its arguments.
 func read[In any](name, description string, run func(context.Context, In) (any, error)) definition {
-	return definition{name: name, description: description, input: schema[In](), run: func(ctx context.Context, arguments json.RawMessage) (any, error) {
+	f := formOf[In]()
+	return definition{name: name, description: description, input: f.schema, form: f, run: func(ctx context.Context, arguments json.RawMessage) (any, error) {
 		var in In
 		if err := json.Unmarshal(arguments, &in); err != nil {
 			return nil, err
@@ -103,7 +105,6 @@ func (d definition) tool() *mcp.Tool {
 
 // handler returns the function that runs the tool.
 func (t *toolbox) handler(d definition) mcp.ToolHandler {
-	form := newForm(d.input)
 	return func(ctx context.Context, request *mcp.CallToolRequest) (shown *mcp.CallToolResult, err error) {
 		defer func() {
 			if p := recover(); p != nil { // a process can serve several assistants
@@ -117,7 +118,7 @@ func (t *toolbox) handler(d definition) mcp.ToolHandler {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		arguments, problem := form.check(request.Params.Arguments)
+		arguments, problem := d.form.check(request.Params.Arguments)
 		if problem != nil {
 			return failed(problem), nil
 		}

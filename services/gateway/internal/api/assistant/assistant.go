@@ -32,7 +32,7 @@ const (
 	// serverTTL is how long the tenant's name and time zone are used before they are read again.
 	serverTTL = 5 * time.Minute
 	// maxServers is the maximum number of credentials whose tools are kept in memory.
-	maxServers = 2000
+	maxServers = 1000
 	// readTimeout limits a request that reads, with its retries, so that a tool does not wait long for the rate limit.
 	readTimeout = 10 * time.Second
 )
