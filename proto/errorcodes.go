@@ -75,6 +75,11 @@ var ErrorCodes = []ErrorCode{
 		"Use a key of the other mode.", false,
 	},
 	{
+		"origin_not_allowed", 403,
+		"Tools for assistants (/mcp) only: no app has registered the origin of the page that sent the request.",
+		"Register the origin as a browser origin of the app. Programs that are not web pages send no Origin header.", false,
+	},
+	{
 		"app_not_found", 404,
 		"Internal calls only: the tenant has no OAuth app with this ID.",
 		"Check the ID. The response is the same if the app belongs to another tenant.", false,

@@ -37,10 +37,13 @@ func (rt *Runtime) HTTP(addr string, h http.Handler) {
 	rt.serve(addr, obs.Handler(rt.Log, rt.red, h))
 }
 
+// Observed adds a log line, a trace and metrics to each request of h. Use it for requests that do not arrive through a server.
+func (rt *Runtime) Observed(h http.Handler) http.Handler { return obs.Handler(rt.Log, rt.red, h) }
+
 // PublicHTTP is HTTP for a server on the public internet. Each request starts a new trace, because a client's traceparent could
 // force sampling of every request, or join unrelated requests.
 func (rt *Runtime) PublicHTTP(addr string, h http.Handler) {
-	seen := obs.Handler(rt.Log, rt.red, h)
+	seen := rt.Observed(h)
 	rt.serve(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Traceparent")
 		r.Header.Del("Tracestate")

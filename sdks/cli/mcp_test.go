@@ -16,9 +16,11 @@ import (
 
 	holdfast "holdfast.dev/sdks/go"
 
-	"holdfast.dev/sdks/cli/internal/tools"
 	"holdfast.dev/sdks/scenario/platform"
 	"holdfast.dev/sdks/scenario/proxy"
+	"holdfast.dev/sdks/tools"
+
+	"holdfast.dev/sdks/cli/internal/operations"
 )
 
 // assistant is a session of the official client with a server.
@@ -53,7 +55,7 @@ func inMemory(t *testing.T, baseURL, key string, options ...holdfast.ClientOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := tools.New(t.Context(), tools.Config{Client: client, Writes: true, Version: "test"})
+	server, err := tools.New(t.Context(), tools.Config{Client: client, Writes: true, Remedies: operations.Remedies, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

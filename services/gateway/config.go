@@ -25,6 +25,7 @@ type Config struct {
 
 	StreamsPerCredential   int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"`  // maximum number of open streams of a credential in this process; one more returns 429
 	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // maximum number of parallel CSV downloads and exports of a credential in this process; one more returns 429
+	MCPMessagesPerTenant   int           `env:"MCP_MESSAGES_PER_TENANT" envDefault:"16"` // maximum number of messages of assistants (MCP) of a tenant in one mode that this process handles at the same time; one more returns 429
 	StreamWriteTimeout     time.Duration `env:"STREAM_WRITE_TIMEOUT" envDefault:"30s"`   // time limit of one write to a stream's client; then the stream is closed
 
 	BodyBytesPerCredential int64         `env:"BODY_BYTES_PER_CREDENTIAL" envDefault:"8388608"` // maximum size of a credential's request bodies in this process; more return 429
@@ -49,7 +50,7 @@ type Config struct {
 func (c *Config) check() error {
 	for name, n := range map[string]int64{
 		"TOKEN_RATE_LIMIT_PER_MINUTE": c.TokenRateLimit, "GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE": c.EventRateLimit, "OAUTH_RATE_LIMIT_PER_MINUTE": c.OAuthRateLimit, "DOWNLOADS_PER_CREDENTIAL": int64(c.DownloadsPerCredential),
-		"UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
+		"MCP_MESSAGES_PER_TENANT": int64(c.MCPMessagesPerTenant), "UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
 		"BODY_BYTES_PER_CREDENTIAL": c.BodyBytesPerCredential, "BODY_BYTES": c.BodyBytes, "BODY_STALL_TIMEOUT": int64(c.BodyStallTimeout),
 	} {
 		if n < 1 {

@@ -30,6 +30,7 @@ import (
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/gateway/internal/api"
+	"holdfast.dev/services/gateway/internal/api/assistant"
 	"holdfast.dev/services/gateway/internal/api/docs"
 )
 
@@ -100,7 +101,7 @@ func newWorld(t testing.TB) *world {
 		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second,
 		Upstreams: peer.Addresses{Pattern: w.service.url, Own: map[string]string{"identity": w.identity.url}},
 		SignKeys:  strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256,
-		StreamsPerCredential: 10, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
+		StreamsPerCredential: 10, MCPMessagesPerTenant: 16, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
 		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
 		RateLimit: 600, Compressions: 1, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,
 		Kafka: kafkax.Settings{Brokers: []string{noBroker}}, // tests of the request log set others
@@ -149,7 +150,9 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	go func() { ended <- store.Run(ctx) }()
 	logged := make(chan error, 1)
 	go func() { logged <- server.Pipeline.Requests.Run(ctx) }()
-	srv := httptest.NewServer(obs.Handler(logger, nil, server.Handler()))
+	handler := obs.Handler(logger, nil, server.Handler())
+	server.Assistant = assistant.New(strings.TrimSuffix(publicURL, "/"), handler, logger)
+	srv := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		srv.Close()
 		cancel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ import (
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/gateway/internal/api"
+	"holdfast.dev/services/gateway/internal/api/assistant"
 	"holdfast.dev/services/gateway/internal/api/docs"
 	"holdfast.dev/services/gateway/internal/app"
 	"holdfast.dev/services/gateway/internal/domain"
@@ -47,7 +49,9 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.Go("redis", redis.Run)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	rt.Go("request log", server.Pipeline.Requests.Run) // it stops after the server, and writes the last entries
-	rt.PublicHTTP(rt.Common.HTTPAddr, server.Handler())
+	handler := server.Handler()
+	server.Assistant = assistant.New(strings.TrimSuffix(server.PublicURL, "/"), rt.Observed(handler), rt.Log)
+	rt.PublicHTTP(rt.Common.HTTPAddr, handler)
 	// This is registered after the server, so it stops first: the server's stop waits for running requests.
 	rt.OnStop("streams", func(context.Context) error {
 		server.Pipeline.Streams.Stop()
@@ -136,12 +140,13 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 				Missing: domain.ErrNoAccount, TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.EventRateLimit),
 			}),
-			Upstreams: upstreams,
-			Streams:   app.NewStreams(cfg.StreamsPerCredential, "streams", metrics),
-			Downloads: app.NewStreams(cfg.DownloadsPerCredential, "downloads", metrics),
-			Bodies:    app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
-			Requests:  app.NewRequestLogs(producer, cfg.RequestLogReads, log, metrics),
-			Metrics:   metrics,
+			Upstreams:  upstreams,
+			Streams:    app.NewStreams(cfg.StreamsPerCredential, "streams", metrics),
+			Downloads:  app.NewStreams(cfg.DownloadsPerCredential, "downloads", metrics),
+			Assistants: app.NewAssistants(cfg.MCPMessagesPerTenant, metrics),
+			Bodies:     app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
+			Requests:   app.NewRequestLogs(producer, cfg.RequestLogReads, log, metrics),
+			Metrics:    metrics,
 		},
 	}, redis, nil
 }

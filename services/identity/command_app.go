@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -123,9 +124,13 @@ func appRegisterCLI() *cobra.Command {
 
 func appList() *cobra.Command {
 	var tenant string
+	var registered bool
 	cmd := withJSON(&cobra.Command{
-		Use: "list", Short: "List a tenant's apps, newest first.", Args: cobra.NoArgs,
+		Use: "list", Short: "List a tenant's apps, or those that registered themselves, newest first.", Args: cobra.NoArgs,
 		RunE: command(func(t tool, _ []string) error {
+			if registered {
+				return t.printRegistered()
+			}
 			of, err := t.Tenant(t.cmd.Context(), tenant)
 			if err != nil {
 				return err
@@ -143,7 +148,29 @@ func appList() *cobra.Command {
 		}),
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
-	return required(cmd, "tenant")
+	cmd.Flags().BoolVar(&registered, "self-registered", false, "list the newest 1,000 apps that registered themselves")
+	cmd.MarkFlagsMutuallyExclusive("tenant", "self-registered")
+	cmd.MarkFlagsOneRequired("tenant", "self-registered")
+	return cmd
+}
+
+// printRegistered lists the apps that registered themselves.
+func (t tool) printRegistered() error {
+	apps, err := t.RegisteredApps(t.cmd.Context())
+	if err != nil {
+		return err
+	}
+	out, rows := make([]view.AdminRegisteredApp, 0, len(apps)), [][]string{{"CLIENT ID", "NAME", "CREATED", "LAST CONSENT", "REDIRECT URIS"}}
+	for _, a := range apps {
+		one := view.RegisteredAppForAdmin(a)
+		used := "never"
+		if one.UsedAt != nil {
+			used = one.UsedAt.Format(time.RFC3339)
+		}
+		out = append(out, one)
+		rows = append(rows, []string{one.ID, a.Name, one.CreatedAt.Format(time.RFC3339), used, strings.Join(a.RedirectURIs, " ")})
+	}
+	return t.print(out, rows...)
 }
 
 func appShow() *cobra.Command {

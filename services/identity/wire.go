@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/crypt"
@@ -62,7 +63,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake, Mailer: mailer, AuthURL: cfg.AuthURL,
 	}
 	server, err := oauth.New(oauth.Options{
-		App: identity, Box: box, AuthURL: cfg.AuthURL, Resource: rt.Common.PublicURL + "/api/v1", Docs: rt.Common.PublicURL + "/docs", Now: time.Now,
+		App: identity, Box: box, AuthURL: cfg.AuthURL, PublicURL: strings.TrimSuffix(rt.Common.PublicURL, "/"), Now: time.Now,
 	})
 	if err != nil {
 		return err

@@ -8,9 +8,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	holdfast "holdfast.dev/sdks/go"
+	"holdfast.dev/sdks/tools"
+
 	"holdfast.dev/sdks/cli/internal/operations"
 	"holdfast.dev/sdks/cli/internal/profile"
-	"holdfast.dev/sdks/cli/internal/tools"
 )
 
 // startup is the time within which the platform must respond when the server starts.
@@ -32,11 +34,16 @@ func (a *App) mcp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			named := a.profile != "" && s.Profile.Mode == profile.Live
+			mode := holdfast.ModeTest
+			if live || a.profile != "" && s.Profile.Mode == profile.Live {
+				mode = holdfast.ModeLive
+			}
 			starting, cancel := context.WithTimeout(ctx, startup)
 			defer cancel()
-			server, err := tools.New(starting, tools.Config{Client: s.Client, Live: live || named, Writes: writes, Version: operations.Version})
-			if mode := (*tools.ModeError)(nil); errors.As(err, &mode) {
+			server, err := tools.New(starting, tools.Config{
+				Client: s.Client, Mode: mode, Writes: writes, ToWrite: "start it with `holdfast mcp --allow-writes`", Remedies: operations.Remedies, Version: operations.Version,
+			})
+			if wrong := (*tools.ModeError)(nil); errors.As(err, &wrong) {
 				return usage(err)
 			}
 			if err != nil {

@@ -22,6 +22,7 @@ var oauthPaths = map[string][]string{
 	"/oauth/token":         {http.MethodPost},
 	"/oauth/revoke":        {http.MethodPost},
 	"/oauth/par":           {http.MethodPost},
+	"/oauth/register":      {http.MethodPost},
 	"/oauth/sign-in":       {http.MethodGet, http.MethodPost},
 	"/oauth/second-factor": {http.MethodGet, http.MethodPost},
 	"/oauth/account":       {http.MethodGet, http.MethodPost},
@@ -32,6 +33,7 @@ var oauthPaths = map[string][]string{
 	"/.well-known/oauth-authorization-server":      {http.MethodGet},
 	"/.well-known/oauth-protected-resource":        {http.MethodGet},
 	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
+	"/.well-known/oauth-protected-resource/mcp":    {http.MethodGet},
 }
 
 // consolePaths are the pages of the operators' area, which the console serves.

@@ -14,7 +14,7 @@ import (
 
 // What scripts of other origins may send, and which response headers they may read (CORS protocol of the Fetch standard).
 const (
-	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
+	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Mcp-Protocol-Version, Prefer, X-Request-Id"
 	readHeaders = "X-Request-Id, X-Service-Scope, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, " +
 		"Location, ETag, Idempotent-Replayed, X-Ignored-Fields, Preference-Applied, WWW-Authenticate"
 	preflightMaxAge = "600" // seconds

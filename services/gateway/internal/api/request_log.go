@@ -15,7 +15,7 @@ import (
 )
 
 // logRequest adds the request to the request log after its response. A request without a credential belongs to no tenant and is not
-// logged.
+// logged, and neither is a message of an assistant: the log has the requests of its tools.
 func (s *Server) logRequest(c *gin.Context) {
 	start := time.Now()
 	defer s.addRequest(c, start) // also if the response is aborted
@@ -24,7 +24,7 @@ func (s *Server) logRequest(c *gin.Context) {
 
 func (s *Server) addRequest(c *gin.Context, start time.Time) {
 	q := of(c)
-	if q == nil || q.credential == nil || !s.Pipeline.Requests.Wants(c.Request.Method, c.Writer.Status()) {
+	if q == nil || q.credential == nil || q.op == mcpOperation || !s.Pipeline.Requests.Wants(c.Request.Method, c.Writer.Status()) {
 		return
 	}
 	h := c.Writer.Header()

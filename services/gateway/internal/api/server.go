@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/obs"
 
+	"holdfast.dev/services/gateway/internal/api/assistant"
 	"holdfast.dev/services/gateway/internal/api/docs"
 	"holdfast.dev/services/gateway/internal/app"
 	"holdfast.dev/services/gateway/internal/domain"
@@ -28,8 +29,9 @@ type Server struct {
 	Pipeline   *app.Pipeline
 	Docs       *docs.Pages
 	Compressor *Compressor // of the services' responses
-	PublicURL  string      // URL at which clients reach the gateway; the doc_url of errors begins with it
-	Hops       int         // number of trusted proxies in front, which add to X-Forwarded-For
+	Assistant  *assistant.Endpoint
+	PublicURL  string // URL at which clients reach the gateway; the doc_url of errors begins with it
+	Hops       int    // number of trusted proxies in front, which add to X-Forwarded-For
 
 	BodyStallTimeout time.Duration // for the next bytes of a body; then the request ends
 	ReadTimeout      time.Duration // for the whole body; 0: none
@@ -61,6 +63,7 @@ func (s *Server) Handler() http.Handler {
 	)
 	s.mountGatewayEvents(router)
 	s.mountBrowser(router)
+	s.mountMCP(router)
 	for path, document := range s.Docs.All() {
 		shown := gin.HandlersChain{page(path, document)}
 		mount(router, path, map[string]gin.HandlersChain{http.MethodGet: shown, http.MethodHead: shown})

@@ -11,6 +11,7 @@ type Metrics struct {
 	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
 	Streams    prometheus.Gauge       // open streams
+	Assistants prometheus.Gauge       // messages of assistants in progress
 	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
 	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
 
@@ -41,6 +42,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_streams_open", Help: "Open streams.",
 		}),
+		Assistants: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gateway_mcp_messages", Help: "Messages of assistants (MCP) in progress.",
+		}),
 		BodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_body_bytes", Help: "Bytes of the bodies of requests in progress.",
 		}),
@@ -52,6 +56,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Entries of the request log, by result: sent, or dropped because of too many entries (full), too many of one tenant (tenant) or Kafka (failed).",
 		}, []string{"result"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Streams, m.BodyBytes, m.Breaker, m.RequestLogs)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs)
 	return m
 }

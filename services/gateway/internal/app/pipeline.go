@@ -38,6 +38,7 @@ type Pipeline struct {
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams            // of events
 	Downloads  *Streams            // lists as CSV and exports
+	Assistants *Assistants
 	Bodies     *Bodies
 	Requests   *RequestLogs
 	Metrics    *Metrics

@@ -58,6 +58,11 @@ func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain
 		if replaced, err = a.makePlace(ctx, tx, by, in); err != nil {
 			return err
 		}
+		if in.App.SelfRegistered() {
+			if err := store.UseRegisteredApp(ctx, tx, in.App.ID, now); err != nil {
+				return err
+			}
+		}
 		if err := store.InsertGrant(ctx, tx, g, in.CodeHash); err != nil {
 			return err
 		}
@@ -72,7 +77,7 @@ func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain
 
 // makePlace revokes the oldest grants of the operator for the app if there are too many, and reports whether it did.
 func (a *App) makePlace(ctx context.Context, tx pg.Tx, by domain.Origin, in Consent) (bool, error) {
-	there, err := store.GrantIDs(ctx, tx, in.Operator, in.App.ID)
+	there, err := store.GrantIDs(ctx, tx, in.Operator, in.App)
 	if err != nil {
 		return false, err
 	}

@@ -85,6 +85,11 @@ func (a *App) UpdateApp(ctx context.Context, by domain.Origin, id domain.AppID, 
 
 // DeleteApp ends an app and all its grants.
 func (a *App) DeleteApp(ctx context.Context, by domain.Origin, id domain.AppID) (app domain.App, published bool, err error) {
+	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
+	if err == nil && found.SelfRegistered() {
+		published, err = a.deleteRegistered(ctx, by, found.App)
+		return found.App, published, err
+	}
 	return a.changeApp(ctx, by, id, domain.AppDeleted, func(app domain.App) (domain.App, error) {
 		app.DeletedAt = new(a.now())
 		return app, nil
@@ -102,6 +107,9 @@ func (a *App) OwnApp(ctx context.Context, tenant ids.Tenant, id domain.AppID) (d
 
 func (a *App) changeApp(ctx context.Context, by domain.Origin, id domain.AppID, action string, edit func(domain.App) (domain.App, error)) (app domain.App, published bool, err error) {
 	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
+	if err == nil && found.SelfRegistered() {
+		err = domain.ErrSelfRegistered
+	}
 	if err != nil {
 		return domain.App{}, false, err
 	}

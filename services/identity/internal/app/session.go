@@ -163,7 +163,7 @@ func (a *App) SweepOAuth(ctx context.Context) error {
 		work := []func(context.Context, pg.Tx, time.Time, int) (int, error){store.SweepSuccessors}
 		if a.now().Sub(swept) >= oauthSweep {
 			swept = a.now()
-			work = append(work, store.SweepSignIns, store.SweepGrants)
+			work = append(work, store.SweepSignIns, store.SweepGrants, store.SweepRegisteredApps)
 		}
 		for _, sweep := range work {
 			if err := a.drain(ctx, sweep); err != nil && ctx.Err() == nil {

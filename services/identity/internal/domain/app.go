@@ -51,10 +51,11 @@ var AppPlaces = quota.Cap{Most: 100, Rows: "OAuth apps", Field: "name", Remedy: 
 const (
 	// MaxReuseLeeway is the maximum time in which an app can reuse its previous refresh token, in seconds.
 	MaxReuseLeeway = 10
-	maxRedirects   = 20
-	maxRedirect    = 2000
-	maxOrigins     = 20
-	maxOrigin      = 255
+	// MaxRedirects is the maximum number of redirect URIs of an app.
+	MaxRedirects = 20
+	maxRedirect  = 2000
+	maxOrigins   = 20
+	maxOrigin    = 255
 )
 
 // App is a third-party app that acts for operators: a public client of OAuth 2.1, which has no secret.
@@ -87,8 +88,8 @@ func CheckApp(a App) error {
 			verdicts = append(verdicts, apperr.Field(field, "%s", message))
 		}
 	}
-	require(isName(a.Name, 1), "name", "Must be one visible line of 1 to 200 characters.")
-	require(len(a.RedirectURIs) > 0 && len(a.RedirectURIs) <= maxRedirects, "redirect_uri", "There must be 1 to 20 redirect URIs.")
+	require(IsAppName(a.Name), "name", "Must be one visible line of 1 to 200 characters.")
+	require(len(a.RedirectURIs) > 0 && len(a.RedirectURIs) <= MaxRedirects, "redirect_uri", "There must be 1 to 20 redirect URIs.")
 	for _, uri := range a.RedirectURIs {
 		verdicts = append(verdicts, CheckRedirectURI(uri))
 	}
@@ -100,6 +101,9 @@ func CheckApp(a App) error {
 	require(a.ReuseLeewaySeconds >= 0 && a.ReuseLeewaySeconds <= MaxReuseLeeway, "reuse_leeway", "Must be 0 to 10 seconds.")
 	return apperr.Join(verdicts...)
 }
+
+// IsAppName reports whether an app can have the name: one visible line of 1 to 200 characters.
+func IsAppName(name string) bool { return isName(name, 1) }
 
 // responseParams are the parameters that the response adds to a redirect URI, each once.
 var responseParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}

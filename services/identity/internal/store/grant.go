@@ -122,7 +122,7 @@ func EndGrants(ctx context.Context, tx pg.Tx, member domain.OperatorID, why doma
 const shownGrants = `select g.tenant_id, g.livemode, g.id, g.app_id, g.operator_id, g.scopes, g.redirect_uri,
 		g.code_challenge, g.code_expires_at, g.exchanged_at, g.refresh_hash, g.previous_hash, null::bytea as successor, g.rotated_at,
 		g.refresh_expires_at, g.ends_at, g.version, g.created_at, g.revoked_at, '' as role, false as ended, a.name as app_name, o.email as operator
-	from oauth_grants g join operators o on o.id = g.operator_id, lateral app_by_id(g.app_id) a
+	from oauth_grants g join operators o on o.id = g.operator_id, lateral app_by_client_id(g.app_id) a
 	where g.tenant_id = @tenant and g.livemode = @live `
 
 // Grant returns a grant of the caller's tenant and mode.
@@ -137,11 +137,16 @@ func Grants(ctx context.Context, q pg.Q, operator *domain.OperatorID, limit int)
 		and (@operator::uuid is null or g.operator_id = @operator) order by g.id desc limit @limit`, pg.Args{"operator": operator, "limit": limit})
 }
 
-// GrantIDs returns the grants of an operator for an app in the caller's tenant and mode that are not revoked, oldest first.
-func GrantIDs(ctx context.Context, tx pg.Tx, operator domain.OperatorID, app domain.AppID) ([]domain.GrantID, error) {
+// GrantIDs returns the grants of an operator for an app in the caller's tenant and mode that are not revoked, oldest first. All apps that
+// registered themselves count as one, because a person can register any number of them.
+func GrantIDs(ctx context.Context, tx pg.Tx, operator domain.OperatorID, app domain.App) ([]domain.GrantID, error) {
+	of := `and app_id = @app`
+	if app.SelfRegistered() {
+		of = `and exists (select from oauth_apps a where a.id = app_id and a.tenant_id is null)`
+	}
 	return pg.Many(ctx, tx, pgx.RowTo[domain.GrantID], `select id from oauth_grants
-		where tenant_id = @tenant and livemode = @live and operator_id = @operator and app_id = @app and revoked_at is null order by id`,
-		pg.Args{"operator": operator, "app": app})
+		where tenant_id = @tenant and livemode = @live and operator_id = @operator `+of+` and revoked_at is null order by id`,
+		pg.Args{"operator": operator, "app": app.ID})
 }
 
 // GrantsOf returns the grants of an operator that are not revoked, across all tenants, newest first.

@@ -14,7 +14,7 @@ const appColumns = `tenant_id, id, name, redirect_uris, scopes, published, reuse
 
 // AppByID returns an app of any tenant, or domain.ErrAppNotFound if there is none or it was deleted.
 func AppByID(ctx context.Context, q pg.Q, id domain.AppID) (domain.PublishedApp, error) {
-	a, err := pg.One(ctx, q, pgx.RowToStructByName[domain.PublishedApp], domain.ErrAppNotFound, `select `+appColumns+`, publisher from app_by_id($1)`, id)
+	a, err := pg.One(ctx, q, pgx.RowToStructByName[domain.PublishedApp], domain.ErrAppNotFound, `select `+appColumns+`, publisher from app_by_client_id($1)`, id)
 	if err == nil && a.DeletedAt != nil {
 		return domain.PublishedApp{}, domain.ErrAppNotFound
 	}

@@ -286,8 +286,9 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	}
 	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{
-		"access_token_by_hash", "app_by_id", "begin_memberships", "credential_by_hash", "end_grants", "ended_credentials", "grant_by_hash", "grant_home", "grants_of",
-		"key_by_hash", "key_home", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "signal_grants", "signal_tenant_keys", "signed_in_by",
+		"access_token_by_hash", "app_by_client_id", "app_by_id", "begin_memberships", "credential_by_hash", "delete_registered_app", "end_grants", "ended_credentials", "grant_by_hash", "grant_home", "grants_of",
+		"key_by_hash", "key_home", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "register_app", "signal_grants", "signal_tenant_keys", "signed_in_by",
+		"use_registered_app",
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)
 	}

@@ -31,6 +31,18 @@ func AppForAdmin(a domain.App) AdminApp {
 	}
 }
 
+// AdminRegisteredApp is an app that registered itself, in the form of the command line.
+type AdminRegisteredApp struct {
+	AdminApp
+
+	UsedAt *time.Time `json:"used_at"` // the last consent
+}
+
+// RegisteredAppForAdmin renders an app that registered itself.
+func RegisteredAppForAdmin(a domain.RegisteredApp) AdminRegisteredApp {
+	return AdminRegisteredApp{AdminApp: AppForAdmin(a.App), UsedAt: utc(a.UsedAt)}
+}
+
 // AdminGrant is a grant in the form of the command line and the audit log.
 type AdminGrant struct {
 	ID         string     `json:"id"`

@@ -162,6 +162,9 @@ func (s *Server) check(ctx context.Context, a *authorization) error {
 	if a.params.Get("response_type") != responseCode { // fosite ignores the case
 		return fosite.ErrUnsupportedResponseType.WithHint("response_type must be code.")
 	}
+	if err := s.checkResources(a.params["resource"]); err != nil {
+		return err
+	}
 	request, err := s.request(ctx, a)
 	if err != nil {
 		return err
@@ -211,7 +214,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 // consentRequest returns the content of the consent page: the tenants at which the operator can grant at least one of the scopes.
 func (s *Server) consentRequest(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.ConsentRequest {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
-	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
+	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, SelfRegistered: a.app.SelfRegistered(), Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
 	for _, m := range members {
 		given := m.Role.Scopes(scopes)
 		if !a.app.Serves(m.TenantID) || len(given) == 0 {
@@ -246,6 +249,9 @@ func (s *Server) decide(v *pageRequest, a *authorization, o domain.Operator, req
 	response, err := s.provider.NewAuthorizeResponse(ctx, a.request, selected)
 	if errors.Is(err, app.ErrNothingGranted) {
 		return s.respondError(v, a, fosite.ErrAccessDenied.WithHint(app.ErrNothingGranted.Error()))
+	}
+	if errors.Is(err, domain.ErrAppNotFound) { // deleted since the request began
+		return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), wrongClient.Error()))
 	}
 	if err != nil {
 		return err

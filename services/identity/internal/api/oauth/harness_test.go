@@ -100,7 +100,7 @@ func (w *world) serve(box *crypt.Box) {
 	engine := httpx.NewRouter("https://booking.test", domain.ErrTenantNotFound)
 	listener := httptest.NewUnstartedServer(engine)
 	issuer := "http://" + listener.Listener.Addr().String()
-	s, err := oauth.New(oauth.Options{App: w.app, Box: box, AuthURL: issuer, Resource: issuer + "/api/v1", Docs: issuer + "/docs", Now: w.now})
+	s, err := oauth.New(oauth.Options{App: w.app, Box: box, AuthURL: issuer, PublicURL: issuer, Now: w.now})
 	if err != nil {
 		w.t.Fatal(err)
 	}

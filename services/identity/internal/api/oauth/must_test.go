@@ -170,7 +170,7 @@ var oauth21 = []rule{
 		w.post("/oauth/token", form).is(t, 400, "invalid_request")
 	}},
 	{"3.1", "an unknown parameter may come twice, and a response has each parameter once", func(t *testing.T, w *world) {
-		p := w.browser().get("/oauth/authorize?" + w.request().Encode() + "&resource=a&resource=b")
+		p := w.browser().get("/oauth/authorize?" + w.request().Encode() + "&x_unknown=a&x_unknown=b")
 		if p.StatusCode != 303 || !strings.HasPrefix(p.Header.Get("Location"), "/oauth/sign-in?") {
 			t.Errorf("%d %s", p.StatusCode, p.Header.Get("Location"))
 		}
@@ -194,7 +194,7 @@ var oauth21 = []rule{
 			w.refresh(first.Refresh, extra...).is(t, 401, "invalid_client")
 		}
 		other := w.newApp(w.tenant, func(*app.Registration) {})
-		form := url.Values{"grant_type": {"refresh_token"}, "client_id": {w.client.ID.String()}, "refresh_token": {first.Refresh}, "resource": {"a", "b"}}
+		form := url.Values{"grant_type": {"refresh_token"}, "client_id": {w.client.ID.String()}, "refresh_token": {first.Refresh}, "x_unknown": {"a", "b"}}
 		for id, status := range map[string]int{other.ID.String(): 400, w.client.ID.String(): 200} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+"/oauth/token", strings.NewReader(form.Encode()))
 			if err != nil {

@@ -159,8 +159,9 @@ func (v *pageRequest) wrong(err error, otherwise string) (int, string) {
 }
 
 // network returns the client's network, for which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
-func (v *pageRequest) network() string {
-	address := v.r.Header.Get("X-Forwarded-For")
+func (v *pageRequest) network() string { return networkOf(v.r.Header.Get("X-Forwarded-For")) }
+
+func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {
 		return address

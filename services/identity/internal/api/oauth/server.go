@@ -22,12 +22,11 @@ import (
 
 // Options are the dependencies of a Server.
 type Options struct {
-	App      *app.App
-	Box      *crypt.Box // seals the tokens that a rotation stores for its leeway
-	AuthURL  string     // URL of the pages and endpoints for people and apps: the issuer, without a trailing slash
-	Resource string     // URL of the API that the tokens are for: RFC 9728
-	Docs     string     // URL of the API documentation
-	Now      func() time.Time
+	App       *app.App
+	Box       *crypt.Box // seals the tokens that a rotation stores for its leeway
+	AuthURL   string     // URL of the pages and endpoints for people and apps: the issuer, without a trailing slash
+	PublicURL string     // URL of the gateway, without a path. The tokens are for the API and the tools for assistants below it
+	Now       func() time.Time
 }
 
 // Server handles the requests that reach the authorization server through the gateway.
@@ -73,10 +72,12 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	api(http.MethodPost, "/oauth/token", s.token)
 	api(http.MethodPost, "/oauth/revoke", s.revoke)
 	api(http.MethodPost, "/oauth/par", s.push)
+	api(http.MethodPost, "/oauth/register", s.register)
 	api(http.MethodPost, "/internal/v1/oauth/introspect", s.introspect)
 	api(http.MethodGet, "/.well-known/oauth-authorization-server", s.serverMetadata)
-	api(http.MethodGet, "/.well-known/oauth-protected-resource", s.resourceMetadata)
-	api(http.MethodGet, "/.well-known/oauth-protected-resource/api/v1", s.resourceMetadata)
+	api(http.MethodGet, "/.well-known/oauth-protected-resource", s.resourceMetadata(apiPath, "/docs"))
+	api(http.MethodGet, "/.well-known/oauth-protected-resource"+apiPath, s.resourceMetadata(apiPath, "/docs"))
+	api(http.MethodGet, "/.well-known/oauth-protected-resource"+mcpPath, s.resourceMetadata(mcpPath, "/docs/assistants"))
 	api(http.MethodGet, "/oauth/style.css", style)
 	page("/oauth/authorize", s.authorize, http.MethodGet, http.MethodPost)
 	page("/oauth/sign-in", s.signIn, http.MethodGet, http.MethodPost)

@@ -37,6 +37,9 @@ func (s *Server) token(c *gin.Context) error {
 	case !slices.Contains(grantTypes, grant):
 		return s.refuse(ctx, c.Writer, unsupportedGrant)
 	}
+	if err := s.checkResources(r.PostForm["resource"]); err != nil {
+		return s.refuse(ctx, c.Writer, err)
+	}
 	request, err := s.provider.NewAccessRequest(ctx, r, newSession())
 	if err != nil {
 		return s.refuse(ctx, c.Writer, err)
@@ -152,10 +155,12 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 // formParams are the known parameters, in addition to those of an authorization request. Others are ignored.
 var formParams = []string{"grant_type", "code", "code_verifier", "refresh_token", "token", "token_type_hint", "client_secret", "client_assertion", "client_assertion_type"}
 
-// once drops empty parameters, and rejects a parameter that appears twice.
+// once drops empty parameters, and rejects a parameter that appears twice. Only resource may: RFC 8707, section 2.
 func once(form url.Values) (url.Values, error) {
 	for name, values := range form {
-		form[name] = values[:1]
+		if name != "resource" {
+			form[name] = values[:1]
+		}
 		if len(values) > 1 && (slices.Contains(formParams, name) || slices.Contains(authorizeParams, name)) {
 			return nil, fosite.ErrInvalidRequest.WithHintf("The parameter %s appears twice.", printable(name))
 		}

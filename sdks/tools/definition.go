@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -33,12 +35,14 @@ type definition struct {
 	name, description string
 	effect            effect
 	input             *jsonschema.Schema
+	form              form // checks the input
 	run               func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
 // read defines a tool that changes nothing. In describes its arguments.
 func read[In any](name, description string, run func(context.Context, In) (any, error)) definition {
-	return definition{name: name, description: description, input: schema[In](), run: func(ctx context.Context, arguments json.RawMessage) (any, error) {
+	f := formOf[In]()
+	return definition{name: name, description: description, input: f.schema, form: f, run: func(ctx context.Context, arguments json.RawMessage) (any, error) {
 		var in In
 		if err := json.Unmarshal(arguments, &in); err != nil {
 			return nil, err
@@ -101,15 +105,20 @@ func (d definition) tool() *mcp.Tool {
 
 // handler returns the function that runs the tool.
 func (t *toolbox) handler(d definition) mcp.ToolHandler {
-	form := newForm(d.input)
-	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return func(ctx context.Context, request *mcp.CallToolRequest) (shown *mcp.CallToolResult, err error) {
+		defer func() {
+			if p := recover(); p != nil { // a process can serve several assistants
+				slog.ErrorContext(ctx, "a tool panicked", slog.String("tool", d.name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				shown, err = failed(&failure{Code: "failed", Message: "The tool failed unexpectedly."}), nil
+			}
+		}()
 		select {
 		case t.running <- struct{}{}:
 			defer func() { <-t.running }()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		arguments, problem := form.check(request.Params.Arguments)
+		arguments, problem := d.form.check(request.Params.Arguments)
 		if problem != nil {
 			return failed(problem), nil
 		}
@@ -117,11 +126,10 @@ func (t *toolbox) handler(d definition) mcp.ToolHandler {
 		defer cancel()
 		result, err := d.run(limited, arguments)
 		if err == nil {
-			var shown *mcp.CallToolResult
 			if shown, err = succeeded(result); err == nil {
 				return shown, nil
 			}
 		}
-		return failed(describe(d, err)), nil
+		return failed(t.describe(d, err)), nil
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	holdfast "holdfast.dev/sdks/go"
-
-	"holdfast.dev/sdks/cli/internal/operations"
 )
 
 // failure is an error for an assistant: what was wrong, where, and what to do.
@@ -81,20 +79,20 @@ func argument(d definition, field string) string {
 }
 
 // describe returns an error in the form for an assistant.
-func describe(d definition, err error) *failure {
+func (t *toolbox) describe(d definition, err error) *failure {
 	var own *failure
 	var taken *slotTaken
 	var api *holdfast.Error
 	var lost *holdfast.ConnectionError
 	switch {
 	case errors.As(err, &taken):
-		f := describe(d, taken.error)
+		f := t.describe(d, taken.error)
 		f.Free = taken.free
 		return f
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &api):
-		return fromAPI(d, api)
+		return t.fromAPI(d, api)
 	case errors.As(err, &lost), errors.Is(err, context.DeadlineExceeded):
 		f := &failure{Code: "no_response", Message: "The platform did not respond in time.", Remedy: "Repeat the call later."}
 		if d.effect != reads {
@@ -109,13 +107,13 @@ func describe(d definition, err error) *failure {
 }
 
 // fromAPI returns an error of the API.
-func fromAPI(d definition, e *holdfast.Error) *failure {
+func (t *toolbox) fromAPI(d definition, e *holdfast.Error) *failure {
 	f := &failure{Code: string(e.Code), Status: e.Status, Message: e.Message, RequestID: e.RequestID, Remedy: remedies[e.Code]}
 	if f.Code == "" {
 		f.Code, f.Remedy = "no_error_code", "The response is not from the API: check the address of the platform."
 	}
 	if f.Remedy == "" {
-		f.Remedy = operations.Remedies[f.Code]
+		f.Remedy = t.remedies[f.Code]
 	}
 	for field, messages := range e.Errors {
 		if f.Fields == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -72,6 +73,19 @@ func float(n *int) *float64 {
 type form struct {
 	schema   *jsonschema.Schema
 	resolved map[string]*jsonschema.Resolved
+}
+
+// forms contains the form of each type of arguments. Its values never change, so that the servers of all assistants of a process share them.
+var forms sync.Map // reflect.Type to form
+
+// formOf returns the form of a type of arguments.
+func formOf[In any]() form {
+	t := reflect.TypeFor[In]()
+	if f, ok := forms.Load(t); ok {
+		return f.(form) //nolint:forcetypeassert // the map has nothing else
+	}
+	f, _ := forms.LoadOrStore(t, newForm(schema[In]()))
+	return f.(form) //nolint:forcetypeassert // as above
 }
 
 func newForm(s *jsonschema.Schema) form {

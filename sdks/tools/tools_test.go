@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -108,6 +109,22 @@ func TestArguments(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPanicsEndTheCall checks that a panic of a tool ends the call, and not the process, which can serve other assistants.
+func TestPanicsEndTheCall(t *testing.T) {
+	t.Parallel()
+	box := &toolbox{running: make(chan struct{}, 1)}
+	run := box.handler(read("broken", "", func(context.Context, none) (any, error) { panic("secret") }))
+	for range 2 { // the place of the call is free again
+		result, err := run(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}})
+		if err != nil || !result.IsError {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		if text, ok := result.Content[0].(*mcp.TextContent); !ok || !strings.Contains(text.Text, "unexpectedly") || strings.Contains(text.Text, "secret") {
+			t.Errorf("%+v", result.Content)
+		}
 	}
 }
 

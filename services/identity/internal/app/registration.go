@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+// ErrTooManyRegistrations reports that a network has too many unused registrations.
+var ErrTooManyRegistrations = errors.New("the network has too many unused registrations")
+
+// RegisterApp registers an app that registers itself: without a tenant, for the operators of each. Its fields are valid. There is no audit
+// record, because no tenant is concerned before the first consent.
+func (a *App) RegisterApp(ctx context.Context, name string, redirects, scopes []string, network string) (domain.App, error) {
+	created := domain.App{
+		ID: domain.NewAppID(), Name: name, RedirectURIs: redirects, Scopes: scopes, Published: true, CreatedAt: a.now(),
+	}
+	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		ok, err := store.RegisterApp(ctx, tx, created, network)
+		if err == nil && !ok {
+			err = ErrTooManyRegistrations
+		}
+		return err
+	})
+	return created, err
+}
+
+// maxRegistered is the maximum number of apps in a list.
+const maxRegistered = 1000
+
+// RegisteredApps returns the apps that registered themselves, newest first, at most 1,000.
+func (a *App) RegisteredApps(ctx context.Context) ([]domain.RegisteredApp, error) {
+	return store.RegisteredApps(ctx, a.DB.Read(ctx), maxRegistered)
+}
+
+// deleteRegistered deletes an app that registered itself, and so ends its grants at all tenants.
+func (a *App) deleteRegistered(ctx context.Context, by domain.Origin, found domain.App) (published bool, err error) {
+	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := store.DeleteRegisteredApp(ctx, tx, found.ID, a.now()); err != nil {
+			return err
+		}
+		return store.InvalidateGrants(ctx, tx, &found.ID, nil)
+	})
+	if err != nil {
+		return false, err
+	}
+	a.Log.InfoContext(ctx, "self-registered app deleted", slog.String("client_id", found.ID.String()), slog.String("name", found.Name), slog.String("actor", by.Actor))
+	return a.publish(ctx, ids.Tenant{}), nil
+}

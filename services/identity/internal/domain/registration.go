@@ -1,0 +1,65 @@
+package domain
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bounds of apps that register themselves: RFC 7591.
+const (
+	// NetworkPlaces is the maximum number of unused registrations of one network.
+	NetworkPlaces = 20
+	// RegisteredPlaces is the maximum number of unused registrations. One more replaces the oldest.
+	RegisteredPlaces = 10_000
+	// UnusedLifetime is how long a registration without a consent is kept, and one whose grants were deleted after its last consent.
+	UnusedLifetime = 24 * time.Hour
+)
+
+// ErrSelfRegistered reports that an app that registered itself cannot be changed: its publisher expects the settings that it sent.
+var ErrSelfRegistered = errors.New("the app registered itself, so it cannot be changed. You can delete it")
+
+// SelfRegistered reports whether the app has registered itself. Nobody has verified its name.
+func (a App) SelfRegistered() bool { return a.TenantID.IsZero() }
+
+// RegisteredApp is an app that has registered itself, in a list.
+type RegisteredApp struct {
+	App
+
+	UsedAt *time.Time // the last consent; nil if there was none
+}
+
+// CanRegisterRedirect reports whether an app that registers itself can have the redirect URI: https, or http on this machine. A
+// private-use scheme is not allowed, because any program can claim one. The name localhost is, because the Model Context Protocol
+// names it and clients use it.
+func CanRegisterRedirect(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return false
+	}
+	if u.Scheme == "http" && u.Hostname() == "localhost" {
+		s = strings.Replace(s, "://localhost", "://127.0.0.1", 1)
+	}
+	return CheckRedirectURI(s) == nil
+}
+
+// NameOf returns the name of an app that sent none: the host of its redirect URI.
+func NameOf(redirects []string) string {
+	for _, uri := range redirects {
+		if u, err := url.Parse(uri); err == nil {
+			return u.Hostname()
+		}
+	}
+	return ""
+}
+
+// KnownScopes returns the scopes of a space-separated list that are in all, in the order of all. An empty list means all.
+func KnownScopes(list string, all []string) []string {
+	requested := strings.Fields(list)
+	if len(requested) == 0 {
+		return slices.Clone(all)
+	}
+	return Intersect(all, requested)
+}
