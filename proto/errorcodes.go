@@ -95,6 +95,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the ID or the URL. The feed may have been deleted.", false,
 	},
 	{
+		"closure_not_found", 404,
+		"The tenant has no closure with this ID.",
+		"Check the ID. The closure may have been deleted. The response is the same if it belongs to another tenant.", false,
+	},
+	{
 		"credential_not_found", 404,
 		"Internal calls only: no credential has this hash.",
 		"Clients get invalid_credential instead.", false,
@@ -241,7 +246,7 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"slot_unavailable", 409,
-		"Another booking holds the unit at that time, including buffers.",
+		"Another booking holds the unit at that time, including buffers, or a closure overlaps the time of the booking.",
 		"Call GET /availability to find a free slot, then book it.", false,
 	},
 	{

@@ -324,3 +324,12 @@ func ConstraintName(err error) string {
 	}
 	return ""
 }
+
+// TableName returns the name of the table that a failed statement reports, or "" if err does not name one.
+func TableName(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.TableName
+	}
+	return ""
+}

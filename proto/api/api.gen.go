@@ -45,6 +45,7 @@ const (
 	AvailabilityExplanationReasonAdvance     AvailabilityExplanationReason = "advance"
 	AvailabilityExplanationReasonBooked      AvailabilityExplanationReason = "booked"
 	AvailabilityExplanationReasonClosed      AvailabilityExplanationReason = "closed"
+	AvailabilityExplanationReasonClosure     AvailabilityExplanationReason = "closure"
 	AvailabilityExplanationReasonDstGap      AvailabilityExplanationReason = "dst_gap"
 	AvailabilityExplanationReasonHeld        AvailabilityExplanationReason = "held"
 	AvailabilityExplanationReasonMaintenance AvailabilityExplanationReason = "maintenance"
@@ -61,6 +62,8 @@ func (e AvailabilityExplanationReason) Valid() bool {
 	case AvailabilityExplanationReasonBooked:
 		return true
 	case AvailabilityExplanationReasonClosed:
+		return true
+	case AvailabilityExplanationReasonClosure:
 		return true
 	case AvailabilityExplanationReasonDstGap:
 		return true
@@ -280,6 +283,21 @@ func (e CaptureMethod) Valid() bool {
 	case CaptureMethodAutomatic:
 		return true
 	case CaptureMethodManual:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClosureObject.
+const (
+	ClosureObjectClosure ClosureObject = "closure"
+)
+
+// Valid indicates whether the value is a known member of the ClosureObject enum.
+func (e ClosureObject) Valid() bool {
+	switch e {
+	case ClosureObjectClosure:
 		return true
 	default:
 		return false
@@ -1848,6 +1866,108 @@ type Cancellation struct {
 
 // CaptureMethod When the money of a payment intent is captured.
 type CaptureMethod string
+
+// Closure A time at which some or all units are closed.
+type Closure struct {
+	// Id ID of the closure, `cl_…`. Treat it as an opaque string.
+	Id string `json:"id"`
+
+	// Object Always `closure`.
+	Object ClosureObject `json:"object"`
+
+	// Name Reason for the closure.
+	Name string `json:"name"`
+
+	// UnitIds IDs of the closed units. Null means all units, including those that you create later.
+	UnitIds nullable.Nullable[[]string] `json:"unit_ids"`
+
+	// DateFrom First closed day, in `timezone`. Null if the closure has times instead of dates.
+	DateFrom nullable.Nullable[string] `json:"date_from"`
+
+	// DateTo Last closed day, inclusive. Null if the closure has times instead of dates.
+	DateTo nullable.Nullable[string] `json:"date_to"`
+
+	// StartsAt Start of the closure, in UTC. With dates, the first instant of date_from.
+	StartsAt time.Time `json:"starts_at"`
+
+	// EndsAt End of the closure, in UTC, exclusive. With dates, the end of date_to.
+	EndsAt time.Time `json:"ends_at"`
+
+	// Timezone IANA name of the operator's time zone when the closure was created. It determines the days.
+	Timezone string `json:"timezone"`
+
+	// ConflictingBookingIds IDs of pending and confirmed bookings that overlap the closure, earliest first, at most 100. Lists omit the field. A change of these bookings does not change `version`.
+	ConflictingBookingIds *[]string `json:"conflicting_booking_ids,omitempty"`
+
+	// Mode Mode of the credential that created the closure.
+	Mode Mode `json:"mode"`
+
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+	Version int64 `json:"version"`
+
+	// CreatedAt Time at which the closure was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Time of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ClosureObject Always `closure`.
+type ClosureObject string
+
+// ClosureCreate A closure to create. Set its time either with date_from and date_to, or with starts_at and ends_at.
+type ClosureCreate struct {
+	// Name Reason for the closure, 1 to 200 characters, such as `Winter break`.
+	Name string `json:"name"`
+
+	// UnitIds IDs of the closed units, 1 to 100. Null means all units, including those that you create later. Defaults to null.
+	UnitIds nullable.Nullable[[]string] `json:"unit_ids,omitempty"`
+
+	// DateFrom First closed day, in the operator's time zone. Requires date_to.
+	DateFrom nullable.Nullable[string] `json:"date_from,omitempty"`
+
+	// DateTo Last closed day, inclusive.
+	DateTo nullable.Nullable[string] `json:"date_to,omitempty"`
+
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// EndsAt End as a point in time, exclusive.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+}
+
+// ClosureList A page of closures.
+type ClosureList struct {
+	// Data Closures on this page, at most 100.
+	Data []Closure `json:"data"`
+
+	// HasMore Whether there are more rows after this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// ClosureUpdate Fields of a closure to update. Fields that you leave out stay unchanged.
+type ClosureUpdate struct {
+	// Name Reason for the closure, 1 to 200 characters, such as `Winter break`.
+	Name *string `json:"name,omitempty"`
+
+	// UnitIds IDs of the closed units, 1 to 100. Null means all units, including those that you create later.
+	UnitIds nullable.Nullable[[]string] `json:"unit_ids,omitempty"`
+
+	// DateFrom First closed day, in the operator's time zone. Requires date_to.
+	DateFrom nullable.Nullable[string] `json:"date_from,omitempty"`
+
+	// DateTo Last closed day, inclusive.
+	DateTo nullable.Nullable[string] `json:"date_to,omitempty"`
+
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// EndsAt End as a point in time, exclusive.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+}
 
 // CredentialRateLimit Request limit of a credential.
 type CredentialRateLimit struct {
@@ -4219,6 +4339,18 @@ type CalendarFeedId = string
 // CalendarToken defines model for CalendarToken.
 type CalendarToken = string
 
+// ClosureFrom defines model for ClosureFrom.
+type ClosureFrom = string
+
+// ClosureId defines model for ClosureId.
+type ClosureId = string
+
+// ClosureTo defines model for ClosureTo.
+type ClosureTo = string
+
+// ClosureUnitFilter defines model for ClosureUnitFilter.
+type ClosureUnitFilter = string
+
 // CreatedAfter defines model for CreatedAfter.
 type CreatedAfter = time.Time
 
@@ -4649,6 +4781,66 @@ type DeleteCalendarFeedParams struct {
 type GetCalendarParams struct {
 	// IfNoneMatch Entity tag of your copy of the calendar. If it is unchanged, the response is 304.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListClosuresParams defines parameters for ListClosures.
+type ListClosuresParams struct {
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// UnitId Returns only closures that close this unit, `un_…`, including closures of all units.
+	UnitId *ClosureUnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
+
+	// From Returns only closures that end after the start of this day in the operator's time zone.
+	From *ClosureFrom `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Returns only closures that start before the end of this day in the operator's time zone.
+	To *ClosureTo `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// CreateClosureParams defines parameters for CreateClosure.
+type CreateClosureParams struct {
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// DeleteClosureParams defines parameters for DeleteClosure.
+type DeleteClosureParams struct {
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// UpdateClosureParams defines parameters for UpdateClosure.
+type UpdateClosureParams struct {
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListCustomersParams defines parameters for ListCustomers.
@@ -5583,6 +5775,12 @@ type RepriceBookingJSONRequestBody = NoFields
 
 // CreateCalendarFeedJSONRequestBody defines body for CreateCalendarFeed for application/json ContentType.
 type CreateCalendarFeedJSONRequestBody = CalendarFeedCreate
+
+// CreateClosureJSONRequestBody defines body for CreateClosure for application/json ContentType.
+type CreateClosureJSONRequestBody = ClosureCreate
+
+// UpdateClosureJSONRequestBody defines body for UpdateClosure for application/json ContentType.
+type UpdateClosureJSONRequestBody = ClosureUpdate
 
 // CreateCustomerJSONRequestBody defines body for CreateCustomer for application/json ContentType.
 type CreateCustomerJSONRequestBody = CustomerCreate

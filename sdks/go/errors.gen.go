@@ -58,6 +58,10 @@ const (
 	// Check the ID or the URL. The feed may have been deleted.
 	ErrCalendarFeedNotFound ErrorCode = "calendar_feed_not_found"
 
+	// ErrClosureNotFound (404): The tenant has no closure with this ID. Check the ID. The closure may have been deleted.
+	// The response is the same if it belongs to another tenant.
+	ErrClosureNotFound ErrorCode = "closure_not_found"
+
 	// ErrCustomerNotFound (404): The tenant has no customer with this ID. Check the ID. The response is the same if the
 	// customer belongs to another tenant.
 	ErrCustomerNotFound ErrorCode = "customer_not_found"
@@ -130,8 +134,8 @@ const (
 	// refunded. Get the payment intents. You can refund amount_received minus amount_refunded.
 	ErrNothingToRefund ErrorCode = "nothing_to_refund"
 
-	// ErrSlotUnavailable (409): Another booking holds the unit at that time, including buffers. Call GET /availability to
-	// find a free slot, then book it.
+	// ErrSlotUnavailable (409): Another booking holds the unit at that time, including buffers, or a closure overlaps the
+	// time of the booking. Call GET /availability to find a free slot, then book it.
 	ErrSlotUnavailable ErrorCode = "slot_unavailable"
 
 	// ErrVersionMismatch (412): The resource has changed since the version in If-Match. Get the resource again, check

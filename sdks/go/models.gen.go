@@ -14,6 +14,7 @@ const (
 	AvailabilityExplanationReasonAdvance     AvailabilityExplanationReason = "advance"
 	AvailabilityExplanationReasonBooked      AvailabilityExplanationReason = "booked"
 	AvailabilityExplanationReasonClosed      AvailabilityExplanationReason = "closed"
+	AvailabilityExplanationReasonClosure     AvailabilityExplanationReason = "closure"
 	AvailabilityExplanationReasonDstGap      AvailabilityExplanationReason = "dst_gap"
 	AvailabilityExplanationReasonHeld        AvailabilityExplanationReason = "held"
 	AvailabilityExplanationReasonMaintenance AvailabilityExplanationReason = "maintenance"
@@ -861,6 +862,93 @@ type Cancellation struct {
 
 // CaptureMethod When the money of a payment intent is captured.
 type CaptureMethod string
+
+// Closure A time at which some or all units are closed.
+type Closure struct {
+	// ID ID of the closure, `cl_…`. Treat it as an opaque string.
+	ID string `json:"id"`
+
+	// Object Always `closure`.
+	Object string `json:"object"`
+
+	// Name Reason for the closure.
+	Name string `json:"name"`
+
+	// UnitIDs IDs of the closed units. Null means all units, including those that you create later.
+	UnitIDs []string `json:"unit_ids,omitempty"`
+
+	// DateFrom First closed day, in `timezone`. Null if the closure has times instead of dates.
+	DateFrom *string `json:"date_from,omitempty"`
+
+	// DateTo Last closed day, inclusive. Null if the closure has times instead of dates.
+	DateTo *string `json:"date_to,omitempty"`
+
+	// StartsAt Start of the closure, in UTC. With dates, the first instant of date_from.
+	StartsAt time.Time `json:"starts_at"`
+
+	// EndsAt End of the closure, in UTC, exclusive. With dates, the end of date_to.
+	EndsAt time.Time `json:"ends_at"`
+
+	// Timezone IANA name of the operator's time zone when the closure was created. It determines the days.
+	Timezone string `json:"timezone"`
+
+	// ConflictingBookingIDs IDs of pending and confirmed bookings that overlap the closure, earliest first, at most 100. Lists omit the field. A change of these bookings does not change `version`.
+	ConflictingBookingIDs *[]string `json:"conflicting_booking_ids,omitempty"`
+
+	// Mode Mode of the credential that created the closure.
+	Mode Mode `json:"mode"`
+
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+	Version int64 `json:"version"`
+
+	// CreatedAt Time at which the closure was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Time of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ClosureCreate A closure to create. Set its time either with date_from and date_to, or with starts_at and ends_at.
+type ClosureCreate struct {
+	// Name Reason for the closure, 1 to 200 characters, such as `Winter break`.
+	Name string `json:"name"`
+
+	// UnitIDs IDs of the closed units, 1 to 100. Null means all units, including those that you create later. Defaults to null.
+	UnitIDs nullable.Nullable[[]string] `json:"unit_ids,omitempty"`
+
+	// DateFrom First closed day, in the operator's time zone. Requires date_to.
+	DateFrom nullable.Nullable[string] `json:"date_from,omitempty"`
+
+	// DateTo Last closed day, inclusive.
+	DateTo nullable.Nullable[string] `json:"date_to,omitempty"`
+
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// EndsAt End as a point in time, exclusive.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+}
+
+// ClosureUpdate Fields of a closure to update. Fields that you leave out stay unchanged.
+type ClosureUpdate struct {
+	// Name Reason for the closure, 1 to 200 characters, such as `Winter break`.
+	Name *string `json:"name,omitempty"`
+
+	// UnitIDs IDs of the closed units, 1 to 100. Null means all units, including those that you create later.
+	UnitIDs nullable.Nullable[[]string] `json:"unit_ids,omitempty"`
+
+	// DateFrom First closed day, in the operator's time zone. Requires date_to.
+	DateFrom nullable.Nullable[string] `json:"date_from,omitempty"`
+
+	// DateTo Last closed day, inclusive.
+	DateTo nullable.Nullable[string] `json:"date_to,omitempty"`
+
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// EndsAt End as a point in time, exclusive.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+}
 
 // CredentialRateLimit Request limit of a credential.
 type CredentialRateLimit struct {

@@ -22,6 +22,7 @@ type Resources struct {
 	Units            *UnitsAPI
 	Packages         *PackagesAPI
 	HolidayRules     *HolidayRulesAPI
+	Closures         *ClosuresAPI
 	Availability     *AvailabilityAPI
 	Bookings         *BookingsAPI
 	CalendarFeeds    *CalendarFeedsAPI
@@ -45,6 +46,7 @@ func newResources(c *Client) Resources {
 		Units:            &UnitsAPI{c},
 		Packages:         &PackagesAPI{c},
 		HolidayRules:     &HolidayRulesAPI{c},
+		Closures:         &ClosuresAPI{c},
 		Availability:     &AvailabilityAPI{c},
 		Bookings:         &BookingsAPI{c},
 		CalendarFeeds:    &CalendarFeedsAPI{c},
@@ -1336,6 +1338,101 @@ func (a *HolidayRulesAPI) Update(ctx context.Context, id string, body HolidayRul
 	return one[HolidayRule](ctx, a.c, call{method: "PATCH", path: "/holiday-rules/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
+// ClosuresAPI has the operations on closures.
+type ClosuresAPI struct{ c *Client }
+
+// ClosuresListParams are the parameters of List. Parameters without a value are not sent.
+type ClosuresListParams struct {
+	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit int
+	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor string
+	// Order of the rows.
+	Sort SortOrder
+	// Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter time.Time
+	// Returns only rows created before this time, RFC 3339.
+	CreatedBefore time.Time
+	// Returns only rows updated at or after this time, RFC 3339.
+	UpdatedAfter time.Time
+	// Returns only rows updated before this time, RFC 3339.
+	UpdatedBefore time.Time
+	// Returns only closures that close this unit, `un_…`, including closures of all units.
+	UnitID string
+	// Returns only closures that end after the start of this day in the operator's time zone.
+	From string
+	// Returns only closures that start before the end of this day in the operator's time zone.
+	To string
+}
+
+func (p ClosuresListParams) encode(q *query) {
+	q.number("limit", p.Limit)
+	q.text("cursor", p.Cursor)
+	q.text("sort", string(p.Sort))
+	q.time("created_after", p.CreatedAfter)
+	q.time("created_before", p.CreatedBefore)
+	q.time("updated_after", p.UpdatedAfter)
+	q.time("updated_before", p.UpdatedBefore)
+	q.text("unit_id", p.UnitID)
+	q.text("from", p.From)
+	q.text("to", p.To)
+}
+
+// List iterates over closures, newest first, without their `conflicting_booking_ids`. To keep a copy in sync, use
+// `sort=updated_at`: it lists the oldest change first and skips none. A deleted closure disappears from the list.
+//
+// The iteration gets a page when it needs its first row, and ends after an error.
+//
+// Requires the scope read:units.
+func (a *ClosuresAPI) List(ctx context.Context, params ClosuresListParams, options ...Option) iter.Seq2[Closure, error] {
+	return all(func(cursor string) (*Page[Closure], error) {
+		if cursor != "" {
+			params.Cursor = cursor
+		}
+		return a.ListPage(ctx, params, options...)
+	})
+}
+
+// ListPage gets one page. The NextCursor of a page is the Cursor of the next one.
+func (a *ClosuresAPI) ListPage(ctx context.Context, params ClosuresListParams, options ...Option) (*Page[Closure], error) {
+	return one[Page[Closure]](ctx, a.c, call{method: "GET", path: "/closures", params: params}, options)
+}
+
+// Create closes some or all units for whole days, with date_from and date_to, or for a time, with starts_at and
+// ends_at. From then on, a booking whose own time overlaps the closure cannot be created, and none can be moved into
+// it: both return 409 `slot_unavailable`. Buffers can extend into a closure. Bookings that already overlap it stay, and
+// `conflicting_booking_ids` lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that
+// have ended per mode. Exceeding either limit returns 422 `limit_reached` on `name`.
+//
+// Requires the scope write:units. Errors: [ErrLimitReached].
+func (a *ClosuresAPI) Create(ctx context.Context, body ClosureCreate, options ...Option) (*Closure, error) {
+	return one[Closure](ctx, a.c, call{method: "POST", path: "/closures", body: body, key: true, strict: true}, options)
+}
+
+// Get returns one closure with the bookings that overlap it now.
+//
+// Requires the scope read:units. Errors: [ErrClosureNotFound].
+func (a *ClosuresAPI) Get(ctx context.Context, id string, options ...Option) (*Closure, error) {
+	return one[Closure](ctx, a.c, call{method: "GET", path: "/closures/{id}", ids: []string{id}}, options)
+}
+
+// Update updates a closure. Fields that you leave out stay unchanged. Send starts_at and ends_at to replace the dates,
+// or date_from and date_to to replace the times. As on creation, bookings that overlap the closure stay, and the
+// response lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that have ended per
+// mode. Exceeding either limit returns 422 `limit_reached` on `name`.
+//
+// Requires the scope write:units. Errors: [ErrClosureNotFound], [ErrVersionMismatch], [ErrLimitReached].
+func (a *ClosuresAPI) Update(ctx context.Context, id string, body ClosureUpdate, options ...Option) (*Closure, error) {
+	return one[Closure](ctx, a.c, call{method: "PATCH", path: "/closures/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
+}
+
+// Delete deletes a closure. Its units can be booked again at once.
+//
+// Requires the scope write:units. Errors: [ErrClosureNotFound], [ErrVersionMismatch].
+func (a *ClosuresAPI) Delete(ctx context.Context, id string, options ...Option) error {
+	return none(ctx, a.c, call{method: "DELETE", path: "/closures/{id}", ids: []string{id}}, options)
+}
+
 // AvailabilityAPI has the operations on availability.
 type AvailabilityAPI struct{ c *Client }
 
@@ -1547,9 +1644,9 @@ func (a *BookingsAPI) ListCSV(ctx context.Context, params BookingsListCSVParams,
 }
 
 // Create creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request
-// gets 409 `slot_unavailable`. With `package_id`, the price comes from the package and the holiday rules of the day.
-// The booking starts as `pending`. It starts as `confirmed` if you send that status or if the booking policy confirms
-// automatically. Triggers the `booking.created` event.
+// gets 409 `slot_unavailable`. So does a booking that overlaps a closure. With `package_id`, the price comes from the
+// package and the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed` if you send that
+// status or if the booking policy confirms automatically. Triggers the `booking.created` event.
 //
 // Requires the scope write:bookings. Errors: [ErrSlotUnavailable].
 func (a *BookingsAPI) Create(ctx context.Context, body BookingCreate, options ...Option) (*Booking, error) {
@@ -1724,13 +1821,13 @@ func (p CalendarFeedsGetCalendarParams) encode(q *query) {
 }
 
 // GetCalendar returns the calendar of a feed (RFC 5545) for calendar programs: one event for each booking of the last
-// 90 and the next 400 days, in the operator's time zone. The URL is the credential: an `Authorization` header and all
-// query parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`. Pending
-// bookings are `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`, and their title
-// starts with `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains personal data only if the
-// feed has `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read
-// a feed 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429
-// `rate_limited`.
+// 90 and the next 400 days, in the operator's time zone, and one for each of the first 1,000 closures of that time,
+// with a title that starts with `Closed:`. The URL is the credential: an `Authorization` header and all query
+// parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`. Pending bookings are
+// `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`, and their title starts with
+// `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains personal data only if the feed has
+// `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read a feed
+// 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429 `rate_limited`.
 //
 // Errors: [ErrCalendarFeedNotFound].
 func (a *CalendarFeedsAPI) GetCalendar(ctx context.Context, token string, params CalendarFeedsGetCalendarParams, options ...Option) (*Document, error) {

@@ -97,6 +97,13 @@ export class BookingNotFound extends NotFoundError {}
 export class CalendarFeedNotFound extends NotFoundError {}
 
 /**
+ * 404 `closure_not_found`: The tenant has no closure with this ID.
+ *
+ * Check the ID. The closure may have been deleted. The response is the same if it belongs to another tenant.
+ */
+export class ClosureNotFound extends NotFoundError {}
+
+/**
  * 404 `customer_not_found`: The tenant has no customer with this ID.
  *
  * Check the ID. The response is the same if the customer belongs to another tenant.
@@ -227,7 +234,8 @@ export class IdempotencyInProgress extends ConflictError {}
 export class NothingToRefund extends ConflictError {}
 
 /**
- * 409 `slot_unavailable`: Another booking holds the unit at that time, including buffers.
+ * 409 `slot_unavailable`: Another booking holds the unit at that time, including buffers, or a closure overlaps the time
+ * of the booking.
  *
  * Call GET /availability to find a free slot, then book it.
  */
@@ -353,6 +361,7 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["mode_mismatch", ModeMismatch],
   ["booking_not_found", BookingNotFound],
   ["calendar_feed_not_found", CalendarFeedNotFound],
+  ["closure_not_found", ClosureNotFound],
   ["customer_not_found", CustomerNotFound],
   ["delivery_not_found", DeliveryNotFound],
   ["event_not_found", EventNotFound],

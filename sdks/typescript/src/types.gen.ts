@@ -1111,6 +1111,128 @@ export type HolidayRule = {
 };
 
 /**
+ * A closure to create. Set its time either with date_from and date_to, or with starts_at and ends_at.
+ */
+export type ClosureCreate = {
+    /**
+     * Reason for the closure, 1 to 200 characters, such as `Winter break`.
+     */
+    name: string;
+    /**
+     * IDs of the closed units, 1 to 100. Null means all units, including those that you create later. Defaults to null.
+     */
+    unit_ids?: Array<string> | null;
+    /**
+     * First closed day, in the operator's time zone. Requires date_to.
+     */
+    date_from?: string | null;
+    /**
+     * Last closed day, inclusive.
+     */
+    date_to?: string | null;
+    /**
+     * Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+     */
+    starts_at?: string | null;
+    /**
+     * End as a point in time, exclusive.
+     */
+    ends_at?: string | null;
+};
+
+/**
+ * Fields of a closure to update. Fields that you leave out stay unchanged.
+ */
+export type ClosureUpdate = {
+    /**
+     * Reason for the closure, 1 to 200 characters, such as `Winter break`.
+     */
+    name?: string;
+    /**
+     * IDs of the closed units, 1 to 100. Null means all units, including those that you create later.
+     */
+    unit_ids?: Array<string> | null;
+    /**
+     * First closed day, in the operator's time zone. Requires date_to.
+     */
+    date_from?: string | null;
+    /**
+     * Last closed day, inclusive.
+     */
+    date_to?: string | null;
+    /**
+     * Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+     */
+    starts_at?: string | null;
+    /**
+     * End as a point in time, exclusive.
+     */
+    ends_at?: string | null;
+};
+
+/**
+ * A time at which some or all units are closed.
+ */
+export type Closure = {
+    /**
+     * ID of the closure, `cl_…`. Treat it as an opaque string.
+     */
+    id: string;
+    /**
+     * Always `closure`.
+     */
+    object: 'closure';
+    /**
+     * Reason for the closure.
+     */
+    name: string;
+    /**
+     * IDs of the closed units. Null means all units, including those that you create later.
+     */
+    unit_ids: Array<string> | null;
+    /**
+     * First closed day, in `timezone`. Null if the closure has times instead of dates.
+     */
+    date_from: string | null;
+    /**
+     * Last closed day, inclusive. Null if the closure has times instead of dates.
+     */
+    date_to: string | null;
+    /**
+     * Start of the closure, in UTC. With dates, the first instant of date_from.
+     */
+    starts_at: string;
+    /**
+     * End of the closure, in UTC, exclusive. With dates, the end of date_to.
+     */
+    ends_at: string;
+    /**
+     * IANA name of the operator's time zone when the closure was created. It determines the days.
+     */
+    timezone: string;
+    /**
+     * IDs of pending and confirmed bookings that overlap the closure, earliest first, at most 100. Lists omit the field. A change of these bookings does not change `version`.
+     */
+    conflicting_booking_ids?: Array<string>;
+    /**
+     * Mode of the credential that created the closure.
+     */
+    mode: Mode;
+    /**
+     * Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+     */
+    version: number;
+    /**
+     * Time at which the closure was created, in UTC.
+     */
+    created_at: string;
+    /**
+     * Time of the last visible change, in UTC.
+     */
+    updated_at: string;
+};
+
+/**
  * Availability on a day.
  */
 export type AvailabilityDay = {
@@ -1229,7 +1351,7 @@ export type AvailabilityExplanation = {
 /**
  * Reason why a slot cannot be booked.
  */
-export type AvailabilityExplanationReason = "booked" | "held" | "closed" | "maintenance" | "retired" | "notice" | "advance" | "dst_gap" | "not_a_slot" | (string & {});
+export type AvailabilityExplanationReason = "booked" | "held" | "closed" | "maintenance" | "retired" | "notice" | "advance" | "dst_gap" | "not_a_slot" | "closure" | (string & {});
 
 /**
  * Status of a booking. `cancelled` and `expired` are final.
@@ -3233,6 +3355,24 @@ export type HolidayRuleList = {
 };
 
 /**
+ * A page of closures.
+ */
+export type ClosureList = {
+    /**
+     * Closures on this page, at most 100.
+     */
+    data: Array<Closure>;
+    /**
+     * Whether there are more rows after this page.
+     */
+    has_more: boolean;
+    /**
+     * Value of `cursor` for the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
  */
 export type EventType = "booking.created" | "booking.updated" | "booking.cancelled" | "customer.created" | "customer.updated" | "lead.created" | "lead.updated" | "quote.created" | "quote.accepted" | "invoice.created" | "invoice.paid" | "payment.succeeded" | "payment.failed" | (string & {});
@@ -4860,6 +5000,26 @@ export type UnitId = string;
  * ID of the holiday rule, `hr_…`.
  */
 export type HolidayRuleId = string;
+
+/**
+ * ID of the closure, `cl_…`.
+ */
+export type ClosureId = string;
+
+/**
+ * Returns only closures that close this unit, `un_…`, including closures of all units.
+ */
+export type ClosureUnitFilter = string;
+
+/**
+ * Returns only closures that end after the start of this day in the operator's time zone.
+ */
+export type ClosureFrom = string;
+
+/**
+ * Returns only closures that start before the end of this day in the operator's time zone.
+ */
+export type ClosureTo = string;
 
 /**
  * First day, in the operator's time zone.
@@ -7508,6 +7668,217 @@ export type UpdateHolidayRuleResponses = {
 };
 
 export type UpdateHolidayRuleResponse = UpdateHolidayRuleResponses[keyof UpdateHolidayRuleResponses];
+
+export type ListClosuresData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+         */
+        limit?: number;
+        /**
+         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         */
+        cursor?: string;
+        /**
+         * Order of the rows.
+         */
+        sort?: SortOrder;
+        /**
+         * Returns only rows created at or after this time, RFC 3339.
+         */
+        created_after?: string;
+        /**
+         * Returns only rows created before this time, RFC 3339.
+         */
+        created_before?: string;
+        /**
+         * Returns only rows updated at or after this time, RFC 3339.
+         */
+        updated_after?: string;
+        /**
+         * Returns only rows updated before this time, RFC 3339.
+         */
+        updated_before?: string;
+        /**
+         * Returns only closures that close this unit, `un_…`, including closures of all units.
+         */
+        unit_id?: string;
+        /**
+         * Returns only closures that end after the start of this day in the operator's time zone.
+         */
+        from?: string;
+        /**
+         * Returns only closures that start before the end of this day in the operator's time zone.
+         */
+        to?: string;
+    };
+    url: '/closures';
+};
+
+export type ListClosuresErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type ListClosuresError = ListClosuresErrors[keyof ListClosuresErrors];
+
+export type ListClosuresResponses = {
+    /**
+     * A page of closures.
+     */
+    200: ClosureList;
+};
+
+export type ListClosuresResponse = ListClosuresResponses[keyof ListClosuresResponses];
+
+export type CreateClosureData = {
+    body: ClosureCreate;
+    headers?: {
+        /**
+         * A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+         */
+        Prefer?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/closures';
+};
+
+export type CreateClosureErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type CreateClosureError = CreateClosureErrors[keyof CreateClosureErrors];
+
+export type CreateClosureResponses = {
+    /**
+     * The new closure.
+     */
+    201: Closure;
+};
+
+export type CreateClosureResponse = CreateClosureResponses[keyof CreateClosureResponses];
+
+export type DeleteClosureData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the closure, `cl_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/closures/{id}';
+};
+
+export type DeleteClosureErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteClosureError = DeleteClosureErrors[keyof DeleteClosureErrors];
+
+export type DeleteClosureResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteClosureResponse = DeleteClosureResponses[keyof DeleteClosureResponses];
+
+export type GetClosureData = {
+    body?: never;
+    path: {
+        /**
+         * ID of the closure, `cl_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/closures/{id}';
+};
+
+export type GetClosureErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type GetClosureError = GetClosureErrors[keyof GetClosureErrors];
+
+export type GetClosureResponses = {
+    /**
+     * The closure.
+     */
+    200: Closure;
+};
+
+export type GetClosureResponse = GetClosureResponses[keyof GetClosureResponses];
+
+export type UpdateClosureData = {
+    body: ClosureUpdate;
+    headers?: {
+        /**
+         * A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+         */
+        Prefer?: string;
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the closure, `cl_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/closures/{id}';
+};
+
+export type UpdateClosureErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type UpdateClosureError = UpdateClosureErrors[keyof UpdateClosureErrors];
+
+export type UpdateClosureResponses = {
+    /**
+     * The updated closure.
+     */
+    200: Closure;
+};
+
+export type UpdateClosureResponse = UpdateClosureResponses[keyof UpdateClosureResponses];
 
 export type ListAvailabilityData = {
     body?: never;

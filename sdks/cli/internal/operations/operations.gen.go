@@ -40,6 +40,7 @@ var Remedies = map[string]string{
 	"mode_mismatch":              "Use a key of the other mode.",
 	"booking_not_found":          "Check the ID. The response is the same if the booking belongs to another tenant.",
 	"calendar_feed_not_found":    "Check the ID or the URL. The feed may have been deleted.",
+	"closure_not_found":          "Check the ID. The closure may have been deleted. The response is the same if it belongs to another tenant.",
 	"customer_not_found":         "Check the ID. The response is the same if the customer belongs to another tenant.",
 	"delivery_not_found":         "Check both IDs. Deliveries are stored for a limited time.",
 	"event_not_found":            "Check the ID. Events are stored for 30 days. Sample events are not included.",
@@ -988,6 +989,81 @@ var Resources = []Resource{
 			},
 		},
 	}},
+	{Name: "closures", Description: "A time at which some or all units are closed.", Operations: []Operation{
+		{
+			Name: "list", Kind: Page, Method: "GET", Path: "/closures",
+			Summary:     "List closures",
+			Description: "Returns a page of closures, newest first, without their `conflicting_booking_ids`. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. A deleted closure disappears from the list.",
+			List:        true,
+			Scopes:      []string{"read:units"},
+			Columns:     []string{"id", "name", "date_from", "date_to", "starts_at", "ends_at", "created_at", "updated_at"},
+			QueryParams: []Param{
+				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
+				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
+				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
+				{Name: "updated_after", Type: "string", Description: "Returns only rows updated at or after this time, RFC 3339."},
+				{Name: "updated_before", Type: "string", Description: "Returns only rows updated before this time, RFC 3339."},
+				{Name: "unit_id", Type: "string", Description: "Returns only closures that close this unit, `un_…`, including closures of all units."},
+				{Name: "from", Type: "string", Description: "Returns only closures that end after the start of this day in the operator's time zone."},
+				{Name: "to", Type: "string", Description: "Returns only closures that start before the end of this day in the operator's time zone."},
+			},
+		},
+		{
+			Name: "create", Kind: Plain, Method: "POST", Path: "/closures",
+			Summary:     "Create a closure",
+			Description: "Closes some or all units for whole days, with date_from and date_to, or for a time, with starts_at and ends_at. From then on, a booking whose own time overlaps the closure cannot be created, and none can be moved into it: both return 409 `slot_unavailable`. Buffers can extend into a closure. Bookings that already overlap it stay, and `conflicting_booking_ids` lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that have ended per mode. Exceeding either limit returns 422 `limit_reached` on `name`.",
+			Body:        true,
+			Scopes:      []string{"write:units"},
+			Fields: []Param{
+				{Name: "name", Type: "string", Required: true, Description: "Reason for the closure, 1 to 200 characters, such as `Winter break`."},
+				{Name: "unit_ids", Type: "string", Array: true, Nullable: true, Description: "IDs of the closed units, 1 to 100. Null means all units, including those that you create later. Defaults to null."},
+				{Name: "date_from", Type: "string", Nullable: true, Description: "First closed day, in the operator's time zone. Requires date_to."},
+				{Name: "date_to", Type: "string", Nullable: true, Description: "Last closed day, inclusive."},
+				{Name: "starts_at", Type: "string", Nullable: true, Description: "Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to."},
+				{Name: "ends_at", Type: "string", Nullable: true, Description: "End as a point in time, exclusive."},
+			},
+		},
+		{
+			Name: "get", Kind: Plain, Method: "GET", Path: "/closures/{id}",
+			Summary:     "Get a closure",
+			Description: "Returns one closure with the bookings that overlap it now.",
+			Scopes:      []string{"read:units"},
+			PathParams: []Param{
+				{Name: "id", Type: "string", Required: true, Description: "ID of the closure, `cl_…`."},
+			},
+		},
+		{
+			Name: "update", Kind: Plain, Method: "PATCH", Path: "/closures/{id}",
+			Summary:     "Update a closure",
+			Description: "Updates a closure. Fields that you leave out stay unchanged. Send starts_at and ends_at to replace the dates, or date_from and date_to to replace the times. As on creation, bookings that overlap the closure stay, and the response lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that have ended per mode. Exceeding either limit returns 422 `limit_reached` on `name`.",
+			Conditional: true,
+			Body:        true,
+			Scopes:      []string{"write:units"},
+			PathParams: []Param{
+				{Name: "id", Type: "string", Required: true, Description: "ID of the closure, `cl_…`."},
+			},
+			Fields: []Param{
+				{Name: "name", Type: "string", Description: "Reason for the closure, 1 to 200 characters, such as `Winter break`."},
+				{Name: "unit_ids", Type: "string", Array: true, Nullable: true, Description: "IDs of the closed units, 1 to 100. Null means all units, including those that you create later."},
+				{Name: "date_from", Type: "string", Nullable: true, Description: "First closed day, in the operator's time zone. Requires date_to."},
+				{Name: "date_to", Type: "string", Nullable: true, Description: "Last closed day, inclusive."},
+				{Name: "starts_at", Type: "string", Nullable: true, Description: "Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to."},
+				{Name: "ends_at", Type: "string", Nullable: true, Description: "End as a point in time, exclusive."},
+			},
+		},
+		{
+			Name: "delete", Kind: Plain, Method: "DELETE", Path: "/closures/{id}",
+			Summary:     "Delete a closure",
+			Description: "Deletes a closure. Its units can be booked again at once.",
+			Conditional: true,
+			Scopes:      []string{"write:units"},
+			PathParams: []Param{
+				{Name: "id", Type: "string", Required: true, Description: "ID of the closure, `cl_…`."},
+			},
+		},
+	}},
 	{Name: "availability", Description: "Availability on a day.", Operations: []Operation{
 		{
 			Name: "list", Kind: Plain, Method: "GET", Path: "/availability",
@@ -1049,7 +1125,7 @@ var Resources = []Resource{
 		{
 			Name: "create", Kind: Plain, Method: "POST", Path: "/bookings",
 			Summary:     "Create a booking",
-			Description: "Creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request gets 409 `slot_unavailable`. With `package_id`, the price comes from the package and the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed` if you send that status or if the booking policy confirms automatically. Triggers the `booking.created` event.",
+			Description: "Creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request gets 409 `slot_unavailable`. So does a booking that overlaps a closure. With `package_id`, the price comes from the package and the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed` if you send that status or if the booking policy confirms automatically. Triggers the `booking.created` event.",
 			Body:        true,
 			Scopes:      []string{"write:bookings"},
 			Fields: []Param{
@@ -1200,7 +1276,7 @@ var Resources = []Resource{
 		{
 			Name: "get-calendar", Kind: Raw, Method: "GET", Path: "/calendar/{token}.ics",
 			Summary:     "Read a calendar",
-			Description: "Returns the calendar of a feed (RFC 5545) for calendar programs: one event for each booking of the last 90 and the next 400 days, in the operator's time zone. The URL is the credential: an `Authorization` header and all query parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`. Pending bookings are `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`, and their title starts with `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains personal data only if the feed has `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read a feed 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429 `rate_limited`.",
+			Description: "Returns the calendar of a feed (RFC 5545) for calendar programs: one event for each booking of the last 90 and the next 400 days, in the operator's time zone, and one for each of the first 1,000 closures of that time, with a title that starts with `Closed:`. The URL is the credential: an `Authorization` header and all query parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`. Pending bookings are `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`, and their title starts with `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains personal data only if the feed has `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read a feed 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429 `rate_limited`.",
 			Public:      true,
 			MediaType:   "text/calendar",
 			PathParams: []Param{

@@ -1832,6 +1832,145 @@ class AsyncHolidayRulesWithRawResponse:
         self.update = async_raw(resource.update)
 
 
+class AsyncClosures:
+    """A time at which some or all units are closed."""
+
+    def __init__(self, client: AsyncTransport) -> None:
+        self._client = client
+
+    @cached_property
+    def with_raw_response(self) -> AsyncClosuresWithRawResponse:
+        """The methods that return the whole response with its status and headers."""
+        return AsyncClosuresWithRawResponse(self)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        sort: types.SortOrder | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        updated_after: str | None = None,
+        updated_before: str | None = None,
+        unit_id: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        **options: Unpack[Options],
+    ) -> AsyncPages[types.Closure]:
+        """List closures.
+
+        Returns a page of closures, newest first, without their `conflicting_booking_ids`. To keep a copy in sync,
+        use `sort=updated_at`: it lists the oldest change first and skips none. A deleted closure disappears from the
+        list.
+
+        Args:
+            limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
+                exceed 2 MiB.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            sort: Order of the rows.
+            created_after: Returns only rows created at or after this time, RFC 3339.
+            created_before: Returns only rows created before this time, RFC 3339.
+            updated_after: Returns only rows updated at or after this time, RFC 3339.
+            updated_before: Returns only rows updated before this time, RFC 3339.
+            unit_id: Returns only closures that close this unit, `un_…`, including closures of all units.
+            from_: Returns only closures that end after the start of this day in the operator's time zone.
+            to: Returns only closures that start before the end of this day in the operator's time zone.
+
+        Scopes: read:units.
+
+        Errors: InvalidCursor, InvalidRequest.
+        """
+        return self._client._pages(
+            ops.LIST_CLOSURES,
+            {},
+            options,
+            {
+                "limit": limit,
+                "cursor": cursor,
+                "sort": sort,
+                "created_after": created_after,
+                "created_before": created_before,
+                "updated_after": updated_after,
+                "updated_before": updated_before,
+                "unit_id": unit_id,
+                "from": from_,
+                "to": to,
+            },
+        )
+
+    async def create(self, body: types.ClosureCreate, **options: Unpack[WriteOptions]) -> types.Closure:
+        """Create a closure.
+
+        Closes some or all units for whole days, with date_from and date_to, or for a time, with starts_at and
+        ends_at. From then on, a booking whose own time overlaps the closure cannot be created, and none can be moved
+        into it: both return 409 `slot_unavailable`. Buffers can extend into a closure. Bookings that already overlap
+        it stay, and `conflicting_booking_ids` lists them. A tenant can have at most 1,000 closures that have not
+        ended and 10,000 that have ended per mode. Exceeding either limit returns 422 `limit_reached` on `name`.
+
+        Scopes: write:units.
+
+        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        """
+        return await self._client._json(ops.CREATE_CLOSURE, {}, options, body=body)
+
+    async def get(self, id: str, **options: Unpack[Options]) -> types.Closure:
+        """Get a closure.
+
+        Returns one closure with the bookings that overlap it now.
+
+        Args:
+            id: ID of the closure, `cl_…`.
+
+        Scopes: read:units.
+
+        Errors: ModeMismatch, ClosureNotFound, InvalidRequest.
+        """
+        return await self._client._json(ops.GET_CLOSURE, {"id": id}, options)
+
+    async def update(self, id: str, body: types.ClosureUpdate, **options: Unpack[ConditionalWriteOptions]) -> types.Closure:
+        """Update a closure.
+
+        Updates a closure. Fields that you leave out stay unchanged. Send starts_at and ends_at to replace the dates,
+        or date_from and date_to to replace the times. As on creation, bookings that overlap the closure stay, and
+        the response lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that have
+        ended per mode. Exceeding either limit returns 422 `limit_reached` on `name`.
+
+        Args:
+            id: ID of the closure, `cl_…`.
+
+        Scopes: write:units.
+
+        Errors: ModeMismatch, ClosureNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
+        InvalidRequest, LimitReached.
+        """
+        return await self._client._json(ops.UPDATE_CLOSURE, {"id": id}, options, body=body)
+
+    async def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a closure.
+
+        Deletes a closure. Its units can be booked again at once.
+
+        Args:
+            id: ID of the closure, `cl_…`.
+
+        Scopes: write:units.
+
+        Errors: ModeMismatch, ClosureNotFound, VersionMismatch, InvalidRequest.
+        """
+        await self._client._json(ops.DELETE_CLOSURE, {"id": id}, options)
+
+
+class AsyncClosuresWithRawResponse:
+    """The methods of AsyncClosures that return the whole response with its status and headers."""
+
+    def __init__(self, resource: AsyncClosures) -> None:
+        self.create = async_raw(resource.create)
+        self.get = async_raw(resource.get)
+        self.update = async_raw(resource.update)
+        self.delete = async_raw(resource.delete)
+
+
 class AsyncAvailability:
     """Availability on a day."""
 
@@ -2076,9 +2215,9 @@ class AsyncBookings:
         """Create a booking.
 
         Creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request
-        gets 409 `slot_unavailable`. With `package_id`, the price comes from the package and the holiday rules of the
-        day. The booking starts as `pending`. It starts as `confirmed` if you send that status or if the booking
-        policy confirms automatically. Triggers the `booking.created` event.
+        gets 409 `slot_unavailable`. So does a booking that overlaps a closure. With `package_id`, the price comes
+        from the package and the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed`
+        if you send that status or if the booking policy confirms automatically. Triggers the `booking.created` event.
 
         Scopes: write:bookings.
 
@@ -2294,8 +2433,9 @@ class AsyncCalendarFeeds:
         """Read a calendar.
 
         Returns the calendar of a feed (RFC 5545) for calendar programs: one event for each booking of the last 90
-        and the next 400 days, in the operator's time zone. The URL is the credential: an `Authorization` header and
-        all query parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`.
+        and the next 400 days, in the operator's time zone, and one for each of the first 1,000 closures of that
+        time, with a title that starts with `Closed:`. The URL is the credential: an `Authorization` header and all
+        query parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`.
         Pending bookings are `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`,
         and their title starts with `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains
         personal data only if the feed has `include_details`. It has at most 20,000 events and about 7 MiB: the
@@ -2912,6 +3052,11 @@ class AsyncClient(AsyncTransport):
     def holiday_rules(self) -> AsyncHolidayRules:
         """A price change on certain days."""
         return AsyncHolidayRules(self)
+
+    @cached_property
+    def closures(self) -> AsyncClosures:
+        """A time at which some or all units are closed."""
+        return AsyncClosures(self)
 
     @cached_property
     def availability(self) -> AsyncAvailability:

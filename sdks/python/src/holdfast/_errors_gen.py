@@ -105,6 +105,13 @@ class CalendarFeedNotFound(base.NotFoundError):
     """
 
 
+class ClosureNotFound(base.NotFoundError):
+    """``closure_not_found``, status 404. The tenant has no closure with this ID.
+
+    Check the ID. The closure may have been deleted. The response is the same if it belongs to another tenant.
+    """
+
+
 class CustomerNotFound(base.NotFoundError):
     """``customer_not_found``, status 404. The tenant has no customer with this ID.
 
@@ -236,7 +243,8 @@ class NothingToRefund(base.ConflictError):
 
 
 class SlotUnavailable(base.ConflictError):
-    """``slot_unavailable``, status 409. Another booking holds the unit at that time, including buffers.
+    """``slot_unavailable``, status 409. Another booking holds the unit at that time, including buffers, or a closure
+    overlaps the time of the booking.
 
     Call GET /availability to find a free slot, then book it.
     """
@@ -363,6 +371,7 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "mode_mismatch": ModeMismatch,
     "booking_not_found": BookingNotFound,
     "calendar_feed_not_found": CalendarFeedNotFound,
+    "closure_not_found": ClosureNotFound,
     "customer_not_found": CustomerNotFound,
     "delivery_not_found": DeliveryNotFound,
     "event_not_found": EventNotFound,
@@ -403,6 +412,7 @@ __all__ = [
     "BookingNotFound",
     "BookingNotPayable",
     "CalendarFeedNotFound",
+    "ClosureNotFound",
     "CurrencyMismatch",
     "CustomerNotFound",
     "DeliveryNotFound",

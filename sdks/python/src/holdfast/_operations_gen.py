@@ -82,6 +82,11 @@ GET_HOLIDAY_RULE: Operation[types.HolidayRule] = Operation("GET", "/holiday-rule
 UPDATE_HOLIDAY_RULE: Operation[types.HolidayRule] = Operation(
     "PATCH", "/holiday-rules/{id}", conditional=True, idempotent=True, strict=True
 )
+LIST_CLOSURES: Operation[types.Closure] = Operation("GET", "/closures")
+CREATE_CLOSURE: Operation[types.Closure] = Operation("POST", "/closures", idempotent=True, strict=True)
+GET_CLOSURE: Operation[types.Closure] = Operation("GET", "/closures/{id}")
+UPDATE_CLOSURE: Operation[types.Closure] = Operation("PATCH", "/closures/{id}", conditional=True, idempotent=True, strict=True)
+DELETE_CLOSURE: Operation[None] = Operation("DELETE", "/closures/{id}", conditional=True)
 LIST_AVAILABILITY: Operation[types.AvailabilityList] = Operation("GET", "/availability")
 EXPLAIN_AVAILABILITY: Operation[types.AvailabilityExplanation] = Operation("GET", "/availability/explain")
 LIST_BOOKINGS: Operation[types.Booking] = Operation("GET", "/bookings")

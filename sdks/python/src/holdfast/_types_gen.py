@@ -477,6 +477,131 @@ class AppliesToSelection(TypedDict):
     """
 
 
+class ClosureCreate(TypedDict):
+    """
+    A closure to create. Set its time either with date_from and date_to, or with starts_at and ends_at.
+    """
+
+    name: str
+    """
+    Reason for the closure, 1 to 200 characters, such as `Winter break`.
+    """
+    unit_ids: NotRequired[list[UnitId] | None]
+    """
+    IDs of the closed units, 1 to 100. Null means all units, including those that you create later. Defaults to null.
+    """
+    date_from: NotRequired[str | None]
+    """
+    First closed day, in the operator's time zone. Requires date_to.
+    """
+    date_to: NotRequired[str | None]
+    """
+    Last closed day, inclusive.
+    """
+    starts_at: NotRequired[str | None]
+    """
+    Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+    """
+    ends_at: NotRequired[str | None]
+    """
+    End as a point in time, exclusive.
+    """
+
+
+class ClosureUpdate(TypedDict):
+    """
+    Fields of a closure to update. Fields that you leave out stay unchanged.
+    """
+
+    name: NotRequired[str]
+    """
+    Reason for the closure, 1 to 200 characters, such as `Winter break`.
+    """
+    unit_ids: NotRequired[list[UnitId] | None]
+    """
+    IDs of the closed units, 1 to 100. Null means all units, including those that you create later.
+    """
+    date_from: NotRequired[str | None]
+    """
+    First closed day, in the operator's time zone. Requires date_to.
+    """
+    date_to: NotRequired[str | None]
+    """
+    Last closed day, inclusive.
+    """
+    starts_at: NotRequired[str | None]
+    """
+    Start as a point in time: RFC 3339 with any UTC offset. Use it with ends_at instead of date_from and date_to.
+    """
+    ends_at: NotRequired[str | None]
+    """
+    End as a point in time, exclusive.
+    """
+
+
+class Closure(TypedDict):
+    """
+    A time at which some or all units are closed.
+    """
+
+    id: str
+    """
+    ID of the closure, `cl_…`. Treat it as an opaque string.
+    """
+    object: Literal["closure"]
+    """
+    Always `closure`.
+    """
+    name: str
+    """
+    Reason for the closure.
+    """
+    unit_ids: list[str] | None
+    """
+    IDs of the closed units. Null means all units, including those that you create later.
+    """
+    date_from: str | None
+    """
+    First closed day, in `timezone`. Null if the closure has times instead of dates.
+    """
+    date_to: str | None
+    """
+    Last closed day, inclusive. Null if the closure has times instead of dates.
+    """
+    starts_at: str
+    """
+    Start of the closure, in UTC. With dates, the first instant of date_from.
+    """
+    ends_at: str
+    """
+    End of the closure, in UTC, exclusive. With dates, the end of date_to.
+    """
+    timezone: str
+    """
+    IANA name of the operator's time zone when the closure was created. It determines the days.
+    """
+    conflicting_booking_ids: NotRequired[list[str]]
+    """
+    IDs of pending and confirmed bookings that overlap the closure, earliest first, at most 100. Lists omit the field. A change of these bookings does not change `version`.
+    """
+    mode: Mode
+    """
+    Mode of the credential that created the closure.
+    """
+    version: int
+    """
+    Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+    """
+    created_at: str
+    """
+    Time at which the closure was created, in UTC.
+    """
+    updated_at: str
+    """
+    Time of the last visible change, in UTC.
+    """
+
+
 AvailabilityStatus: TypeAlias = str
 """
 Summary of slots.
@@ -1921,6 +2046,25 @@ class ServiceList(TypedDict):
     data: list[Service]
     """
     Services on this page, at most 100.
+    """
+    has_more: bool
+    """
+    Whether there are more rows after this page.
+    """
+    next_cursor: str | None
+    """
+    Value of `cursor` for the next page; null on the last page.
+    """
+
+
+class ClosureList(TypedDict):
+    """
+    A page of closures.
+    """
+
+    data: list[Closure]
+    """
+    Closures on this page, at most 100.
     """
     has_more: bool
     """

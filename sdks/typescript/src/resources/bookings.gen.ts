@@ -41,9 +41,9 @@ export class BookingsResource extends Resource {
    * Create a booking.
    *
    * Creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request gets 409
-   * `slot_unavailable`. With `package_id`, the price comes from the package and the holiday rules of the day. The booking
-   * starts as `pending`. It starts as `confirmed` if you send that status or if the booking policy confirms automatically.
-   * Triggers the `booking.created` event.
+   * `slot_unavailable`. So does a booking that overlaps a closure. With `package_id`, the price comes from the package and
+   * the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed` if you send that status or if
+   * the booking policy confirms automatically. Triggers the `booking.created` event.
    *
    * Scope: `write:bookings`.
    */

@@ -75,6 +75,12 @@ func (a *API) Mount(e *gin.Engine) error {
 		"getHolidayRule":    {Handle: a.getHolidayRule, Exists: a.holidayRules().Exists},
 		"updateHolidayRule": {Handle: a.updateHolidayRule, Exists: a.holidayRules().Exists},
 
+		"createClosure": {Handle: a.createClosure},
+		"listClosures":  {Handle: a.listClosures},
+		"getClosure":    {Handle: a.getClosure, Exists: a.closures().Exists},
+		"updateClosure": {Handle: a.updateClosure, Exists: a.closures().Exists},
+		"deleteClosure": {Handle: a.deleteClosure, Exists: a.closures().Exists},
+
 		"createCalendarFeed": {Handle: a.createFeed},
 		"listCalendarFeeds":  {Handle: a.listFeeds},
 		"getCalendarFeed":    {Handle: a.getFeed, Exists: a.feeds().Exists},

@@ -35,6 +35,17 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 	written("/holiday-rules", fmt.Sprintf(`{"name":"New","date_from":"2030-08-01","date_to":"2030-08-02","recurrence":"yearly",
 		"multiplier_bps":12000,"applies_to":{"service_ids":[%q]},"priority":3,"stackable":true,"active":false}`,
 		service), apitest.Written[publicapi.HolidayRuleUpdate])
+	bodies["/closures"] = `{"name":"C","date_from":"2030-07-01","date_to":"2030-07-02"}`
+	written("/closures", fmt.Sprintf(`{"name":"New","date_from":"2030-08-01","date_to":"2030-08-02","unit_ids":[%q]}`, unit), closureWritten("starts_at", "ends_at"))
+	written("/closures", `{"name":"New","unit_ids":null,"starts_at":"2030-08-01T10:00:00Z","ends_at":"2030-08-01T11:00:00Z"}`, closureWritten("date_from", "date_to"))
+}
+
+// closureWritten compares a closure with what was sent in one of the two forms of its time.
+func closureWritten(others ...string) func(t *testing.T, sent string, response []byte, except ...string) {
+	return func(t *testing.T, sent string, response []byte, except ...string) {
+		t.Helper()
+		apitest.Written[publicapi.ClosureUpdate](t, sent, response, append(except, others...)...)
+	}
 }
 
 // TestACreateHasTheFieldsOfAnUpdate checks that creates and updates have the same fields, because one function converts both
@@ -45,6 +56,7 @@ func TestACreateHasTheFieldsOfAnUpdate(t *testing.T) {
 	apitest.SameFields[publicapi.UnitCreate, publicapi.UnitUpdate](t)
 	apitest.SameFields[publicapi.PackageCreate, publicapi.PackageUpdate](t)
 	apitest.SameFields[publicapi.HolidayRuleCreate, publicapi.HolidayRuleUpdate](t)
+	apitest.SameFields[publicapi.ClosureCreate, publicapi.ClosureUpdate](t)
 }
 
 func TestEachFieldOfABookingIsWritten(t *testing.T) {

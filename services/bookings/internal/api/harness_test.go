@@ -42,6 +42,8 @@ var elsewhere = map[string][]int{
 	"createUnit": {403, 429, 504}, "updateUnit": {429, 504},
 	"createPackage": {403, 429, 504}, "updatePackage": {429, 504},
 	"createHolidayRule": {403, 429, 504}, "updateHolidayRule": {429, 504},
+	"createClosure": {403, 429, 504}, "listClosures": {403, 429, 504}, "getClosure": {400, 429, 504},
+	"updateClosure": {429, 504}, "deleteClosure": {400, 413, 429, 504},
 	"listCalendarFeeds": {403, 429, 504}, "createCalendarFeed": {403, 429, 504}, "getCalendarFeed": {400, 429, 504},
 	"deleteCalendarFeed": {400, 413, 429, 504}, "getCalendar": {400, 429, 504},
 	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
@@ -99,7 +101,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB:          db,
 		Idempotency: idempotency,
 		Bookings:    bookings,
-		Catalogue:   &app.Catalogue{Wake: func() {}},
+		Catalogue:   &app.Catalogue{Wake: func() {}, Now: w.clock.now},
 		Clocks: &app.Clocks{
 			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
 		},

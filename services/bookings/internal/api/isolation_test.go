@@ -22,9 +22,10 @@ func TestIdsInAPath(t *testing.T) {
 	ctx, live := both(tenant, t)
 	other := pgtest.Ctx(t, caller.Test)
 	own, wrongMode, foreign := w.shop(ctx), w.shop(live), w.shop(other)
-	rules := map[context.Context]string{}
+	rules, closures := map[context.Context]string{}, map[context.Context]string{}
 	for _, who := range []context.Context{ctx, live, other} {
 		rules[who] = w.offer(who, "/holiday-rules", `{"name":"R","date_from":"2030-07-01","date_to":"2030-07-02","multiplier_bps":11000}`).ID
+		closures[who] = w.closes(who, `"date_from":"2030-07-01","date_to":"2030-07-02"`).ID
 	}
 	book := func(ctx context.Context) string { return w.book(ctx, `"event_date":"2030-05-01"`).ID }
 	ownID, modeID, tenantID := book(ctx), book(live), book(other)
@@ -43,6 +44,8 @@ func TestIdsInAPath(t *testing.T) {
 		{"PATCH", "/packages/", "", `{"name":"x"}`, "package_not_found", own.flat.String(), wrongMode.flat.String(), foreign.flat.String(), id[domain.PackagePrefix]().String(), "pkg_"},
 		{"PATCH", "/holiday-rules/", "", `{"name":"x"}`, "holiday_rule_not_found", rules[ctx], rules[live], rules[other], id[domain.HolidayPrefix]().String(), "hr_"},
 		{"GET", "/holiday-rules/", "", "", "holiday_rule_not_found", rules[ctx], rules[live], rules[other], id[domain.HolidayPrefix]().String(), "hr_"},
+		{"PATCH", "/closures/", "", `{"name":"x"}`, "closure_not_found", closures[ctx], closures[live], closures[other], id[domain.ClosurePrefix]().String(), "cl_"},
+		{"GET", "/closures/", "", "", "closure_not_found", closures[ctx], closures[live], closures[other], id[domain.ClosurePrefix]().String(), "cl_"},
 		{"GET", "/units/", "", "", "unit_not_found", own.ada.String(), wrongMode.ada.String(), foreign.ada.String(), id[domain.UnitPrefix]().String(), "un_"},
 		{"GET", "/packages/", "", "", "package_not_found", own.flat.String(), wrongMode.flat.String(), foreign.flat.String(), id[domain.PackagePrefix]().String(), "pkg_"},
 	} {

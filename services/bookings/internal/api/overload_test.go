@@ -34,10 +34,13 @@ func TestOverload(t *testing.T) {
 		apitest.Request{Method: "GET", Path: "/calendar-feeds"}, apitest.Request{Method: "POST", Path: "/calendar-feeds", Body: `{"name":"x"}`},
 		apitest.Request{Method: "GET", Path: "/calendar-feeds/" + f.ID}, apitest.Request{Method: "GET", Path: strings.TrimPrefix(*f.URL, feedBase)},
 		apitest.Request{Method: "DELETE", Path: "/calendar-feeds/" + f.ID})
+	closed := w.closes(ctx, `"date_from":"2030-05-03","date_to":"2030-05-03"`).ID
+	requests = append(requests, apitest.Request{Method: "DELETE", Path: "/closures/" + closed})
 	for list, r := range map[string]struct{ id, create string }{
 		"/services":      {s.tour.String(), `{"name":"x"}`},
 		"/units":         {s.ada.String(), `{"name":"x"}`},
 		"/packages":      {s.flat.String(), fmt.Sprintf(`{"name":"x","service_id":%q,"base_price":{"amount":1,"currency":"USD"}}`, s.tour)},
+		"/closures":      {closed, `{"name":"x","date_from":"2030-05-04","date_to":"2030-05-04"}`},
 		"/holiday-rules": {rule, `{"name":"x","date_from":"2030-05-01","date_to":"2030-05-02","multiplier_bps":11000}`},
 	} {
 		requests = append(requests, apitest.Request{Method: "GET", Path: list},

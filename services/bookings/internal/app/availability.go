@@ -18,7 +18,7 @@ func (a *Bookings) Days(ctx context.Context, q availability.Query) ([]availabili
 	if err != nil {
 		return nil, err
 	}
-	catalogue, err := store.Offered(ctx, a.DB, q.Unit)
+	catalogue, err := store.Offered(ctx, a.DB, q.Unit, q.Window(op.Loc))
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 	if err != nil {
 		return "", err
 	}
-	catalogue, err := store.Offered(ctx, a.DB, &id)
+	catalogue, err := store.Offered(ctx, a.DB, &id, start.Window(op.Loc))
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +51,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 	if err != nil {
 		return "", err
 	}
-	return availability.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
+	return availability.Explain(catalogue.Units[0], catalogue, start, claims, op), nil
 }
 
 // operator returns the operator whose time zone and policy apply to a response.

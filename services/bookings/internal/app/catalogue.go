@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -18,12 +19,14 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Catalogue contains the use cases of services, units, packages, and holiday rules. Each write holds the lock of the caller's
+// Catalogue contains the use cases of services, units, packages, holiday rules, and closures. Each write holds the lock of the caller's
 // catalogue and returns the row as it is read after the write. It creates an internal event for each row that it changes. There are
 // no public events about the catalogue.
 type Catalogue struct {
 	// Wake notifies the relay that an event was committed.
 	Wake func()
+	// Now returns real time. Only closures depend on the time.
+	Now func() time.Time
 }
 
 // emit creates the events of new rows that the transaction wrote.

@@ -30,7 +30,7 @@ func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Eve
 }
 
 // catalogueUpdated returns the event for a new or changed row of the catalogue. service.updated, unit.updated, and package.updated
-// are for the projections of other services and the audit log. holiday_rule.updated is for the audit log only.
+// are for the projections of other services and the audit log. holiday_rule.updated and closure.updated are for the audit log only.
 func catalogueUpdated(kind, id string, version int64) outbox.Event {
 	return outbox.Event{Type: kind, Topic: topic, AggregateID: id, Version: version, Internal: true}
 }
@@ -43,6 +43,11 @@ func feedCreated(f domain.Feed) outbox.Event {
 // feedDeleted is an event for the audit log. Its version is the one after the feed's last version.
 func feedDeleted(f domain.Feed) outbox.Event {
 	return outbox.Event{Type: "calendar_feed.deleted", Topic: topic, AggregateID: f.ID.String(), Version: f.Version + 1, Internal: true}
+}
+
+// closureDeleted is an event for the audit log. Its version is the one after the closure's last version.
+func closureDeleted(c domain.Closure) outbox.Event {
+	return outbox.Event{Type: "closure.deleted", Topic: topic, AggregateID: c.ID.String(), Version: c.Version + 1, Internal: true}
 }
 
 func changed(previous json.RawMessage, name string) bool {

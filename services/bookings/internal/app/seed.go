@@ -33,7 +33,7 @@ func Seed(ctx context.Context, db *pg.DB, d Demo) error {
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	verbs := &Catalogue{Wake: func() {}} // the relay of the service finds the events without a wakeup
+	verbs := &Catalogue{Wake: func() {}, Now: time.Now} // the relay of the service finds the events without a wakeup
 	return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		inserted, err := store.InsertCatalogue(ctx, tx, catalogue)
 		if err != nil {

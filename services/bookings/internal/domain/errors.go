@@ -10,9 +10,11 @@ var (
 	ErrPackageNotFound  = apperr.New(apperr.NotFound, "package_not_found", "Package not found.")
 	ErrHolidayNotFound  = apperr.New(apperr.NotFound, "holiday_rule_not_found", "Holiday rule not found.")
 	ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
+	ErrClosureNotFound  = apperr.New(apperr.NotFound, "closure_not_found", "Closure not found.")
 	ErrFeedNotFound     = apperr.New(apperr.NotFound, "calendar_feed_not_found", "Calendar feed not found.")
 	ErrFeedUnit         = apperr.Field("unit_id", "Unit not found.")
 	ErrSlotUnavailable  = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time.")
+	ErrClosed           = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is closed at that time.")
 	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").WithField("status")
 	ErrScope            = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope read:customers.").
 				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="read:customers"`)

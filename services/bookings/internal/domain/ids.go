@@ -18,10 +18,14 @@ type (
 	UnitPrefix    = ids.UnitPrefix
 	PackagePrefix = ids.PackagePrefix
 	HolidayPrefix struct{}
+	ClosurePrefix struct{}
 )
 
 // Prefix is "hr".
 func (HolidayPrefix) Prefix() string { return "hr" }
+
+// Prefix is "cl".
+func (ClosurePrefix) Prefix() string { return "cl" }
 
 // BookingID and the other types are the ids of this service's resources and of the resources that a booking references.
 type (
@@ -30,6 +34,7 @@ type (
 	UnitID     = ids.Unit
 	PackageID  = ids.Package
 	HolidayID  = ids.ID[HolidayPrefix]
+	ClosureID  = ids.ID[ClosurePrefix]
 	LeadID     = ids.Lead
 	QuoteID    = ids.Quote
 	CustomerID = ids.Customer

@@ -36,16 +36,17 @@ func Claims(ctx context.Context, q pg.Q, during domain.Span, units []domain.Unit
 		pg.Args{"from": during.From, "to": during.To, "units": units, "limit": availability.MaxClaims + 1})
 }
 
-// Offered reads the catalogue in one round trip. If a unit is named, it reads only that unit. It omits descriptions, which no
+// Offered reads the catalogue and the closures during a time in one round trip. If a unit is named, it reads only that unit. It omits descriptions, which no
 // response about a time shows.
-func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID) (c availability.Catalogue, err error) {
+func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID, during domain.Span) (c availability.Catalogue, err error) {
 	b := &pgx.Batch{}
-	args := pg.Args{"unit": unit}
+	args := pg.Args{"unit": unit, "from": during.From, "to": during.To}
 	b.Queue(`select `+bare(unitColumns)+` from units u
 		where u.tenant_id = @tenant and u.livemode = @live and ((@unit::uuid is null and u.status <> 'retired') or u.id = @unit)`, args)
 	b.Queue(`select `+bare(serviceColumns)+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.active`, args)
 	b.Queue(`select `+bare(packageColumns)+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.active`, args)
 	b.Queue(`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.active`, args)
+	b.Queue(`select c.starts_at, c.ends_at, c.unit_ids`+closuresDuring, args)
 	err = db.ReadBatch(ctx, b, func(res pgx.BatchResults) (err error) {
 		if c.Units, err = pg.Next(res, pgx.RowToStructByName[domain.Unit]); err != nil {
 			return err
@@ -56,7 +57,10 @@ func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID) (c availabilit
 		if c.Packages, err = pg.Next(res, scanPackage); err != nil {
 			return err
 		}
-		c.Rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule])
+		if c.Rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule]); err != nil {
+			return err
+		}
+		c.Closures, err = pg.Next(res, scanClosed)
 		return err
 	})
 	return c, err

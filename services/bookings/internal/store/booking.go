@@ -108,7 +108,7 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 
 // InsertBooking writes a new booking, its claim (nil: none), and its metadata in the round trip of the commit. at is the time of the
 // booking, later than the start of the transaction. It returns the booking with its times. The transaction fails with
-// domain.ErrSlotUnavailable if the slot is taken, and with domain.ErrLinked for a second booking of a quote or a lead.
+// domain.ErrSlotUnavailable if the slot is taken, domain.ErrClosed if a closure overlaps it, and with domain.ErrLinked for a second booking of a quote or a lead.
 func InsertBooking(tx pg.Tx, k domain.Booking, claim *Claim, at time.Time) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {
@@ -172,7 +172,7 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (dom
 func bookingError(err error) error {
 	switch pg.ConstraintName(err) {
 	case "unit_claims_no_overlap":
-		return domain.ErrSlotUnavailable.WithCause(err)
+		return slotError(err)
 	case "bookings_quote", "bookings_lead":
 		return fmt.Errorf("%w: %w", domain.ErrLinked, err)
 	default:

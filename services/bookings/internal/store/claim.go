@@ -50,10 +50,18 @@ func claimError(err error) error {
 	case err == nil:
 		return nil
 	case pg.ConstraintName(err) == "unit_claims_no_overlap":
-		return domain.ErrSlotUnavailable.WithCause(err)
+		return slotError(err)
 	default:
 		return fmt.Errorf("claim unit: %w", err)
 	}
+}
+
+// slotError returns the error for a violation of unit_claims_no_overlap. If a closure is the reason, the violation names its table.
+func slotError(err error) error {
+	if pg.TableName(err) == "closures" {
+		return domain.ErrClosed.WithCause(err)
+	}
+	return domain.ErrSlotUnavailable.WithCause(err)
 }
 
 // LapsedForUpdate reads and locks the bookings whose hold has lapsed by now and whose claim overlaps c.

@@ -18,6 +18,7 @@ func TestIsolation(t *testing.T) {
 		{"packages", "id, service_id, name, currency, base_price", u + ", " + u + ", 'p', 'USD', 1"},
 		{"package_units", "package_id, unit_id", u + ", " + u},
 		{"holiday_rules", "id, name, date_from, date_to, multiplier_bps", u + ", 'h', '2030-01-01', '2030-01-01', 1"},
+		{"closures", "id, name, starts_at, ends_at, timezone", u + ", 'c', '2030-02-01', '2030-02-02', 'UTC'"},
 		{"customers", "id, name, version", u + ", 'c', 1"},
 		{
 			"bookings", "id, number, status, unit_id, event_day, timezone, currency, total, deposit, paid, refunded, payment_status",

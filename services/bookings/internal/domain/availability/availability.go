@@ -84,10 +84,11 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	if len(claims) > MaxClaims {
 		return nil, tooLong("%d bookings", MaxClaims)
 	}
-	byUnit := takenBy(claims, p.op.Now)
+	byUnit, shut := takenBy(claims, p.op.Now), closedBy(p.offered.Closures)
 	evaluators := make([]evaluator, len(p.units))
 	for i, u := range p.units {
 		evaluators[i] = p.op.evaluator(*u.unit, u.grid, byUnit[u.unit.ID])
+		evaluators[i].closed = shut.of(u.unit.ID)
 	}
 	cheapest := newPrices(p.query.packages(p.offered), p.offered.Rules)
 	store := make([]Slot, 0, p.slots)

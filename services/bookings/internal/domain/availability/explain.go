@@ -33,21 +33,23 @@ func (s Start) Window(loc *time.Location) domain.Span {
 // Explain returns why the unit's slot that starts at start cannot be booked. It returns Free exactly when availability shows the
 // slot as available. It applies the terms of the unit's usual service. If no slot starts at that instant, it evaluates the time
 // from there for the length of a slot.
-func Explain(u domain.Unit, services []domain.Service, start Start, claims []Claim, op Operator) Reason {
-	g := gridOf(usually(services)(u), nil)
+func Explain(u domain.Unit, c Catalogue, start Start, claims []Claim, op Operator) Reason {
+	g := gridOf(usually(c.Services)(u), nil)
 	e := op.evaluator(u, g, takenBy(claims, op.Now)[u.ID])
+	shut := closedBy(c.Closures)
+	e.closed = shut.of(u.ID)
 	if s, ok := slotAt(u, g, start.At, op.Loc); ok {
 		return e.slot(s)
 	}
 	s := domain.Span{From: start.At, To: start.At.Add(max(min(g.duration, longestLook), time.Microsecond))}
-	closed, skipped := Free, Free
+	outside, skipped := Free, Free
 	if !u.OpeningHours.Cover(s, op.Loc) {
-		closed = Closed
+		outside = Closed
 	}
 	if start.Skipped {
 		skipped = DSTGap
 	}
-	return cmp.Or(e.unit, e.claims(s), closed, e.policy(s), skipped, NotASlot)
+	return cmp.Or(e.unit, e.closure(s), e.claims(s), outside, e.policy(s), skipped, NotASlot)
 }
 
 // longestLook limits the evaluated time for a duration that fits no opening, so that it stays within the window.

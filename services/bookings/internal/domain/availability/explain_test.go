@@ -18,15 +18,18 @@ func TestExplain(t *testing.T) {
 	now := "2026-03-01T00:00:00Z"
 	confirmed := availability.Claim{Span: span("2026-03-09T13:00:00Z", "2026-03-09T14:00:00Z"), Status: domain.Confirmed}
 	pending := availability.Claim{Span: span("2026-03-09T13:00:00Z", "2026-03-09T14:00:00Z"), Status: domain.Pending}
+	closed := []availability.Closure{{Span: span("2026-03-09T13:59:00Z", "2026-03-09T14:30:00Z")}}
+	elsewhere := []availability.Closure{{Span: closed[0].Span, Units: []domain.UnitID{id[domain.UnitPrefix]()}}}
 	lapsed := pending
 	lapsed.HoldExpiresAt = new(instant(now))
 	notice, advance := domain.Policy{MinNoticeMinutes: new(1 << 20)}, domain.Policy{MaxAdvanceDays: new(7)}
 	for name, tc := range map[string]struct {
-		at     string // New York is at UTC-4 from March 8 on
-		status domain.UnitStatus
-		claims []availability.Claim
-		policy domain.Policy
-		want   availability.Reason
+		at       string // New York is at UTC-4 from March 8 on
+		status   domain.UnitStatus
+		claims   []availability.Claim
+		policy   domain.Policy
+		closures []availability.Closure
+		want     availability.Reason
 	}{
 		"free":                               {at: "2026-03-09T13:00:00Z", want: availability.Free},
 		"free, in another offset":            {at: "2026-03-09T15:30:00+02:00", want: availability.Free},
@@ -43,6 +46,12 @@ func TestExplain(t *testing.T) {
 		"held":                               {at: "2026-03-09T13:00:00Z", claims: []availability.Claim{pending}, want: availability.Held},
 		"held outranks notice":               {at: "2026-03-09T13:00:00Z", claims: []availability.Claim{pending}, policy: notice, want: availability.Held},
 		"a hold that has run out":            {at: "2026-03-09T13:00:00Z", claims: []availability.Claim{lapsed}, want: availability.Free},
+		"closure":                            {at: "2026-03-09T13:00:00Z", closures: closed, want: availability.InClosure},
+		"closure outranks booked":            {at: "2026-03-09T13:00:00Z", closures: closed, claims: []availability.Claim{confirmed}, want: availability.InClosure},
+		"closure outranks closed and notice": {at: "2026-03-09T13:10:00Z", closures: closed, policy: notice, want: availability.InClosure},
+		"maintenance outranks closure":       {at: "2026-03-09T13:00:00Z", closures: closed, status: domain.UnitMaintenance, want: availability.Maintenance},
+		"only a buffer in a closure":         {at: "2026-03-09T14:30:00Z", closures: closed, want: availability.Free},
+		"closure of another unit":            {at: "2026-03-09T13:00:00Z", closures: elsewhere, want: availability.Free},
 		"maintenance outranks booked":        {at: "2026-03-09T13:00:00Z", status: domain.UnitMaintenance, claims: []availability.Claim{confirmed}, want: availability.Maintenance},
 		"maintenance, closed":                {at: "2026-03-09T05:00:00Z", status: domain.UnitMaintenance, want: availability.Maintenance},
 		"retired":                            {at: "2026-03-09T13:00:00Z", status: domain.UnitRetired, want: availability.Retired},
@@ -69,7 +78,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := availability.Explain(u, []domain.Service{s}, start, tc.claims, availability.Operator{Loc: loc, Policy: tc.policy, Now: instant(now).In(time.UTC)})
+		got := availability.Explain(u, availability.Catalogue{Services: []domain.Service{s}, Closures: tc.closures}, start, tc.claims, availability.Operator{Loc: loc, Policy: tc.policy, Now: instant(now).In(time.UTC)})
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
@@ -91,7 +100,7 @@ func TestExplainWithoutDuration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := availability.Explain(u, nil, start, []availability.Claim{booked}, availability.Operator{Loc: time.UTC}); got != want {
+		if got := availability.Explain(u, availability.Catalogue{}, start, []availability.Claim{booked}, availability.Operator{Loc: time.UTC}); got != want {
 			t.Errorf("%s: %q, want %q", at, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ type Catalogue struct {
 	Units    []domain.Unit
 	Packages []domain.Package
 	Rules    []domain.HolidayRule
+	Closures []Closure
 }
 
 // Query requests the days of a range. An id filters both units and prices. An id that is not in the catalogue, including the zero

@@ -70,7 +70,7 @@ func worlds() *rapid.Generator[world] {
 			p.DurationMinutes = maybe("package duration", 5, 300)
 			w.Packages = append(w.Packages, p)
 		}
-		w.claims = drawClaims(t, w)
+		w.claims, w.Closures = drawClaims(t, w), drawClosures(t, w)
 		return w
 	})
 }
@@ -109,6 +109,21 @@ func drawClaims(t *rapid.T, w world) []availability.Claim {
 		claims = append(claims, c)
 	}
 	return claims
+}
+
+// drawClosures draws closures of all units and of one.
+func drawClosures(t *rapid.T, w world) (list []availability.Closure) {
+	window := w.Window(w.Loc)
+	length := int(window.To.Sub(window.From) / time.Minute)
+	for range rapid.IntRange(0, 3).Draw(t, "closures") {
+		from := window.From.Add(time.Duration(rapid.IntRange(0, length).Draw(t, "closed from")) * time.Minute)
+		c := availability.Closure{Span: domain.Span{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "closed for")) * time.Minute)}}
+		if rapid.Bool().Draw(t, "of one unit") {
+			c.Units = []domain.UnitID{rapid.SampledFrom(w.Units).Draw(t, "closed unit").ID}
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 // narrowed draws the ids that a client may request.
@@ -179,6 +194,9 @@ func (w world) book(q availability.Query, u domain.Unit, s domain.Span) error {
 	if err != nil {
 		return err
 	}
+	if w.inClosure(u, domain.Span{From: *b.StartsAt, To: *b.EndsAt}) {
+		return domain.ErrClosed
+	}
 	from, to, _ := b.Claim(refs.Service)
 	for _, c := range w.claims {
 		lapsed := c.Status == domain.Pending && c.HoldExpiresAt != nil && !c.HoldExpiresAt.After(w.Now)
@@ -187,6 +205,13 @@ func (w world) book(q availability.Query, u domain.Unit, s domain.Span) error {
 		}
 	}
 	return nil
+}
+
+// inClosure compares a time with every closure.
+func (w world) inClosure(u domain.Unit, s domain.Span) bool {
+	return slices.ContainsFunc(w.Closures, func(c availability.Closure) bool {
+		return c.Overlaps(s) && (c.Units == nil || slices.Contains(c.Units, u.ID))
+	})
 }
 
 // service returns the service that a client books: the package's, the requested one, or the shortest.
@@ -247,7 +272,7 @@ func TestSweepIsNaive(t *testing.T) {
 }
 
 func (w world) naive(u domain.Unit, s domain.Span) availability.SlotStatus {
-	if u.Status != domain.UnitActive {
+	if u.Status != domain.UnitActive || w.inClosure(u, s) {
 		return availability.SlotBlocked
 	}
 	status := availability.SlotAvailable
@@ -366,10 +391,10 @@ func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status availab
 			claims = append(claims, c)
 		}
 	}
-	r := availability.Explain(u, w.Services, start, claims, w.Operator)
+	r := availability.Explain(u, w.Catalogue, start, claims, w.Operator)
 	want := map[availability.Reason]availability.SlotStatus{
 		availability.Free: availability.SlotAvailable, availability.Booked: availability.SlotBooked, availability.Held: availability.SlotHeld,
-		availability.Maintenance: availability.SlotBlocked, availability.Notice: availability.SlotBlocked, availability.Advance: availability.SlotBlocked,
+		availability.Maintenance: availability.SlotBlocked, availability.InClosure: availability.SlotBlocked, availability.Notice: availability.SlotBlocked, availability.Advance: availability.SlotBlocked,
 	}
 	if status == "" && r == availability.Free || status != "" && want[r] != status {
 		t.Fatalf("%s at %s is shown %q and explained %q", u.ID, at, status, r)

@@ -12,12 +12,13 @@ import (
 // Reason is the reason why a unit is not available at a time; "" means that it is available.
 type Reason string
 
-// The reasons, in order of precedence. States of the unit that do not depend on the time come first, then other bookings, then
-// the calendar. The grid of slots is the reason only when no other reason applies.
+// The reasons, in order of precedence. States of the unit that do not depend on the time come first, then closures, then other
+// bookings, then the calendar. A closure precedes a booking, because the time stays closed when the booking is canceled. The grid of slots is the reason only when no other reason applies.
 const (
 	Free        Reason = ""
 	Retired     Reason = "retired"     // the unit no longer accepts bookings
 	Maintenance Reason = "maintenance" // the unit temporarily accepts no bookings
+	InClosure   Reason = "closure"     // the operator closed the unit at that time; buffers do not count
 	Booked      Reason = "booked"      // a confirmed booking, or its buffers, overlaps the time or the slot's own buffers
 	Held        Reason = "held"        // a pending booking overlaps it
 	Closed      Reason = "closed"      // outside of opening hours, or too long for the rest of them
@@ -52,7 +53,8 @@ type Operator struct {
 type evaluator struct {
 	unit     Reason
 	grid     grid
-	taken    *taken // nil: nothing is taken
+	taken    *taken  // nil: nothing is taken
+	closed   []*line // the closures of the unit
 	loc      *time.Location
 	earliest time.Time // zero: no limit
 	last     civil.Date
@@ -77,7 +79,16 @@ func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
 
 // slot evaluates a time at which a slot starts.
 func (e *evaluator) slot(s domain.Span) Reason {
-	return cmp.Or(e.unit, e.claims(s), e.policy(s))
+	return cmp.Or(e.unit, e.closure(s), e.claims(s), e.policy(s))
+}
+
+func (e *evaluator) closure(s domain.Span) Reason {
+	for _, l := range e.closed {
+		if l.meets(s) {
+			return InClosure
+		}
+	}
+	return Free
 }
 
 func (e *evaluator) claims(s domain.Span) Reason {

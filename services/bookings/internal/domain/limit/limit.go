@@ -14,6 +14,12 @@ var (
 	Holidays = caps(200, "holiday rules", "active", "inactive", "Deactivate one of them first (active: false).")
 )
 
+// Closures contains the caps of closures. A closure that has not ended counts as active.
+var Closures = Caps{
+	Active:   quota.Cap{Most: 1000, Rows: "closures that have not ended", Field: "name", Remedy: "Delete one of them first."},
+	Inactive: quota.Cap{Most: 1000 * inactiveFactor, Rows: "closures that have ended", Field: "name", Remedy: "Delete some of them first."},
+}
+
 // inactiveFactor is how many inactive rows are allowed per allowed active row.
 const inactiveFactor = 10
 
