@@ -99,7 +99,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB:          db,
 		Idempotency: idempotency,
 		Bookings:    bookings,
-		Catalogue:   &app.Catalogue{Wake: func() {}},
+		Catalogue:   &app.Catalogue{Bookings: bookings, Wake: func() {}},
 		Clocks: &app.Clocks{
 			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
 		},

@@ -18,10 +18,14 @@ type (
 	UnitPrefix    = ids.UnitPrefix
 	PackagePrefix = ids.PackagePrefix
 	HolidayPrefix struct{}
+	SessionPrefix struct{}
 )
 
 // Prefix is "hr".
 func (HolidayPrefix) Prefix() string { return "hr" }
+
+// Prefix is "ses". It is not public.
+func (SessionPrefix) Prefix() string { return "ses" }
 
 // BookingID and the other types are the ids of this service's resources and of the resources that a booking references.
 type (
@@ -30,6 +34,7 @@ type (
 	UnitID     = ids.Unit
 	PackageID  = ids.Package
 	HolidayID  = ids.ID[HolidayPrefix]
+	SessionID  = ids.ID[SessionPrefix]
 	LeadID     = ids.Lead
 	QuoteID    = ids.Quote
 	CustomerID = ids.Customer

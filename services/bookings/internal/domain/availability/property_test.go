@@ -366,7 +366,7 @@ func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status availab
 			claims = append(claims, c)
 		}
 	}
-	r := availability.Explain(u, w.Services, start, claims, w.Operator)
+	r, _ := availability.Explain(u, w.Services, start, claims, w.Operator)
 	want := map[availability.Reason]availability.SlotStatus{
 		availability.Free: availability.SlotAvailable, availability.Booked: availability.SlotBooked, availability.Held: availability.SlotHeld,
 		availability.Maintenance: availability.SlotBlocked, availability.Notice: availability.SlotBlocked, availability.Advance: availability.SlotBlocked,

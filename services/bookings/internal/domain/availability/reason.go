@@ -51,6 +51,7 @@ type Operator struct {
 // evaluator evaluates times of one unit by the same rules as a write of a booking.
 type evaluator struct {
 	unit     Reason
+	seats    int // of a slot of a shared unit; 0: not shared
 	grid     grid
 	taken    *taken // nil: nothing is taken
 	loc      *time.Location
@@ -61,6 +62,9 @@ type evaluator struct {
 
 func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
 	e := evaluator{grid: g, taken: t, loc: o.Loc}
+	if u.Shared() {
+		e.seats = *u.Capacity
+	}
 	switch u.Status {
 	case domain.UnitActive:
 	case domain.UnitMaintenance:
@@ -76,8 +80,34 @@ func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
 }
 
 // slot evaluates a time at which a slot starts.
-func (e *evaluator) slot(s domain.Span) Reason {
-	return cmp.Or(e.unit, e.claims(s), e.policy(s))
+func (e *evaluator) slot(s domain.Span) (Reason, Seats) {
+	claims, seats := e.claims(s), Seats{Capacity: e.seats}
+	if e.seats > 0 {
+		claims, seats = e.session(s, claims)
+	}
+	return cmp.Or(e.unit, claims, e.policy(s)), seats
+}
+
+// session evaluates a slot of a shared unit that claims have the reason for. The claim of the slot's own session does not count, as
+// long as seats are left.
+func (e *evaluator) session(s domain.Span, claims Reason) (Reason, Seats) {
+	seats := Seats{Capacity: e.seats}
+	if claims == Free {
+		return Free, seats
+	}
+	own := e.taken.session(s)
+	if own == nil {
+		seats.Taken = seats.Capacity
+		return claims, seats
+	}
+	seats = Seats{Capacity: own.Capacity, Taken: own.Taken}
+	switch {
+	case own.Taken < own.Capacity:
+		return Free, seats
+	case own.Held > 0:
+		return Held, seats
+	}
+	return Booked, seats
 }
 
 func (e *evaluator) claims(s domain.Span) Reason {
