@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 )
 
@@ -281,4 +283,106 @@ func TestFiftyForThreeSeats(t *testing.T) {
 	if taken := w.slots(); got[201] != 1 && got[201] != 10 || got[201]+got[409] != 20 || !slices.Contains([]string{"held 10/0, available 9/1, held 10/0"}, taken) {
 		t.Errorf("responses %v, then %s", got, taken)
 	}
+}
+
+// TestJoinsWaitForTheSession checks that a booking that joins a departure locks its session, because a booking with a lapsed hold can
+// return the last seats of the session without a lock of the unit.
+func TestJoinsWaitForTheSession(t *testing.T) {
+	t.Parallel()
+	w := newWalk(t, newWorld(t), pgtest.Ctx(t, caller.Test), 10)
+	hold := w.join(10, 9, `,"hold_minutes":1`)
+	w.clock.move(2 * time.Minute)
+	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
+	release := w.Hold(`select from unit_claims where unit_id = (select unit_id from bookings where id = $1) for update`, row(t, hold))
+	w.patch(w.ctx, hold.ID, `{"notes":"returns its seats"}`).is(503, "unavailable")
+	release()
+	kept := w.join(12, 1, "")
+	release = w.Hold(`select from unit_claims where slot_from = $1 for no key update`, *kept.StartsAt)
+	w.post(w.ctx, "{"+w.at(12, 1)+"}").is(503, "unavailable")
+	w.patch(w.ctx, kept.ID, `{"notes":"needs no session"}`).is(200)
+	release()
+	w.post(w.ctx, "{"+w.at(12, 1)+"}").is(201)
+	w.post(w.ctx, "{"+w.at(10, 10)+"}").is(201)
+}
+
+// TestDatabaseKeepsSeats checks that the database itself refuses a seat too many, a booking in a session of another slot, and a session
+// that overlaps another claim, and that it counts the seats of a booking that any code writes.
+func TestDatabaseKeepsSeats(t *testing.T) {
+	t.Parallel()
+	w := newWalk(t, newWorld(t), pgtest.Ctx(t, caller.Test), 10)
+	a, b := w.join(10, 4, ""), w.join(12, 3, "")
+	w.join(10, 5, "")
+	for sql, want := range map[string]string{
+		`update bookings set seats = 6 where id = $1`:                                                      "23514", // one too many
+		`update bookings set seats = 0 where id = $1`:                                                      "23514",
+		`update bookings set session_id = (select session_id from bookings where seats = 3) where id = $1`: "23503",
+		`update bookings set starts_at = starts_at + interval '1 hour' where id = $1`:                      "23503",
+		`update unit_claims set capacity = 8 where taken = 9 and $1::uuid is not null`:                     "23514",
+		`insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
+			select tenant_id, livemode, id, unit_id, starts_at, ends_at from bookings where id = $1`: "23P01",
+	} {
+		_, err := w.Owner().Exec(t.Context(), sql, row(t, a))
+		if pg.Code(err) != want {
+			t.Errorf("%s: %v, want %s", sql, err, want)
+		}
+	}
+	w.shows("available 9/1, available 3/7, available 0/10")
+	w.Exec(`update bookings set status = 'cancelled' where seats = 4`)
+	w.Exec(`update bookings set status = 'expired' where seats = 3`)
+	w.shows("available 5/5, available 0/10, available 0/10")
+	if n := w.Count(wrongSums) + w.Count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt); n != 0 {
+		t.Errorf("%d sessions are wrong", n)
+	}
+}
+
+// TestSeatsOfTenantsAndModes checks that the seats of a tenant and a mode are its own, although their times are the same.
+func TestSeatsOfTenantsAndModes(t *testing.T) {
+	t.Parallel()
+	world := newWorld(t)
+	test, live := both(ids.New[ids.TenantPrefix](), t)
+	var all []walk
+	for _, ctx := range []context.Context{test, live, pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Live)} {
+		all = append(all, newWalk(t, world, ctx, 10))
+	}
+	for n, w := range all {
+		w.join(10, n+1, "")
+	}
+	for n, w := range all {
+		w.shows(fmt.Sprintf("available %d/%d, available 0/10, available 0/10", n+1, 9-n))
+		for k, other := range all {
+			if k != n {
+				w.post(w.ctx, strings.ReplaceAll("{"+w.at(10, 1)+"}", w.unit, other.unit)).is(422, "invalid_request", "unit_id")
+			}
+		}
+		got := atOnce(12, func(int) response { return w.post(w.ctx, "{"+w.at(10, 1)+"}") })
+		if got[201] != 9-n {
+			t.Errorf("responses %v", got)
+		}
+	}
+}
+
+// TestSeatsAreReplayed checks that a repeated request takes no more seats.
+func TestSeatsAreReplayed(t *testing.T) {
+	t.Parallel()
+	w := newWalk(t, newWorld(t), pgtest.Ctx(t, caller.Test), 10)
+	const key = "Idempotency-Key: seats"
+	got := atOnce(8, func(int) response { return w.post(w.ctx, "{"+w.at(10, 6)+"}", key) })
+	w.post(w.ctx, "{"+w.at(10, 5)+"}", key).is(422, "idempotency_mismatch", "Idempotency-Key")
+	b := w.list(w.ctx, "/bookings").Data[0]
+	w.patch(w.ctx, b.ID, `{"guest_count":2}`, `If-Match: "2"`).is(412, "version_mismatch")
+	w.patch(w.ctx, b.ID, `{"guest_count":11}`, `If-Match: "1"`).is(422, "invalid_request", "guest_count")
+	w.shows("available 6/4, available 0/10, available 0/10")
+	if got[201] != 8 {
+		t.Errorf("responses %v", got)
+	}
+}
+
+// row returns the id of a booking as it is stored.
+func row(t *testing.T, b booking) ids.Booking {
+	t.Helper()
+	id, err := ids.Parse[ids.BookingPrefix](b.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
