@@ -285,24 +285,29 @@ func TestFiftyForThreeSeats(t *testing.T) {
 	}
 }
 
-// TestJoinsWaitForTheSession checks that a booking that joins a departure locks its session, because a booking with a lapsed hold can
-// return the last seats of the session without a lock of the unit.
-func TestJoinsWaitForTheSession(t *testing.T) {
+// TestJoinsFollowASessionThatCloses checks that a booking that joins a departure while its last booking returns its seats waits for the
+// session, and then opens a new one. A booking with a lapsed hold returns its seats without a lock of the unit.
+func TestJoinsFollowASessionThatCloses(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t, newWorld(t), pgtest.Ctx(t, caller.Test), 10)
-	hold := w.join(10, 9, `,"hold_minutes":1`)
-	w.clock.move(2 * time.Minute)
-	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
-	release := w.Hold(`select from unit_claims where unit_id = (select unit_id from bookings where id = $1) for update`, row(t, hold))
-	w.patch(w.ctx, hold.ID, `{"notes":"returns its seats"}`).is(503, "unavailable")
-	release()
-	kept := w.join(12, 1, "")
-	release = w.Hold(`select from unit_claims where slot_from = $1 for no key update`, *kept.StartsAt)
-	w.post(w.ctx, "{"+w.at(12, 1)+"}").is(503, "unavailable")
-	w.patch(w.ctx, kept.ID, `{"notes":"needs no session"}`).is(200)
-	release()
-	w.post(w.ctx, "{"+w.at(12, 1)+"}").is(201)
-	w.post(w.ctx, "{"+w.at(10, 10)+"}").is(201)
+	last := w.join(10, 9, "")
+	leave, err := w.Owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leave.Exec(t.Context(), `update bookings set status = 'expired' where id = $1`, row(t, last)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan response)
+	go func() { done <- w.post(w.ctx, "{"+w.at(10, 10)+"}") }()
+	for w.Count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := leave.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-done).is(201)
+	w.shows("held 10/0, available 0/10, available 0/10")
 }
 
 // TestDatabaseKeepsSeats checks that the database itself refuses a seat too many, a booking in a session of another slot, and a session
