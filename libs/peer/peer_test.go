@@ -115,8 +115,8 @@ func TestResponsesBecomeErrors(t *testing.T) {
 	}
 }
 
-// TestNumbersOfAnErrorAreKept checks that a service passes on the numbers of an error that another service returned, and nothing else.
-func TestNumbersOfAnErrorAreKept(t *testing.T) {
+// TestNumbersOfAnErrorArePassedOn checks that a service passes on the numbers of an error that another service returned, and nothing else.
+func TestNumbersOfAnErrorArePassedOn(t *testing.T) {
 	t.Parallel()
 	err := client(t, respondWith(409, `{"error":{"type":"t","code":"slot_unavailable","message":"No.","doc_url":"u","request_id":"7","seats_available":3,"later":"text"}}`)).
 		Do(ctx(), http.MethodPost, "/x", nil, nil)

@@ -310,9 +310,9 @@ func TestJoinsFollowASessionThatCloses(t *testing.T) {
 	w.shows("held 10/0, available 0/10, available 0/10")
 }
 
-// TestDatabaseKeepsSeats checks that the database itself refuses a seat too many, a booking in a session of another slot, and a session
+// TestDatabaseEnforcesSeats checks that the database itself refuses a seat too many, a booking in a session of another slot, and a session
 // that overlaps another claim, and that it counts the seats of a booking that any code writes.
-func TestDatabaseKeepsSeats(t *testing.T) {
+func TestDatabaseEnforcesSeats(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t, newWorld(t), pgtest.Ctx(t, caller.Test), 10)
 	a, b := w.join(10, 4, ""), w.join(12, 3, "")

@@ -48,7 +48,7 @@ func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, before *domain.Unit,
 		return domain.Unit{}, err
 	}
 	if before != nil {
-		if err := a.keepSeats(ctx, tx, *before, u); err != nil {
+		if err := a.resizeSessions(ctx, tx, *before, u); err != nil {
 			return domain.Unit{}, err
 		}
 	}
@@ -73,9 +73,9 @@ func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, before *domain.Unit,
 // centuries is a number of years after which no booking can be.
 const centuries = 300
 
-// keepSeats changes the sessions of a unit with its capacity. It returns the 422 for a change that bookings from now on prevent. The
+// resizeSessions changes the sessions of a unit with its capacity. It returns the 422 for a change that bookings from now on prevent. The
 // unit is locked, because it was written.
-func (a *Catalogue) keepSeats(ctx context.Context, tx pg.Tx, before, u domain.Unit) error {
+func (a *Catalogue) resizeSessions(ctx context.Context, tx pg.Tx, before, u domain.Unit) error {
 	resized := before.Shared() && u.Shared() && *before.Capacity != *u.Capacity
 	if u.BookingMode == before.BookingMode && !resized {
 		return nil
@@ -89,7 +89,7 @@ func (a *Catalogue) keepSeats(ctx context.Context, tx pg.Tx, before, u domain.Un
 	if err != nil {
 		return err
 	}
-	if err := u.Keeps(before, claimed.Claims > 0, claimed.Seats, claimed.Whole); err != nil || !resized {
+	if err := u.Permits(before, claimed.Claims > 0, claimed.Seats, claimed.Whole); err != nil || !resized {
 		return err
 	}
 	return store.SetSeats(ctx, tx, u.ID, *u.Capacity, now)

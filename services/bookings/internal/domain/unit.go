@@ -82,9 +82,9 @@ func (u Unit) Apply(p UnitPatch) (Unit, error) {
 // Shared reports whether bookings of a slot share the unit.
 func (u Unit) Shared() bool { return u.BookingMode == SeatsMode }
 
-// Keeps returns the error of a change of a unit that bookings from now on prevent. booked is whether there are any, seats the most that
+// Permits returns the error of a change of a unit that bookings from now on prevent. booked is whether there are any, seats the most that
 // they take in a slot, and whole whether one of them takes all seats of its slot.
-func (u Unit) Keeps(before Unit, booked bool, seats int, whole bool) error {
+func (u Unit) Permits(before Unit, booked bool, seats int, whole bool) error {
 	if u.BookingMode != before.BookingMode {
 		if booked {
 			return field("booking_mode", "Cannot be changed while the unit has bookings that have not ended.")
