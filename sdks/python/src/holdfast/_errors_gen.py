@@ -236,9 +236,11 @@ class NothingToRefund(base.ConflictError):
 
 
 class SlotUnavailable(base.ConflictError):
-    """``slot_unavailable``, status 409. Another booking holds the unit at that time, including buffers.
+    """``slot_unavailable``, status 409. Another booking holds the unit at that time, including buffers, or the slot of
+    a unit in seats mode has too few seats left.
 
-    Call GET /availability to find a free slot, then book it.
+    Call GET /availability to find a free slot, then book it. For a unit in seats mode, error.seats_available says
+    how many seats are left.
     """
 
 
