@@ -246,8 +246,8 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"slot_unavailable", 409,
-		"Another booking holds the unit at that time, including buffers, or a closure overlaps the time of the booking.",
-		"Call GET /availability to find a free slot, then book it.", false,
+		"Another booking holds the unit at that time, including buffers, or the slot of a unit in seats mode has too few seats left, or a closure overlaps the time of the booking.",
+		"Call GET /availability to find a free slot, then book it. For a unit in seats mode, error.seats_available says how many seats are left.", false,
 	},
 	{
 		"slug_taken", 409,

@@ -46,6 +46,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Header holds further response headers, such as Allow or WWW-Authenticate.
 	Header map[string]string
+	// Extra holds further members of the public error object that ErrorBody of the contract declares. All are numbers.
+	Extra map[string]int
 
 	cause error
 }
@@ -137,6 +139,18 @@ func (e *Error) WithHeader(key, value string) *Error {
 	for k, v := range e.Header {
 		if k != key {
 			c.Header[k] = v
+		}
+	}
+	return &c
+}
+
+// WithExtra returns a copy with one more member of the public error object.
+func (e *Error) WithExtra(name string, value int) *Error {
+	c := *e
+	c.Extra = map[string]int{name: value}
+	for k, v := range e.Extra {
+		if k != name {
+			c.Extra[k] = v
 		}
 	}
 	return &c

@@ -65,6 +65,8 @@ type errorBody struct {
 	Param     string `json:"param,omitempty"`
 	DocURL    string `json:"doc_url"`
 	RequestID string `json:"request_id"`
+
+	Extra map[string]int `json:",embed"`
 }
 
 type envelope struct {
@@ -165,7 +167,7 @@ func paramOf(e *apperr.Error) string {
 }
 
 func envelopeOf(e *apperr.Error, status int, doc, requestID string) envelope {
-	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, DocURL: doc, RequestID: requestID}}
+	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, DocURL: doc, RequestID: requestID, Extra: e.Extra}}
 	if status != http.StatusUnprocessableEntity {
 		return env
 	}

@@ -115,6 +115,16 @@ func TestResponsesBecomeErrors(t *testing.T) {
 	}
 }
 
+// TestNumbersOfAnErrorArePassedOn checks that a service passes on the numbers of an error that another service returned, and nothing else.
+func TestNumbersOfAnErrorArePassedOn(t *testing.T) {
+	t.Parallel()
+	err := client(t, respondWith(409, `{"error":{"type":"t","code":"slot_unavailable","message":"No.","doc_url":"u","request_id":"7","seats_available":3,"later":"text"}}`)).
+		Do(ctx(), http.MethodPost, "/x", nil, nil)
+	if got := apperr.As(err).Extra; len(got) != 1 || got["seats_available"] != 3 {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestFieldOfTheErrorComesFirst(t *testing.T) {
 	t.Parallel()
 	err := client(t, respondWith(422, `{"message":"m","errors":{"a":["A"],"b":["B1","B2"],"c":["C"]},

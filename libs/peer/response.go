@@ -1,12 +1,14 @@
 package peer
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"holdfast.dev/libs/apperr"
 )
@@ -32,6 +34,12 @@ type envelope struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		Param   string `json:"param"`
+
+		Type      string `json:"type"`
+		DocURL    string `json:"doc_url"`
+		RequestID string `json:"request_id"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	} `json:"error"`
 	Errors map[string][]string `json:"errors"`
 }
@@ -51,6 +59,11 @@ func (c *Client) refused(a response) error {
 	}
 	out := apperr.New(kind, e.Error.Code, e.Error.Message)
 	out.Fields = fields(e)
+	for name, value := range e.Error.Rest {
+		if n, err := strconv.Atoi(string(value)); err == nil {
+			out = out.WithExtra(name, n)
+		}
+	}
 	if s, err := strconv.Atoi(a.retryAfter); err == nil {
 		out.RetryAfter = time.Duration(s) * time.Second
 	}

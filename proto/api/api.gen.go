@@ -163,6 +163,24 @@ func (e BookingCreateStatus) Valid() bool {
 	}
 }
 
+// Defines values for BookingMode.
+const (
+	BookingModeExclusive BookingMode = "exclusive"
+	BookingModeSeats     BookingMode = "seats"
+)
+
+// Valid indicates whether the value is a known member of the BookingMode enum.
+func (e BookingMode) Valid() bool {
+	switch e {
+	case BookingModeExclusive:
+		return true
+	case BookingModeSeats:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BookingPaymentObject.
 const (
 	BookingPaymentObjectBookingPayment BookingPaymentObject = "booking_payment"
@@ -946,6 +964,24 @@ func (e PaymentStatus) Valid() bool {
 	}
 }
 
+// Defines values for Pricing.
+const (
+	PerBooking Pricing = "per_booking"
+	PerGuest   Pricing = "per_guest"
+)
+
+// Valid indicates whether the value is a known member of the Pricing enum.
+func (e Pricing) Valid() bool {
+	switch e {
+	case PerBooking:
+		return true
+	case PerGuest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QuoteObject.
 const (
 	QuoteObjectQuote QuoteObject = "quote"
@@ -1350,7 +1386,7 @@ type AvailabilityDay struct {
 	// Timezone IANA name of the operator's time zone.
 	Timezone string `json:"timezone"`
 
-	// PriceFrom Price of the cheapest visible, active package on that day, including holiday rules. Null if there is no such package.
+	// PriceFrom Price of the cheapest visible, active package on that day, including holiday rules. Of a package priced `per_guest`, the price for one guest. Null if there is no such package.
 	PriceFrom nullable.Nullable[Money] `json:"price_from"`
 
 	// Holiday The rule that determines price_from. If several stackable rules apply, the one with the highest priority and the combined factor. Null if no rule applies.
@@ -1367,6 +1403,9 @@ type AvailabilityDayObject string
 type AvailabilityExplanation struct {
 	// Available Whether a booking of the unit at that time would be accepted.
 	Available bool `json:"available"`
+
+	// Seats Seats of the slot if the unit is in `seats` mode and a slot starts at that time, or null.
+	Seats nullable.Nullable[Seats] `json:"seats"`
 
 	// Reason First reason why it cannot be booked, or null.
 	Reason nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
@@ -1397,6 +1436,9 @@ type AvailabilitySlot struct {
 
 	// Status Whether the slot can be booked.
 	Status AvailabilitySlotStatus `json:"status"`
+
+	// Seats Seats of the slot if the unit is in `seats` mode, or null.
+	Seats nullable.Nullable[Seats] `json:"seats"`
 }
 
 // AvailabilitySlotStatus Whether a slot can be booked.
@@ -1500,13 +1542,16 @@ type Booking struct {
 	// Timezone IANA name of the time zone of the local date and times.
 	Timezone string `json:"timezone"`
 
-	// GuestCount Number of guests, or null if unknown.
+	// GuestCount Number of guests, or null if unknown. On a unit in `seats` mode: the number of seats that the booking takes.
 	GuestCount nullable.Nullable[int] `json:"guest_count"`
+
+	// Exclusive Whether the booking takes all seats of its slot. It has no effect on a unit in `exclusive` mode.
+	Exclusive bool `json:"exclusive"`
 
 	// Notes Notes for the operator, or null.
 	Notes nullable.Nullable[string] `json:"notes"`
 
-	// TotalAmount Price of the package on that day including holiday rules, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+	// TotalAmount Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
 	TotalAmount Money `json:"total_amount"`
 
 	// DepositAmount Part of the total that is due as a deposit.
@@ -1605,8 +1650,11 @@ type BookingCreate struct {
 	// PackageId ID of the package that sets the price. Null means a total of 0.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown. On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Exclusive Whether the booking takes all seats of its slot on a unit in `seats` mode, for example for a private group. Possible only if no seat is taken. Defaults to false. It has no effect on a unit in `exclusive` mode, and you cannot change it later.
+	Exclusive *bool `json:"exclusive,omitempty"`
 
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
@@ -1629,6 +1677,9 @@ type BookingList struct {
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
+
+// BookingMode Whether bookings can share a unit.
+type BookingMode string
 
 // BookingPayment A payment for a booking.
 type BookingPayment struct {
@@ -1737,7 +1788,7 @@ type BookingUpdate struct {
 	// PackageId ID of the package. Another package recalculates the price.
 	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown. A new number keeps the price (see Reprice a booking). On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
 	// Notes Notes for the operator, at most 5,000 characters, or null.
@@ -2219,6 +2270,9 @@ type ErrorBody struct {
 
 	// RequestId ID of the request, equal to the X-Request-Id header. Include it when you contact support.
 	RequestId string `json:"request_id"`
+
+	// SeatsAvailable Number of seats that are left in the requested slot. Only with `slot_unavailable` for a unit in `seats` mode.
+	SeatsAvailable *int `json:"seats_available,omitempty"`
 }
 
 // ErrorResponse Response to a failed request.
@@ -3108,8 +3162,11 @@ type Package struct {
 	// Description Description shown to customers, or null.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// BasePrice Price of a booking before holiday rules.
+	// BasePrice Price of a booking, or of one guest, before holiday rules.
 	BasePrice Money `json:"base_price"`
+
+	// Pricing Whether base_price is for a booking or for one guest.
+	Pricing Pricing `json:"pricing"`
 
 	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
@@ -3156,8 +3213,11 @@ type PackageCreate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice Price of a booking before holiday rules.
+	// BasePrice Price of a booking, or of one guest, before holiday rules.
 	BasePrice Price `json:"base_price"`
+
+	// Pricing Whether base_price is for a booking or for one guest. Defaults to `per_booking`.
+	Pricing *Pricing `json:"pricing,omitempty"`
 
 	// DepositType How the deposit is calculated from the price. Defaults to `none`.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
@@ -3201,6 +3261,12 @@ type PackageSnapshot struct {
 	// BasePrice Price before holiday rules.
 	BasePrice Money `json:"base_price"`
 
+	// Pricing Whether base_price is for a booking or for one guest.
+	Pricing Pricing `json:"pricing"`
+
+	// GuestCount Number of guests that the price is for, or null if it is `per_booking`.
+	GuestCount nullable.Nullable[int] `json:"guest_count"`
+
 	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
@@ -3225,8 +3291,11 @@ type PackageUpdate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice Price of a booking before holiday rules.
+	// BasePrice Price of a booking, or of one guest, before holiday rules.
 	BasePrice *Price `json:"base_price,omitempty"`
+
+	// Pricing Whether base_price is for a booking or for one guest.
+	Pricing *Pricing `json:"pricing,omitempty"`
 
 	// DepositType How the deposit is calculated from the price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
@@ -3414,6 +3483,9 @@ type Price struct {
 	// Currency ISO 4217 code, three capital letters. It must be the operator's currency.
 	Currency string `json:"currency"`
 }
+
+// Pricing What the price of a package is for.
+type Pricing string
 
 // Quote An offer to a customer. When it is accepted, it creates a booking and an invoice.
 type Quote struct {
@@ -3841,6 +3913,18 @@ type RequestLogList struct {
 // RequestMethod HTTP method of a request.
 type RequestMethod string
 
+// Seats Seats of a slot of a unit in `seats` mode.
+type Seats struct {
+	// Capacity Number of seats.
+	Capacity int `json:"capacity"`
+
+	// Taken Seats that pending and confirmed bookings take. A private booking takes all.
+	Taken int `json:"taken"`
+
+	// Available Seats that can be booked. 0 if the slot cannot be booked.
+	Available int `json:"available"`
+}
+
 // Service A service that the operator offers, such as a tour.
 type Service struct {
 	// Id ID of the service, `srv_…`. Treat it as an opaque string.
@@ -4030,7 +4114,7 @@ type TestClockSet struct {
 	Now string `json:"now"`
 }
 
-// Unit A resource that can be booked, such as a boat or a room. It takes one booking at a time.
+// Unit A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or, in `seats` mode, several bookings that share a slot.
 type Unit struct {
 	// Id ID of the unit, `un_…`. Treat it as an opaque string.
 	Id string `json:"id"`
@@ -4050,8 +4134,11 @@ type Unit struct {
 	// ServiceIds IDs of the services that the unit offers.
 	ServiceIds []string `json:"service_ids"`
 
-	// Capacity Maximum guest_count of a booking, or null if there is no limit.
+	// Capacity Maximum guest_count of a booking, or null if there is no limit. In `seats` mode: the number of seats of each slot.
 	Capacity nullable.Nullable[int] `json:"capacity"`
+
+	// BookingMode Whether bookings can share the unit.
+	BookingMode BookingMode `json:"booking_mode"`
 
 	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone. Null means always open: a booking can start on one day and end on the next.
 	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
@@ -4086,8 +4173,11 @@ type UnitCreate struct {
 	// Status Whether the unit can be booked. Defaults to `active`.
 	Status *UnitStatus `json:"status,omitempty"`
 
-	// Capacity Maximum guest_count of a booking, or null for no limit.
+	// Capacity Maximum guest_count of a booking, or null for no limit. Required in `seats` mode: the number of seats of each slot, at least 1.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// BookingMode Whether bookings can share the unit. Defaults to `exclusive`.
+	BookingMode *BookingMode `json:"booking_mode,omitempty"`
 
 	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
@@ -4122,8 +4212,11 @@ type UnitUpdate struct {
 	// Status Whether the unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
 
-	// Capacity Maximum guest_count of a booking, or null for no limit.
+	// Capacity Maximum guest_count of a booking, or null for no limit. In `seats` mode: the number of seats of each slot, at least 1, and at least as many as are taken in any slot from now on.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// BookingMode Whether bookings can share the unit. You cannot change it while the unit has bookings that have not ended.
+	BookingMode *BookingMode `json:"booking_mode,omitempty"`
 
 	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`

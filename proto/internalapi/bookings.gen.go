@@ -105,6 +105,8 @@ type CalendarBooking struct {
 	// CustomerName Null if the booking has no customer, or if the customer is unknown or erased.
 	CustomerName   *string    `json:"customer_name"`
 	UnitID         *string    `json:"unit_id"`
+	GuestCount     *int       `json:"guest_count"`
+	Exclusive      bool       `json:"exclusive"`
 	EventLocalDate string     `json:"event_local_date"`
 	StartsAt       *time.Time `json:"starts_at"`
 	EndsAt         *time.Time `json:"ends_at"`

@@ -134,8 +134,9 @@ const (
 	// refunded. Get the payment intents. You can refund amount_received minus amount_refunded.
 	ErrNothingToRefund ErrorCode = "nothing_to_refund"
 
-	// ErrSlotUnavailable (409): Another booking holds the unit at that time, including buffers, or a closure overlaps the
-	// time of the booking. Call GET /availability to find a free slot, then book it.
+	// ErrSlotUnavailable (409): Another booking holds the unit at that time, including buffers, or the slot of a unit in
+	// seats mode has too few seats left, or a closure overlaps the time of the booking. Call GET /availability to find a
+	// free slot, then book it. For a unit in seats mode, error.seats_available says how many seats are left.
 	ErrSlotUnavailable ErrorCode = "slot_unavailable"
 
 	// ErrVersionMismatch (412): The resource has changed since the version in If-Match. Get the resource again, check

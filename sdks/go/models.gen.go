@@ -45,6 +45,12 @@ const (
 	BookingCreateStatusPending   BookingCreateStatus = "pending"
 )
 
+// Defines values for BookingMode.
+const (
+	BookingModeExclusive BookingMode = "exclusive"
+	BookingModeSeats     BookingMode = "seats"
+)
+
 // Defines values for BookingStatus.
 const (
 	BookingStatusCancelled BookingStatus = "cancelled"
@@ -216,6 +222,12 @@ const (
 	PaymentStatusUnpaid            PaymentStatus = "unpaid"
 )
 
+// Defines values for Pricing.
+const (
+	PricingPerBooking Pricing = "per_booking"
+	PricingPerGuest   Pricing = "per_guest"
+)
+
 // Defines values for QuoteExpandableResource.
 const (
 	QuoteExpandableResourceCustomer QuoteExpandableResource = "customer"
@@ -310,7 +322,7 @@ type AvailabilityDay struct {
 	// Timezone IANA name of the operator's time zone.
 	Timezone string `json:"timezone"`
 
-	// PriceFrom Price of the cheapest visible, active package on that day, including holiday rules. Null if there is no such package.
+	// PriceFrom Price of the cheapest visible, active package on that day, including holiday rules. Of a package priced `per_guest`, the price for one guest. Null if there is no such package.
 	PriceFrom *Money `json:"price_from,omitempty"`
 
 	// Holiday The rule that determines price_from. If several stackable rules apply, the one with the highest priority and the combined factor. Null if no rule applies.
@@ -324,6 +336,9 @@ type AvailabilityDay struct {
 type AvailabilityExplanation struct {
 	// Available Whether a booking of the unit at that time would be accepted.
 	Available bool `json:"available"`
+
+	// Seats Seats of the slot if the unit is in `seats` mode and a slot starts at that time, or null.
+	Seats *Seats `json:"seats,omitempty"`
 
 	// Reason First reason why it cannot be booked, or null.
 	Reason *AvailabilityExplanationReason `json:"reason,omitempty"`
@@ -342,6 +357,9 @@ type AvailabilitySlot struct {
 
 	// Status Whether the slot can be booked.
 	Status AvailabilitySlotStatus `json:"status"`
+
+	// Seats Seats of the slot if the unit is in `seats` mode, or null.
+	Seats *Seats `json:"seats,omitempty"`
 }
 
 // AvailabilitySlotStatus Whether a slot can be booked.
@@ -445,13 +463,16 @@ type Booking struct {
 	// Timezone IANA name of the time zone of the local date and times.
 	Timezone string `json:"timezone"`
 
-	// GuestCount Number of guests, or null if unknown.
+	// GuestCount Number of guests, or null if unknown. On a unit in `seats` mode: the number of seats that the booking takes.
 	GuestCount *int `json:"guest_count,omitempty"`
+
+	// Exclusive Whether the booking takes all seats of its slot. It has no effect on a unit in `exclusive` mode.
+	Exclusive bool `json:"exclusive"`
 
 	// Notes Notes for the operator, or null.
 	Notes *string `json:"notes,omitempty"`
 
-	// TotalAmount Price of the package on that day including holiday rules, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+	// TotalAmount Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
 	TotalAmount Money `json:"total_amount"`
 
 	// DepositAmount Part of the total that is due as a deposit.
@@ -577,8 +598,11 @@ type BookingCreate struct {
 	// PackageID ID of the package that sets the price. Null means a total of 0.
 	PackageID nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown. On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Exclusive Whether the booking takes all seats of its slot on a unit in `seats` mode, for example for a private group. Possible only if no seat is taken. Defaults to false. It has no effect on a unit in `exclusive` mode, and you cannot change it later.
+	Exclusive *bool `json:"exclusive,omitempty"`
 
 	// Notes Notes for the operator, at most 5,000 characters, or null.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
@@ -628,6 +652,9 @@ type BookingEventData struct {
 	// PreviousAttributes The changed fields with their previous values; `{}` on a created object.
 	PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
 }
+
+// BookingMode Whether bookings can share a unit.
+type BookingMode string
 
 // BookingPayment A payment for a booking.
 type BookingPayment struct {
@@ -721,7 +748,7 @@ type BookingUpdate struct {
 	// PackageID ID of the package. Another package recalculates the price.
 	PackageID nullable.Nullable[string] `json:"package_id,omitempty"`
 
-	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown.
+	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown. A new number keeps the price (see Reprice a booking). On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
 	// Notes Notes for the operator, at most 5,000 characters, or null.
@@ -2095,8 +2122,11 @@ type Package struct {
 	// Description Description shown to customers, or null.
 	Description *string `json:"description,omitempty"`
 
-	// BasePrice Price of a booking before holiday rules.
+	// BasePrice Price of a booking, or of one guest, before holiday rules.
 	BasePrice Money `json:"base_price"`
+
+	// Pricing Whether base_price is for a booking or for one guest.
+	Pricing Pricing `json:"pricing"`
 
 	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
@@ -2140,8 +2170,11 @@ type PackageCreate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice Price of a booking before holiday rules.
+	// BasePrice Price of a booking, or of one guest, before holiday rules.
 	BasePrice Price `json:"base_price"`
+
+	// Pricing Whether base_price is for a booking or for one guest. Defaults to `per_booking`.
+	Pricing *Pricing `json:"pricing,omitempty"`
 
 	// DepositType How the deposit is calculated from the price. Defaults to `none`.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
@@ -2173,6 +2206,12 @@ type PackageSnapshot struct {
 	// BasePrice Price before holiday rules.
 	BasePrice Money `json:"base_price"`
 
+	// Pricing Whether base_price is for a booking or for one guest.
+	Pricing Pricing `json:"pricing"`
+
+	// GuestCount Number of guests that the price is for, or null if it is `per_booking`.
+	GuestCount *int `json:"guest_count,omitempty"`
+
 	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
@@ -2197,8 +2236,11 @@ type PackageUpdate struct {
 	// Description Description shown to customers, at most 5,000 characters, or null.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// BasePrice Price of a booking before holiday rules.
+	// BasePrice Price of a booking, or of one guest, before holiday rules.
 	BasePrice *Price `json:"base_price,omitempty"`
+
+	// Pricing Whether base_price is for a booking or for one guest.
+	Pricing *Pricing `json:"pricing,omitempty"`
 
 	// DepositType How the deposit is calculated from the price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
@@ -2440,6 +2482,9 @@ type Price struct {
 	// Currency ISO 4217 code, three capital letters. It must be the operator's currency.
 	Currency string `json:"currency"`
 }
+
+// Pricing What the price of a package is for.
+type Pricing string
 
 // Quote An offer to a customer. When it is accepted, it creates a booking and an invoice.
 type Quote struct {
@@ -2891,6 +2936,18 @@ type RequestLog struct {
 // RequestMethod HTTP method of a request.
 type RequestMethod string
 
+// Seats Seats of a slot of a unit in `seats` mode.
+type Seats struct {
+	// Capacity Number of seats.
+	Capacity int `json:"capacity"`
+
+	// Taken Seats that pending and confirmed bookings take. A private booking takes all.
+	Taken int `json:"taken"`
+
+	// Available Seats that can be booked. 0 if the slot cannot be booked.
+	Available int `json:"available"`
+}
+
 // Service A service that the operator offers, such as a tour.
 type Service struct {
 	// ID ID of the service, `srv_…`. Treat it as an opaque string.
@@ -3059,7 +3116,7 @@ type TestClockSet struct {
 	Now string `json:"now"`
 }
 
-// Unit A resource that can be booked, such as a boat or a room. It takes one booking at a time.
+// Unit A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or, in `seats` mode, several bookings that share a slot.
 type Unit struct {
 	// ID ID of the unit, `un_…`. Treat it as an opaque string.
 	ID string `json:"id"`
@@ -3079,8 +3136,11 @@ type Unit struct {
 	// ServiceIDs IDs of the services that the unit offers.
 	ServiceIDs []string `json:"service_ids"`
 
-	// Capacity Maximum guest_count of a booking, or null if there is no limit.
+	// Capacity Maximum guest_count of a booking, or null if there is no limit. In `seats` mode: the number of seats of each slot.
 	Capacity *int `json:"capacity,omitempty"`
+
+	// BookingMode Whether bookings can share the unit.
+	BookingMode BookingMode `json:"booking_mode"`
 
 	// OpeningHours Opening hours by weekday, `mon` to `sun`, in the operator's time zone. Null means always open: a booking can start on one day and end on the next.
 	OpeningHours map[string][][]string `json:"opening_hours,omitempty"`
@@ -3112,8 +3172,11 @@ type UnitCreate struct {
 	// Status Whether the unit can be booked. Defaults to `active`.
 	Status *UnitStatus `json:"status,omitempty"`
 
-	// Capacity Maximum guest_count of a booking, or null for no limit.
+	// Capacity Maximum guest_count of a booking, or null for no limit. Required in `seats` mode: the number of seats of each slot, at least 1.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// BookingMode Whether bookings can share the unit. Defaults to `exclusive`.
+	BookingMode *BookingMode `json:"booking_mode,omitempty"`
 
 	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
@@ -3136,8 +3199,11 @@ type UnitUpdate struct {
 	// Status Whether the unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
 
-	// Capacity Maximum guest_count of a booking, or null for no limit.
+	// Capacity Maximum guest_count of a booking, or null for no limit. In `seats` mode: the number of seats of each slot, at least 1, and at least as many as are taken in any slot from now on.
 	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// BookingMode Whether bookings can share the unit. You cannot change it while the unit has bookings that have not ended.
+	BookingMode *BookingMode `json:"booking_mode,omitempty"`
 
 	// OpeningHours When the unit is open. Null means always.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`

@@ -1644,9 +1644,12 @@ func (a *BookingsAPI) ListCSV(ctx context.Context, params BookingsListCSVParams,
 }
 
 // Create creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request
-// gets 409 `slot_unavailable`. So does a booking that overlaps a closure. With `package_id`, the price comes from the
-// package and the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed` if you send that
-// status or if the booking policy confirms automatically. Triggers the `booking.created` event.
+// gets 409 `slot_unavailable`. So does a booking that overlaps a closure. On a unit in `seats` mode, the time must be a
+// slot that availability offers (else 422 on `event_start_time`), and bookings share the slot until its seats are
+// taken: 409 `slot_unavailable` then contains the number of seats that are left in `error.seats_available`. With
+// `package_id`, the price comes from the package and the holiday rules of the day. The booking starts as `pending`. It
+// starts as `confirmed` if you send that status or if the booking policy confirms automatically. Triggers the
+// `booking.created` event.
 //
 // Requires the scope write:bookings. Errors: [ErrSlotUnavailable].
 func (a *BookingsAPI) Create(ctx context.Context, body BookingCreate, options ...Option) (*Booking, error) {
@@ -1671,9 +1674,10 @@ func (a *BookingsAPI) Get(ctx context.Context, id string, params BookingsGetPara
 }
 
 // Update updates the time, unit, customer, status, notes or other fields of a booking. Fields that you leave out stay
-// unchanged. A new date keeps the price (see Reprice a booking); another package recalculates it. On a `cancelled` or
-// `expired` booking you can change only `notes` and `metadata`. You can switch between `completed` and `no_show` for 7
-// days after the booking ends. Triggers the `booking.updated` or `booking.cancelled` event.
+// unchanged. A new date or number of guests keeps the price (see Reprice a booking); another package recalculates it.
+// On a unit in `seats` mode, the same rules apply as when you create a booking. On a `cancelled` or `expired` booking
+// you can change only `notes` and `metadata`. You can switch between `completed` and `no_show` for 7 days after the
+// booking ends. Triggers the `booking.updated` or `booking.cancelled` event.
 //
 // Requires the scope write:bookings. Errors: [ErrBookingNotFound], [ErrSlotUnavailable], [ErrVersionMismatch],
 // [ErrInvalidStatusTransition].

@@ -56,7 +56,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		DB:          p.DB,
 		Idempotency: p.Idempotency,
 		Bookings:    bookings,
-		Catalogue:   &app.Catalogue{Wake: p.Relay.Wake, Now: time.Now},
+		Catalogue:   &app.Catalogue{Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now},
 		Clocks:      clocks,
 		Feeds:       feeds,
 		Directory:   customers,

@@ -234,10 +234,11 @@ export class IdempotencyInProgress extends ConflictError {}
 export class NothingToRefund extends ConflictError {}
 
 /**
- * 409 `slot_unavailable`: Another booking holds the unit at that time, including buffers, or a closure overlaps the time
- * of the booking.
+ * 409 `slot_unavailable`: Another booking holds the unit at that time, including buffers, or the slot of a unit in seats
+ * mode has too few seats left, or a closure overlaps the time of the booking.
  *
- * Call GET /availability to find a free slot, then book it.
+ * Call GET /availability to find a free slot, then book it. For a unit in seats mode, error.seats_available says how many
+ * seats are left.
  */
 export class SlotUnavailable extends ConflictError {}
 

@@ -96,6 +96,10 @@ export type ErrorBody = {
      * ID of the request, equal to the X-Request-Id header. Include it when you contact support.
      */
     request_id: string;
+    /**
+     * Number of seats that are left in the requested slot. Only with `slot_unavailable` for a unit in `seats` mode.
+     */
+    seats_available?: number;
 };
 
 /**
@@ -504,7 +508,7 @@ export type Service = {
 };
 
 /**
- * A resource that can be booked, such as a boat or a room. It takes one booking at a time.
+ * A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or, in `seats` mode, several bookings that share a slot.
  */
 export type Unit = {
     /**
@@ -532,9 +536,13 @@ export type Unit = {
      */
     service_ids: Array<string>;
     /**
-     * Maximum guest_count of a booking, or null if there is no limit.
+     * Maximum guest_count of a booking, or null if there is no limit. In `seats` mode: the number of seats of each slot.
      */
     capacity: number | null;
+    /**
+     * Whether bookings can share the unit.
+     */
+    booking_mode: BookingMode;
     /**
      * Opening hours by weekday, `mon` to `sun`, in the operator's time zone. Null means always open: a booking can start on one day and end on the next.
      */
@@ -584,9 +592,13 @@ export type Package = {
      */
     description: string | null;
     /**
-     * Price of a booking before holiday rules.
+     * Price of a booking, or of one guest, before holiday rules.
      */
     base_price: Money;
+    /**
+     * Whether base_price is for a booking or for one guest.
+     */
+    pricing: Pricing;
     /**
      * How the deposit is calculated from the price.
      */
@@ -761,9 +773,13 @@ export type UnitCreate = {
      */
     status?: UnitStatusInput;
     /**
-     * Maximum guest_count of a booking, or null for no limit.
+     * Maximum guest_count of a booking, or null for no limit. Required in `seats` mode: the number of seats of each slot, at least 1.
      */
     capacity?: number | null;
+    /**
+     * Whether bookings can share the unit. Defaults to `exclusive`.
+     */
+    booking_mode?: BookingModeInput;
     /**
      * When the unit is open. Null means always.
      */
@@ -791,9 +807,13 @@ export type UnitUpdate = {
      */
     status?: UnitStatusInput;
     /**
-     * Maximum guest_count of a booking, or null for no limit.
+     * Maximum guest_count of a booking, or null for no limit. In `seats` mode: the number of seats of each slot, at least 1, and at least as many as are taken in any slot from now on.
      */
     capacity?: number | null;
+    /**
+     * Whether bookings can share the unit. You cannot change it while the unit has bookings that have not ended.
+     */
+    booking_mode?: BookingModeInput;
     /**
      * When the unit is open. Null means always.
      */
@@ -817,9 +837,13 @@ export type PackageCreate = {
      */
     description?: string | null;
     /**
-     * Price of a booking before holiday rules.
+     * Price of a booking, or of one guest, before holiday rules.
      */
     base_price: Price;
+    /**
+     * Whether base_price is for a booking or for one guest. Defaults to `per_booking`.
+     */
+    pricing?: PricingInput;
     /**
      * How the deposit is calculated from the price. Defaults to `none`.
      */
@@ -863,9 +887,13 @@ export type PackageUpdate = {
      */
     description?: string | null;
     /**
-     * Price of a booking before holiday rules.
+     * Price of a booking, or of one guest, before holiday rules.
      */
     base_price?: Price;
+    /**
+     * Whether base_price is for a booking or for one guest.
+     */
+    pricing?: PricingInput;
     /**
      * How the deposit is calculated from the price.
      */
@@ -982,9 +1010,19 @@ export type HolidayRuleUpdate = {
 export type UnitStatus = "active" | "maintenance" | "retired" | (string & {});
 
 /**
+ * Whether bookings can share a unit.
+ */
+export type BookingMode = "exclusive" | "seats" | (string & {});
+
+/**
  * How the deposit of a package is calculated from its price.
  */
 export type DepositType = "none" | "flat" | "percentage" | (string & {});
+
+/**
+ * What the price of a package is for.
+ */
+export type Pricing = "per_booking" | "per_guest" | (string & {});
 
 /**
  * Whether a holiday rule repeats each year.
@@ -1253,7 +1291,7 @@ export type AvailabilityDay = {
      */
     timezone: string;
     /**
-     * Price of the cheapest visible, active package on that day, including holiday rules. Null if there is no such package.
+     * Price of the cheapest visible, active package on that day, including holiday rules. Of a package priced `per_guest`, the price for one guest. Null if there is no such package.
      */
     price_from: Money | null;
     /**
@@ -1309,6 +1347,28 @@ export type AvailabilitySlot = {
      * Whether the slot can be booked.
      */
     status: AvailabilitySlotStatus;
+    /**
+     * Seats of the slot if the unit is in `seats` mode, or null.
+     */
+    seats: Seats | null;
+};
+
+/**
+ * Seats of a slot of a unit in `seats` mode.
+ */
+export type Seats = {
+    /**
+     * Number of seats.
+     */
+    capacity: number;
+    /**
+     * Seats that pending and confirmed bookings take. A private booking takes all.
+     */
+    taken: number;
+    /**
+     * Seats that can be booked. 0 if the slot cannot be booked.
+     */
+    available: number;
 };
 
 /**
@@ -1342,6 +1402,10 @@ export type AvailabilityExplanation = {
      * Whether a booking of the unit at that time would be accepted.
      */
     available: boolean;
+    /**
+     * Seats of the slot if the unit is in `seats` mode and a slot starts at that time, or null.
+     */
+    seats: Seats | null;
     /**
      * First reason why it cannot be booked, or null.
      */
@@ -1426,9 +1490,13 @@ export type BookingCreate = {
      */
     package_id?: string | null;
     /**
-     * Number of guests, at most the capacity of the unit, or null if unknown.
+     * Number of guests, at most the capacity of the unit, or null if unknown. On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
      */
     guest_count?: number | null;
+    /**
+     * Whether the booking takes all seats of its slot on a unit in `seats` mode, for example for a private group. Possible only if no seat is taken. Defaults to false. It has no effect on a unit in `exclusive` mode, and you cannot change it later.
+     */
+    exclusive?: boolean;
     /**
      * Notes for the operator, at most 5,000 characters, or null.
      */
@@ -1480,7 +1548,7 @@ export type BookingUpdate = {
      */
     package_id?: string | null;
     /**
-     * Number of guests, at most the capacity of the unit, or null if unknown.
+     * Number of guests, at most the capacity of the unit, or null if unknown. A new number keeps the price (see Reprice a booking). On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
      */
     guest_count?: number | null;
     /**
@@ -1592,15 +1660,19 @@ export type Booking = {
      */
     timezone: string;
     /**
-     * Number of guests, or null if unknown.
+     * Number of guests, or null if unknown. On a unit in `seats` mode: the number of seats that the booking takes.
      */
     guest_count: number | null;
+    /**
+     * Whether the booking takes all seats of its slot. It has no effect on a unit in `exclusive` mode.
+     */
+    exclusive: boolean;
     /**
      * Notes for the operator, or null.
      */
     notes: string | null;
     /**
-     * Price of the package on that day including holiday rules, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+     * Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
      */
     total_amount: Money;
     /**
@@ -1753,6 +1825,14 @@ export type PackageSnapshot = {
      * Price before holiday rules.
      */
     base_price: Money;
+    /**
+     * Whether base_price is for a booking or for one guest.
+     */
+    pricing: Pricing;
+    /**
+     * Number of guests that the price is for, or null if it is `per_booking`.
+     */
+    guest_count: number | null;
     /**
      * How the deposit is calculated from the price.
      */
@@ -4092,9 +4172,19 @@ export type RequestLogList = {
 export type UnitStatusInput = 'active' | 'maintenance' | 'retired';
 
 /**
+ * Whether bookings can share a unit.
+ */
+export type BookingModeInput = 'exclusive' | 'seats';
+
+/**
  * How the deposit of a package is calculated from its price.
  */
 export type DepositTypeInput = 'none' | 'flat' | 'percentage';
+
+/**
+ * What the price of a package is for.
+ */
+export type PricingInput = 'per_booking' | 'per_guest';
 
 /**
  * Whether a holiday rule repeats each year.

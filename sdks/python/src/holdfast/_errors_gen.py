@@ -243,10 +243,11 @@ class NothingToRefund(base.ConflictError):
 
 
 class SlotUnavailable(base.ConflictError):
-    """``slot_unavailable``, status 409. Another booking holds the unit at that time, including buffers, or a closure
-    overlaps the time of the booking.
+    """``slot_unavailable``, status 409. Another booking holds the unit at that time, including buffers, or the slot of
+    a unit in seats mode has too few seats left, or a closure overlaps the time of the booking.
 
-    Call GET /availability to find a free slot, then book it.
+    Call GET /availability to find a free slot, then book it. For a unit in seats mode, error.seats_available says
+    how many seats are left.
     """
 
 

@@ -1483,7 +1483,9 @@ class ServicesWithRawResponse:
 
 
 class Units:
-    """A resource that can be booked, such as a boat or a room. It takes one booking at a time."""
+    """A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or, in
+    `seats` mode, several bookings that share a slot.
+    """
 
     def __init__(self, client: SyncTransport) -> None:
         self._client = client
@@ -2215,9 +2217,12 @@ class Bookings:
         """Create a booking.
 
         Creates a booking and reserves its unit in one step. Two bookings of a unit never overlap: the second request
-        gets 409 `slot_unavailable`. So does a booking that overlaps a closure. With `package_id`, the price comes
-        from the package and the holiday rules of the day. The booking starts as `pending`. It starts as `confirmed`
-        if you send that status or if the booking policy confirms automatically. Triggers the `booking.created` event.
+        gets 409 `slot_unavailable`. So does a booking that overlaps a closure. On a unit in `seats` mode, the time
+        must be a slot that availability offers (else 422 on `event_start_time`), and bookings share the slot until
+        its seats are taken: 409 `slot_unavailable` then contains the number of seats that are left in
+        `error.seats_available`. With `package_id`, the price comes from the package and the holiday rules of the
+        day. The booking starts as `pending`. It starts as `confirmed` if you send that status or if the booking
+        policy confirms automatically. Triggers the `booking.created` event.
 
         Scopes: write:bookings.
 
@@ -2246,7 +2251,8 @@ class Bookings:
         """Update a booking.
 
         Updates the time, unit, customer, status, notes or other fields of a booking. Fields that you leave out stay
-        unchanged. A new date keeps the price (see Reprice a booking); another package recalculates it. On a
+        unchanged. A new date or number of guests keeps the price (see Reprice a booking); another package
+        recalculates it. On a unit in `seats` mode, the same rules apply as when you create a booking. On a
         `cancelled` or `expired` booking you can change only `notes` and `metadata`. You can switch between
         `completed` and `no_show` for 7 days after the booking ends. Triggers the `booking.updated` or
         `booking.cancelled` event.
@@ -3040,7 +3046,9 @@ class Client(SyncTransport):
 
     @cached_property
     def units(self) -> Units:
-        """A resource that can be booked, such as a boat or a room. It takes one booking at a time."""
+        """A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or,
+        in `seats` mode, several bookings that share a slot.
+        """
         return Units(self)
 
     @cached_property

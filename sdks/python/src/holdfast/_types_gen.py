@@ -414,9 +414,21 @@ Whether a unit can be booked.
 """
 
 
+BookingMode: TypeAlias = str
+"""
+Whether bookings can share a unit.
+"""
+
+
 DepositType: TypeAlias = str
 """
 How the deposit of a package is calculated from its price.
+"""
+
+
+Pricing: TypeAlias = str
+"""
+What the price of a package is for.
 """
 
 
@@ -608,6 +620,25 @@ Summary of slots.
 """
 
 
+class Seats(TypedDict):
+    """
+    Seats of a slot of a unit in `seats` mode.
+    """
+
+    capacity: int
+    """
+    Number of seats.
+    """
+    taken: int
+    """
+    Seats that pending and confirmed bookings take. A private booking takes all.
+    """
+    available: int
+    """
+    Seats that can be booked. 0 if the slot cannot be booked.
+    """
+
+
 AvailabilitySlotStatus: TypeAlias = str
 """
 Whether a slot can be booked.
@@ -699,7 +730,11 @@ class BookingCreate(TypedDict):
     """
     guest_count: NotRequired[int | None]
     """
-    Number of guests, at most the capacity of the unit, or null if unknown.
+    Number of guests, at most the capacity of the unit, or null if unknown. On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
+    """
+    exclusive: NotRequired[bool]
+    """
+    Whether the booking takes all seats of its slot on a unit in `seats` mode, for example for a private group. Possible only if no seat is taken. Defaults to false. It has no effect on a unit in `exclusive` mode, and you cannot change it later.
     """
     notes: NotRequired[str | None]
     """
@@ -754,7 +789,7 @@ class BookingUpdate(TypedDict):
     """
     guest_count: NotRequired[int | None]
     """
-    Number of guests, at most the capacity of the unit, or null if unknown.
+    Number of guests, at most the capacity of the unit, or null if unknown. A new number keeps the price (see Reprice a booking). On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
     """
     notes: NotRequired[str | None]
     """
@@ -2681,9 +2716,21 @@ Whether a unit can be booked.
 """
 
 
+BookingModeInput: TypeAlias = Literal["exclusive", "seats"]
+"""
+Whether bookings can share a unit.
+"""
+
+
 DepositTypeInput: TypeAlias = Literal["none", "flat", "percentage"]
 """
 How the deposit of a package is calculated from its price.
+"""
+
+
+PricingInput: TypeAlias = Literal["per_booking", "per_guest"]
+"""
+What the price of a package is for.
 """
 
 
@@ -3327,6 +3374,10 @@ class ErrorBody(TypedDict):
     """
     ID of the request, equal to the X-Request-Id header. Include it when you contact support.
     """
+    seats_available: NotRequired[int]
+    """
+    Number of seats that are left in the requested slot. Only with `slot_unavailable` for a unit in `seats` mode.
+    """
 
 
 class TenantPayments(TypedDict):
@@ -3428,7 +3479,7 @@ class Me(TypedDict):
 
 class Unit(TypedDict):
     """
-    A resource that can be booked, such as a boat or a room. It takes one booking at a time.
+    A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or, in `seats` mode, several bookings that share a slot.
     """
 
     id: str
@@ -3457,7 +3508,11 @@ class Unit(TypedDict):
     """
     capacity: int | None
     """
-    Maximum guest_count of a booking, or null if there is no limit.
+    Maximum guest_count of a booking, or null if there is no limit. In `seats` mode: the number of seats of each slot.
+    """
+    booking_mode: BookingMode
+    """
+    Whether bookings can share the unit.
     """
     opening_hours: dict[str, Any] | None
     """
@@ -3508,7 +3563,11 @@ class Package(TypedDict):
     """
     base_price: Money
     """
-    Price of a booking before holiday rules.
+    Price of a booking, or of one guest, before holiday rules.
+    """
+    pricing: Pricing
+    """
+    Whether base_price is for a booking or for one guest.
     """
     deposit_type: DepositType
     """
@@ -3571,7 +3630,11 @@ class PackageCreate(TypedDict):
     """
     base_price: Price
     """
-    Price of a booking before holiday rules.
+    Price of a booking, or of one guest, before holiday rules.
+    """
+    pricing: NotRequired[PricingInput]
+    """
+    Whether base_price is for a booking or for one guest. Defaults to `per_booking`.
     """
     deposit_type: NotRequired[DepositTypeInput]
     """
@@ -3618,7 +3681,11 @@ class PackageUpdate(TypedDict):
     """
     base_price: NotRequired[Price]
     """
-    Price of a booking before holiday rules.
+    Price of a booking, or of one guest, before holiday rules.
+    """
+    pricing: NotRequired[PricingInput]
+    """
+    Whether base_price is for a booking or for one guest.
     """
     deposit_type: NotRequired[DepositTypeInput]
     """
@@ -3742,6 +3809,10 @@ class AvailabilitySlot(TypedDict):
     """
     Whether the slot can be booked.
     """
+    seats: Seats | None
+    """
+    Seats of the slot if the unit is in `seats` mode, or null.
+    """
 
 
 class AvailabilityExplanation(TypedDict):
@@ -3752,6 +3823,10 @@ class AvailabilityExplanation(TypedDict):
     available: bool
     """
     Whether a booking of the unit at that time would be accepted.
+    """
+    seats: Seats | None
+    """
+    Seats of the slot if the unit is in `seats` mode and a slot starts at that time, or null.
     """
     reason: AvailabilityExplanationReason | None
     """
@@ -3845,6 +3920,14 @@ class PackageSnapshot(TypedDict):
     base_price: Money
     """
     Price before holiday rules.
+    """
+    pricing: Pricing
+    """
+    Whether base_price is for a booking or for one guest.
+    """
+    guest_count: int | None
+    """
+    Number of guests that the price is for, or null if it is `per_booking`.
     """
     deposit_type: DepositType
     """
@@ -4413,7 +4496,11 @@ class UnitCreate(TypedDict):
     """
     capacity: NotRequired[int | None]
     """
-    Maximum guest_count of a booking, or null for no limit.
+    Maximum guest_count of a booking, or null for no limit. Required in `seats` mode: the number of seats of each slot, at least 1.
+    """
+    booking_mode: NotRequired[BookingModeInput]
+    """
+    Whether bookings can share the unit. Defaults to `exclusive`.
     """
     opening_hours: NotRequired[OpeningHoursWrite]
     """
@@ -4444,7 +4531,11 @@ class UnitUpdate(TypedDict):
     """
     capacity: NotRequired[int | None]
     """
-    Maximum guest_count of a booking, or null for no limit.
+    Maximum guest_count of a booking, or null for no limit. In `seats` mode: the number of seats of each slot, at least 1, and at least as many as are taken in any slot from now on.
+    """
+    booking_mode: NotRequired[BookingModeInput]
+    """
+    Whether bookings can share the unit. You cannot change it while the unit has bookings that have not ended.
     """
     opening_hours: NotRequired[OpeningHoursWrite]
     """
@@ -4652,7 +4743,11 @@ class Booking(TypedDict):
     """
     guest_count: int | None
     """
-    Number of guests, or null if unknown.
+    Number of guests, or null if unknown. On a unit in `seats` mode: the number of seats that the booking takes.
+    """
+    exclusive: bool
+    """
+    Whether the booking takes all seats of its slot. It has no effect on a unit in `exclusive` mode.
     """
     notes: str | None
     """
@@ -4660,7 +4755,7 @@ class Booking(TypedDict):
     """
     total_amount: Money
     """
-    Price of the package on that day including holiday rules, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+    Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
     """
     deposit_amount: Money
     """
@@ -4977,7 +5072,7 @@ class AvailabilityDay(TypedDict):
     """
     price_from: Money | None
     """
-    Price of the cheapest visible, active package on that day, including holiday rules. Null if there is no such package.
+    Price of the cheapest visible, active package on that day, including holiday rules. Of a package priced `per_guest`, the price for one guest. Null if there is no such package.
     """
     holiday: HolidaySnapshot | None
     """

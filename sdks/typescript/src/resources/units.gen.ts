@@ -8,7 +8,8 @@ import type { ListUnitsData, Unit, UnitCreate, UnitUpdate } from "../types.gen.j
 /**
  * Operations on units.
  *
- * A resource that can be booked, such as a boat or a room. It takes one booking at a time.
+ * A resource that can be booked, such as a boat, a room or a guided tour. It takes one booking at a time, or, in `seats`
+ * mode, several bookings that share a slot.
  */
 export class UnitsResource extends Resource {
   /**

@@ -52,9 +52,9 @@ func (a *API) explainAvailability(c *gin.Context) error {
 		return fieldOf("starts_at", err)
 	}
 	unit, _ := rest.FilterID[domain.UnitPrefix](q, "unit_id") // a malformed id results in the zero id, which no unit has
-	reason, err := a.Bookings.Explain(ctx, *unit, start)
+	reason, seats, err := a.Bookings.Explain(ctx, *unit, start)
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.Explanation(reason))
+	return rest.Object(c, view.Explanation(reason, seats))
 }

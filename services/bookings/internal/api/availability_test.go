@@ -38,6 +38,7 @@ type slot struct {
 	StartsAt time.Time `json:"starts_at"`
 	EndsAt   time.Time `json:"ends_at"`
 	Status   string
+	Seats    *seats
 }
 
 func (w *world) days(ctx context.Context, query string) []day {

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -50,8 +51,10 @@ type booking struct {
 	UnitID          *string `json:"unit_id"`
 	PackageID       *string `json:"package_id"`
 	PackageSnapshot *struct {
-		Name    string
-		Holiday *struct {
+		Pricing    string
+		GuestCount *int `json:"guest_count"`
+		Name       string
+		Holiday    *struct {
 			ID, Name      string
 			MultiplierBps int64 `json:"multiplier_bps"`
 		}
@@ -65,6 +68,7 @@ type booking struct {
 	EndsAt         *time.Time `json:"ends_at"`
 	Timezone       string
 	GuestCount     *int `json:"guest_count"`
+	Exclusive      bool
 	Notes          *string
 	TotalAmount    amount     `json:"total_amount"`
 	DepositAmount  amount     `json:"deposit_amount"`
@@ -143,6 +147,12 @@ func (w *world) shop(ctx context.Context) shop {
 
 func (w *world) insert(ctx context.Context, c store.Catalogue) {
 	w.T.Helper()
+	for i := range c.Units {
+		c.Units[i].BookingMode = cmp.Or(c.Units[i].BookingMode, domain.ExclusiveMode)
+	}
+	for i := range c.Packages {
+		c.Packages[i].Pricing = cmp.Or(c.Packages[i].Pricing, domain.PerBooking)
+	}
 	err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		_, err := store.InsertCatalogue(ctx, tx, c)
 		return err

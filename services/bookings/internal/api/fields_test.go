@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"holdfast.dev/libs/apitest"
@@ -27,10 +28,10 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 	}
 	written("/services", fmt.Sprintf(`{"name":"New","description":"D","duration_minutes":90,"slot_step_minutes":30,"buffer_before_minutes":5,
 		"buffer_after_minutes":10,"active":false,"unit_ids":[%q]}`, unit), apitest.Written[publicapi.ServiceUpdate])
-	written("/units", fmt.Sprintf(`{"name":"New","description":"D","service_ids":[%q],"status":"maintenance","capacity":7,
+	written("/units", fmt.Sprintf(`{"name":"New","description":"D","service_ids":[%q],"status":"maintenance","capacity":7,"booking_mode":"seats",
 		"opening_hours":{"mon":[["09:00","17:00"]]}}`, service), apitest.Written[publicapi.UnitUpdate])
 	written("/packages", fmt.Sprintf(`{"service_id":%q,"name":"New","description":"D","base_price":{"amount":5,"currency":"USD"},
-		"deposit_type":"percentage","deposit_value":1000,"duration_minutes":45,"unit_ids":[%q],"visible":false,"active":false}`,
+		"pricing":"per_guest","deposit_type":"percentage","deposit_value":1000,"duration_minutes":45,"unit_ids":[%q],"visible":false,"active":false}`,
 		service, unit), apitest.Written[publicapi.PackageUpdate])
 	written("/holiday-rules", fmt.Sprintf(`{"name":"New","date_from":"2030-08-01","date_to":"2030-08-02","recurrence":"yearly",
 		"multiplier_bps":12000,"applies_to":{"service_ids":[%q]},"priority":3,"stackable":true,"active":false}`,
@@ -71,7 +72,7 @@ func TestEachFieldOfABookingIsWritten(t *testing.T) {
 	body, at := all("2031-01-07"), "/bookings/"+w.book(ctx, `"event_date":"2031-01-09"`).ID
 	apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "PATCH", at, body).is(200).Body, "event_date")
 	apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "GET", at, "").is(200).Body, "event_date")
-	body = all("2031-01-08")
+	body = strings.Replace(all("2031-01-08"), "{", `{"exclusive":true,`, 1)
 	created := w.post(ctx, body).is(201)
 	other := []string{"event_date", "starts_at", "ends_at", "hold_minutes"}
 	apitest.Written[publicapi.BookingCreate](t, body, created.Body, other...)

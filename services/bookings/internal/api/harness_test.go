@@ -101,7 +101,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB:          db,
 		Idempotency: idempotency,
 		Bookings:    bookings,
-		Catalogue:   &app.Catalogue{Wake: func() {}, Now: w.clock.now},
+		Catalogue:   &app.Catalogue{Bookings: bookings, Wake: func() {}, Now: w.clock.now},
 		Clocks: &app.Clocks{
 			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
 		},

@@ -15,7 +15,8 @@ func fromBookingCreate(b api.BookingCreate) domain.BookingInput {
 		Status: patch.FromPointer((*domain.Status)(b.Status)), HoldMinutes: patch.FromNullable(b.HoldMinutes),
 		CustomerID: patch.FromNullable(b.CustomerId), ServiceID: patch.FromNullable(b.ServiceId),
 		UnitID: patch.FromNullable(b.UnitId), PackageID: patch.FromNullable(b.PackageId),
-		GuestCount: patch.FromNullable(b.GuestCount), Notes: patch.FromNullable(b.Notes), Metadata: patch.FromNullable(b.Metadata),
+		GuestCount: patch.FromNullable(b.GuestCount), Exclusive: b.Exclusive != nil && *b.Exclusive,
+		Notes: patch.FromNullable(b.Notes), Metadata: patch.FromNullable(b.Metadata),
 	}
 }
 

@@ -89,6 +89,7 @@ func (a *API) listPackagePrices(c *gin.Context) error {
 func fromPackage(b api.PackageUpdate) domain.PackagePatch {
 	p := domain.PackagePatch{
 		ServiceID: patch.FromPointer(b.ServiceId), Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
+		Pricing:     patch.FromPointer((*domain.Pricing)(b.Pricing)),
 		DepositType: patch.FromPointer((*domain.DepositType)(b.DepositType)), DepositValue: patch.FromPointer(b.DepositValue),
 		DurationMinutes: patch.FromNullable(b.DurationMinutes), UnitIDs: patch.FromPointer(b.UnitIds),
 		Visible: patch.FromPointer(b.Visible), Active: patch.FromPointer(b.Active),

@@ -59,6 +59,7 @@ func fromUnit(b api.UnitUpdate) domain.UnitPatch {
 	return domain.UnitPatch{
 		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
 		Status: patch.FromPointer((*domain.UnitStatus)(b.Status)), Capacity: patch.FromNullable(b.Capacity),
+		BookingMode:  patch.FromPointer((*domain.BookingMode)(b.BookingMode)),
 		OpeningHours: fromOpeningHours(b.OpeningHours), ServiceIDs: patch.FromPointer(b.ServiceIds),
 	}
 }

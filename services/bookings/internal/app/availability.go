@@ -26,32 +26,33 @@ func (a *Bookings) Days(ctx context.Context, q availability.Query) ([]availabili
 	if err != nil {
 		return nil, err
 	}
-	claims, err := store.Claims(ctx, a.DB.Read(ctx), q.Window(op.Loc), plan.Units())
+	claims, err := store.Claims(ctx, a.DB.Read(ctx), q.Window(op.Loc), plan.Units(), op.Now)
 	if err != nil {
 		return nil, err
 	}
 	return plan.Days(ctx, claims)
 }
 
-// Explain returns the reason why the unit cannot be booked from start, or availability.Free. A unit that the caller does not have
-// is a 422 on unit_id.
-func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availability.Start) (availability.Reason, error) {
+// Explain returns the reason why the unit cannot be booked from start, or availability.Free, and the seats of its slot. A unit that the
+// caller does not have is a 422 on unit_id.
+func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availability.Start) (r availability.Reason, seats availability.Seats, err error) {
 	op, err := a.operator(ctx)
 	if err != nil {
-		return "", err
+		return "", seats, err
 	}
 	catalogue, err := store.Offered(ctx, a.DB, &id, start.Window(op.Loc))
 	if err != nil {
-		return "", err
+		return "", seats, err
 	}
 	if id.IsZero() || len(catalogue.Units) == 0 {
-		return "", apperr.Field("unit_id", "Unit not found.")
+		return "", seats, apperr.Field("unit_id", "Unit not found.")
 	}
-	claims, err := store.Claims(ctx, a.DB.Read(ctx), start.Window(op.Loc), []domain.UnitID{id})
+	claims, err := store.Claims(ctx, a.DB.Read(ctx), start.Window(op.Loc), []domain.UnitID{id}, op.Now)
 	if err != nil {
-		return "", err
+		return "", seats, err
 	}
-	return availability.Explain(catalogue.Units[0], catalogue, start, claims, op), nil
+	r, seats = availability.Explain(catalogue.Units[0], catalogue, start, claims, op)
+	return r, seats, nil
 }
 
 // operator returns the operator whose time zone and policy apply to a response.

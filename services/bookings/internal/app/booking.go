@@ -177,11 +177,20 @@ func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booki
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	claim := claimOf(b, refs.Service)
+	claim, err := offered(ctx, tx, b, refs.Refs)
+	if err != nil {
+		return domain.Booking{}, err
+	}
 	if claim != nil && refs.Lapsed {
 		if err := a.expireOverlappingHolds(ctx, tx, *claim, now); err != nil {
 			return domain.Booking{}, err
 		}
+	}
+	if claim.Shared() {
+		if b, err = takeSeats(ctx, tx, b, *claim); err != nil {
+			return domain.Booking{}, err
+		}
+		claim = nil
 	}
 	if b, err = store.InsertBooking(tx, b, claim, refs.At); err != nil {
 		return domain.Booking{}, err
@@ -221,7 +230,9 @@ func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now t
 	if err := store.DeleteClaim(ctx, tx, b.ID); err != nil {
 		return domain.Booking{}, err
 	}
-	b, err = store.UpdateBooking(ctx, tx, b.At(now))
+	b = b.At(now)
+	b.Session, b.Seats = domain.SessionID{}, 0
+	b, err = store.UpdateBooking(ctx, tx, b)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -236,10 +247,14 @@ func (a *Bookings) now(ctx context.Context) time.Time {
 	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
 }
 
-func claimOf(b domain.Booking, s *domain.Service) *store.Claim {
-	from, to, ok := b.Claim(s)
+func claimOf(b domain.Booking, refs domain.Refs) *store.Claim {
+	from, to, ok := b.Claim(refs.Service)
 	if !ok {
 		return nil
 	}
-	return &store.Claim{Booking: b.ID, Unit: b.UnitID, From: from, To: to}
+	c := &store.Claim{Booking: b.ID, Unit: b.UnitID, From: from, To: to}
+	if u := refs.Unit; u != nil && u.Shared() {
+		c.Slot, c.Capacity, c.Seats = domain.Span{From: *b.StartsAt, To: *b.EndsAt}, *u.Capacity, b.TakesSeats()
+	}
+	return c
 }

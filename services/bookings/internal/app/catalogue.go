@@ -23,6 +23,8 @@ import (
 // catalogue and returns the row as it is read after the write. It creates an internal event for each row that it changes. There are
 // no public events about the catalogue.
 type Catalogue struct {
+	// Bookings expires the holds of a unit that have lapsed.
+	Bookings *Bookings
 	// Wake notifies the relay that an event was committed.
 	Wake func()
 	// Now returns real time. Only closures depend on the time.

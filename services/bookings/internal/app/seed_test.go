@@ -40,7 +40,7 @@ func TestSeedTwice(t *testing.T) {
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			t.Fatal(err)
 		}
-		if len(rules.Items) != 3 || len(services.Items) != 2 || len(units.Items) != 4 || len(packages.Items) != 5 {
+		if len(rules.Items) != 3 || len(services.Items) != 3 || len(units.Items) != 5 || len(packages.Items) != 6 {
 			t.Errorf("%d services, %d units, %d packages", len(services.Items), len(units.Items), len(packages.Items))
 		}
 		kinds := map[string]int{}

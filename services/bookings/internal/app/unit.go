@@ -47,6 +47,11 @@ func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, before *domain.Unit,
 	if err != nil {
 		return domain.Unit{}, err
 	}
+	if before != nil {
+		if err := a.resizeSessions(ctx, tx, *before, u); err != nil {
+			return domain.Unit{}, err
+		}
+	}
 	if u, err = store.Unit(ctx, tx, u.ID); err != nil {
 		return domain.Unit{}, err
 	}
@@ -63,4 +68,29 @@ func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, before *domain.Unit,
 		return domain.Unit{}, err
 	}
 	return u, a.unitUpdated(ctx, tx, before, u)
+}
+
+// centuries is a number of years after which no booking can be.
+const centuries = 300
+
+// resizeSessions changes the sessions of a unit with its capacity. It returns the 422 for a change that bookings from now on prevent. The
+// unit is locked, because it was written.
+func (a *Catalogue) resizeSessions(ctx context.Context, tx pg.Tx, before, u domain.Unit) error {
+	resized := before.Shared() && u.Shared() && *before.Capacity != *u.Capacity
+	if u.BookingMode == before.BookingMode && !resized {
+		return nil
+	}
+	now := a.Bookings.now(ctx)
+	everything := store.Claim{Unit: u.ID, From: now, To: now.AddDate(centuries, 0, 0)}
+	if err := a.Bookings.expireOverlappingHolds(ctx, tx, everything, now); err != nil {
+		return err
+	}
+	claimed, err := store.ClaimedFrom(ctx, tx, u.ID, now)
+	if err != nil {
+		return err
+	}
+	if err := u.Permits(before, claimed.Claims > 0, claimed.Seats, claimed.Whole); err != nil || !resized {
+		return err
+	}
+	return store.SetSeats(ctx, tx, u.ID, *u.Capacity, now)
 }

@@ -109,12 +109,26 @@ func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current d
 		return domain.Booking{}, nil, err
 	}
 	if next.SameSlot(current) {
-		return next, nil, nil
+		return next, resized(next, refs.Refs), nil
 	}
-	return next, claimOf(next, refs.Service), nil
+	claim, err := offered(ctx, tx, next, refs.Refs)
+	return next, claim, err
+}
+
+// resized returns the claim of a booking that takes another number of seats in its slot. Nil means that the number is unchanged.
+func resized(next domain.Booking, refs domain.Refs) *store.Claim {
+	claim := claimOf(next, refs)
+	if next.Session.IsZero() || !claim.Shared() || claim.Seats == next.Seats {
+		return nil
+	}
+	return claim
 }
 
 func (a *Bookings) save(ctx context.Context, tx pg.Tx, next domain.Booking, claim *store.Claim, previous json.RawMessage, now time.Time) (domain.Booking, error) {
+	next, err := a.reseat(ctx, tx, next, claim, now)
+	if err != nil {
+		return domain.Booking{}, err
+	}
 	saved, err := store.UpdateBooking(ctx, tx, next)
 	if err != nil {
 		return domain.Booking{}, err
@@ -129,12 +143,28 @@ func (a *Bookings) save(ctx context.Context, tx pg.Tx, next domain.Booking, clai
 	return saved, outbox.Emit(ctx, tx, a.Wake, bookingChanged(saved, body, previous))
 }
 
-// reclaim moves the claim in one statement, so that the booking always holds either its old slot or its new one.
+// reseat takes the seats of a claim of a shared unit. A booking that no longer needs seats leaves its session.
+func (a *Bookings) reseat(ctx context.Context, tx pg.Tx, next domain.Booking, claim *store.Claim, now time.Time) (domain.Booking, error) {
+	held := next.Status.Holds() && !next.UnitID.IsZero()
+	if !held || claim != nil && (!claim.Shared() || claim.Seats == 0) {
+		next.Session, next.Seats = domain.SessionID{}, 0
+	}
+	if !held || !claim.Shared() {
+		return next, nil
+	}
+	if err := a.expireOverlappingHolds(ctx, tx, *claim, now); err != nil {
+		return domain.Booking{}, err
+	}
+	return takeSeats(ctx, tx, next, *claim)
+}
+
+// reclaim moves the claim in one statement, so that the booking always holds either its old slot or its new one. The claim of a booking
+// that takes seats is its session.
 func (a *Bookings) reclaim(ctx context.Context, tx pg.Tx, b domain.Booking, claim *store.Claim, now time.Time) error {
-	if !b.Status.Holds() || b.UnitID.IsZero() {
+	if !b.Status.Holds() || b.UnitID.IsZero() || !b.Session.IsZero() {
 		return store.DeleteClaim(ctx, tx, b.ID)
 	}
-	if claim == nil {
+	if claim == nil || claim.Shared() {
 		return nil
 	}
 	if err := a.expireOverlappingHolds(ctx, tx, *claim, now); err != nil {

@@ -26,6 +26,9 @@ type Booking struct {
 	EventType     *string
 	Loc           *time.Location // the operator's when the booking was created; all local times of the booking are in it
 	GuestCount    *int
+	Exclusive     bool      // whether it takes all seats of a slot of a shared unit
+	Session       SessionID // in which it takes seats of a shared unit; zero: none
+	Seats         int       // that it takes in the session
 	Notes         *string
 	Disputed      bool // whether the payer of a payment at the gateway disputes it
 	HoldExpiresAt *time.Time
@@ -82,6 +85,7 @@ func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, no
 		return Booking{}, err
 	}
 	b.write(in)
+	b.Exclusive = in.Exclusive
 	return b, b.open(in, policy, now)
 }
 
@@ -157,9 +161,9 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 }
 
 // closed returns the error of a booking at a time when its unit is closed. A booking from before a change of the opening hours
-// stays valid.
+// stays valid. On a shared unit, the slots that it offers decide.
 func (b Booking) closed(refs Refs, when When) error {
-	if refs.Unit == nil || b.UnitID.IsZero() {
+	if refs.Unit == nil || b.UnitID.IsZero() || refs.Unit.Shared() {
 		return nil
 	}
 	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From != nil, b.Loc)
@@ -274,6 +278,14 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 		to = to.Add(time.Duration(s.BufferAfterMinutes) * time.Minute)
 	}
 	return from, to, true
+}
+
+// TakesSeats returns the number of seats that the booking takes on a shared unit. 0 means all.
+func (b Booking) TakesSeats() int {
+	if b.Exclusive {
+		return 0
+	}
+	return b.guests()
 }
 
 // SameSlot reports whether unit, service, and times are unchanged, so that the claim stays unchanged.

@@ -1,6 +1,10 @@
 package domain
 
-import "holdfast.dev/libs/apperr"
+import (
+	"fmt"
+
+	"holdfast.dev/libs/apperr"
+)
 
 // Errors that the API returns.
 var (
@@ -15,11 +19,21 @@ var (
 	ErrFeedUnit         = apperr.Field("unit_id", "Unit not found.")
 	ErrSlotUnavailable  = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time.")
 	ErrClosed           = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is closed at that time.")
+	ErrNotOffered       = apperr.Field("event_start_time", "Must be the start of a slot that availability offers for the unit, and end with it.")
 	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").WithField("status")
 	ErrScope            = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope read:customers.").
 				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="read:customers"`)
 	ErrPriceTooHigh = apperr.Field("package_id", "The price on that day exceeds the maximum amount, %d.", int64(MaxAmount))
 )
+
+// NoSeats returns the error of a slot with too few seats, which states how many are left.
+func NoSeats(left int) *apperr.Error {
+	message := "The slot has no seats left."
+	if left > 0 {
+		message = fmt.Sprintf("The slot does not have that many seats. Seats left: %d.", left)
+	}
+	return ErrSlotUnavailable.WithMessage("%s", message).WithExtra("seats_available", left)
+}
 
 func field(name, format string, args ...any) *apperr.Error {
 	return apperr.Field(name, format, args...)

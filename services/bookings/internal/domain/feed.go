@@ -130,6 +130,7 @@ type CalendarEntry struct {
 	StartsAt, EndsAt *time.Time
 	Loc              *time.Location
 	Title            *string // name of the unit, the service or the package
+	Seats            *int    // that it takes on a shared unit; 0: all; nil: not shared
 	Customer, Notes  *string // nil unless the feed shows details
 }
 

@@ -19,6 +19,7 @@ type (
 	PackagePrefix = ids.PackagePrefix
 	HolidayPrefix struct{}
 	ClosurePrefix struct{}
+	SessionPrefix struct{}
 )
 
 // Prefix is "hr".
@@ -26,6 +27,9 @@ func (HolidayPrefix) Prefix() string { return "hr" }
 
 // Prefix is "cl".
 func (ClosurePrefix) Prefix() string { return "cl" }
+
+// Prefix is "ses". It is not public.
+func (SessionPrefix) Prefix() string { return "ses" }
 
 // BookingID and the other types are the ids of this service's resources and of the resources that a booking references.
 type (
@@ -35,6 +39,7 @@ type (
 	PackageID  = ids.Package
 	HolidayID  = ids.ID[HolidayPrefix]
 	ClosureID  = ids.ID[ClosurePrefix]
+	SessionID  = ids.ID[SessionPrefix]
 	LeadID     = ids.Lead
 	QuoteID    = ids.Quote
 	CustomerID = ids.Customer

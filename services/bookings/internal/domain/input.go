@@ -25,6 +25,7 @@ type BookingInput struct {
 	UnitID      patch.Field[string]
 	PackageID   patch.Field[string]
 	GuestCount  patch.Field[int]
+	Exclusive   bool // only of a new booking
 	Notes       patch.Field[string]
 	Metadata    patch.Field[json.RawMessage]
 }

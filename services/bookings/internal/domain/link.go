@@ -171,9 +171,28 @@ func (l *linker) checkUnit() {
 		}
 	}
 	guests := l.in.GuestCount.Given() || l.b.UnitID != was.UnitID
+	if guests && u.Shared() {
+		l.seats()
+	}
 	if guests && l.b.GuestCount != nil && u.Capacity != nil && *l.b.GuestCount > *u.Capacity {
 		l.failed = append(l.failed, apperr.Field("guest_count", "Must be at most %d, the unit's capacity.", *u.Capacity).Fields...)
 	}
+}
+
+// seats gives a booking of a shared unit at least the one seat that it takes.
+func (l *linker) seats() {
+	l.b.GuestCount = new(l.b.guests())
+	if *l.b.GuestCount < 1 {
+		l.fail("guest_count", "Must be at least 1, the number of seats to take.")
+	}
+}
+
+// guests returns the number of guests for which the booking is priced, and for which it takes seats.
+func (b Booking) guests() int {
+	if b.GuestCount == nil {
+		return 1
+	}
+	return *b.GuestCount
 }
 
 // reprice applies the price of the linked package on the event's day. A booking without a package has no price.
@@ -183,7 +202,7 @@ func (b *Booking) reprice(refs Refs) error {
 		b.Total.Minor, b.Deposit.Minor = 0, 0
 		return nil
 	}
-	price, err := Quote(*refs.Package, refs.Rules, b.Day)
+	price, err := Quote(*refs.Package, refs.Rules, b.Day, b.guests())
 	if err != nil {
 		return err
 	}

@@ -20,10 +20,20 @@ const (
 	DepositPercentage DepositType = "percentage"
 )
 
+// Pricing specifies what the price of a package is for.
+type Pricing string
+
+// The price is for a booking, or for each of its guests.
+const (
+	PerBooking Pricing = "per_booking"
+	PerGuest   Pricing = "per_guest"
+)
+
 // Terms contains the price terms of a package. A booking stores them as of the time when it was priced.
 type Terms struct {
 	Name            string       `json:"name"`
 	BasePrice       money.Amount `json:"base_price"`
+	Pricing         Pricing      `json:"pricing"` // "" in a price of before this field: per booking
 	DepositType     DepositType  `json:"deposit_type"`
 	DepositValue    int64        `json:"deposit_value"` // minor units for flat, basis points for percentage
 	DurationMinutes *int         `json:"duration_minutes"`
@@ -49,6 +59,7 @@ type PackagePatch struct {
 	Name            patch.Field[string]
 	Description     patch.Field[string]
 	BasePrice       patch.Field[money.Amount]
+	Pricing         patch.Field[Pricing]
 	DepositType     patch.Field[DepositType]
 	DepositValue    patch.Field[int64]
 	DurationMinutes patch.Field[int]
@@ -59,7 +70,7 @@ type PackagePatch struct {
 
 // NewPackage returns a package before its first patch.
 func NewPackage() Package {
-	return Package{ID: ids.New[PackagePrefix](), Visible: true, Active: true, Terms: Terms{DepositType: DepositNone}}
+	return Package{ID: ids.New[PackagePrefix](), Visible: true, Active: true, Terms: Terms{Pricing: PerBooking, DepositType: DepositNone}}
 }
 
 // Apply returns the package with the given fields. A given price must be in the operator's currency.
@@ -67,6 +78,7 @@ func (p Package) Apply(in PackagePatch, currency string) (Package, error) {
 	in.Name.Set(&p.Name)
 	in.Description.SetNullable(&p.Description)
 	in.BasePrice.Set(&p.BasePrice)
+	in.Pricing.Set(&p.Pricing)
 	in.DepositType.Set(&p.DepositType)
 	in.DepositValue.Set(&p.DepositValue)
 	in.DurationMinutes.SetNullable(&p.DurationMinutes)

@@ -20,6 +20,7 @@ type Price struct {
 type Snapshot struct {
 	Terms
 	PackageID PackageID        `json:"package_id"`
+	Guests    *int             `json:"guests"`  // that the price is for; nil: per booking
 	Holiday   *HolidaySnapshot `json:"holiday"` // nil: no rule applied
 }
 
@@ -30,11 +31,12 @@ type HolidaySnapshot struct {
 	MultiplierBps int64     `json:"multiplier_bps"`
 }
 
-// Quote prices the package on the operator-local day of the event. If every matching rule is stackable, their factors are
+// Quote prices the package for a number of guests on the operator-local day of the event. A price per booking is the same for any
+// number. If every matching rule is stackable, their factors are
 // multiplied and the result is rounded once. Otherwise only the deciding rule applies. Tariff does the same for many packages and
 // days.
-func Quote(p Package, rules []HolidayRule, day civil.Date) (Price, error) {
-	return adjustmentBy(Matching(rules, p, day)).price(p)
+func Quote(p Package, rules []HolidayRule, day civil.Date, guests int) (Price, error) {
+	return adjustmentBy(Matching(rules, p, day)).price(p, guests)
 }
 
 // adjustment is the effect of a set of holiday rules on any price.
@@ -69,13 +71,18 @@ func adjusted(first HolidayRule, factor money.Factor) adjustment {
 	return adjustment{factor: factor, holiday: &HolidaySnapshot{ID: first.ID, Name: first.Name, MultiplierBps: combined.Minor}}
 }
 
-func (a adjustment) price(p Package) (Price, error) {
+func (a adjustment) price(p Package, guests int) (Price, error) {
 	if a.err != nil {
 		return Price{}, a.err
 	}
 	price := Price{Snapshot: Snapshot{Terms: p.Terms, PackageID: p.ID, Holiday: a.holiday}}
+	factor := a.factor
+	if p.Pricing == PerGuest {
+		price.Snapshot.Guests = &guests
+		factor = factor.And(money.Product(int64(guests) * money.Whole))
+	}
 	var err error
-	if price.Total, err = p.BasePrice.Times(a.factor); err != nil || price.Total.Minor > MaxAmount {
+	if price.Total, err = p.BasePrice.Times(factor); err != nil || price.Total.Minor > MaxAmount {
 		return Price{}, ErrPriceTooHigh
 	}
 	price.Deposit = deposit(p.Terms, price.Total)
@@ -171,7 +178,7 @@ func (t *Tariff) For(p Package) Concerning {
 	return Concerning{t.all, t.byService[p.ServiceID], t.byPackage[p.ID]}
 }
 
-// Quote prices the package by the rules that apply on a day and concern the package: those of On and of For.
+// Quote prices the package for one guest by the rules that apply on a day and concern the package: those of On and of For.
 func (t *Tariff) Quote(p Package, on RuleSet, concerning Concerning) (Price, error) {
 	var key []byte
 	var sets Concerning
@@ -184,7 +191,7 @@ func (t *Tariff) Quote(p Package, on RuleSet, concerning Concerning) (Price, err
 		a = t.adjustment(sets)
 		t.known[string(key)] = a
 	}
-	return a.price(p)
+	return a.price(p, 1)
 }
 
 func (t *Tariff) adjustment(sets Concerning) adjustment {

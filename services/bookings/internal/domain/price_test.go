@@ -78,19 +78,19 @@ func TestPriceVectors(t *testing.T) {
 		{0, 11500, domain.DepositPercentage, 5000, 0, 0},
 		{domain.MaxAmount, 10000, domain.DepositPercentage, 1 << 62, domain.MaxAmount, domain.MaxAmount},
 	} {
-		got, err := domain.Quote(pack(tc.base, tc.kind, tc.value), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", tc.bps)}, date("2030-01-15"))
+		got, err := domain.Quote(pack(tc.base, tc.kind, tc.value), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", tc.bps)}, date("2030-01-15"), 1)
 		if err != nil || got.Total != usd(tc.total) || got.Deposit != usd(tc.deposit) {
 			t.Errorf("%+v: total %v, deposit %v, %v", tc, got.Total, got.Deposit, err)
 		}
 	}
-	if _, err := domain.Quote(pack(domain.MaxAmount, domain.DepositNone, 0), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", 10001)}, date("2030-01-15")); !errors.Is(err, domain.ErrPriceTooHigh) {
+	if _, err := domain.Quote(pack(domain.MaxAmount, domain.DepositNone, 0), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", 10001)}, date("2030-01-15"), 1); !errors.Is(err, domain.ErrPriceTooHigh) {
 		t.Errorf("one above the bound: %v", err)
 	}
 	for _, huge := range [][]domain.HolidayRule{
 		{rule("2030-01-01", "2030-01-31", 1<<62)},
 		{rule("2030-01-01", "2030-01-31", 1<<62, stackable), rule("2030-01-01", "2030-01-31", 1<<62, stackable)},
 	} {
-		if _, err := domain.Quote(pack(1000, domain.DepositNone, 0), huge, date("2030-01-15")); !errors.Is(err, domain.ErrPriceTooHigh) {
+		if _, err := domain.Quote(pack(1000, domain.DepositNone, 0), huge, date("2030-01-15"), 1); !errors.Is(err, domain.ErrPriceTooHigh) {
 			t.Errorf("overflow: %v", err)
 		}
 	}
@@ -123,12 +123,12 @@ func TestRuleThatDecides(t *testing.T) {
 		"yearly in another year":    {[]domain.HolidayRule{rule("2020-01-10", "2020-01-20", 12000, yearly)}, 12000},
 		"yearly counts once a year": {[]domain.HolidayRule{rule("2020-01-16", "2020-01-20", 12000, yearly)}, 10000},
 	} {
-		got, err := domain.Quote(p, tc.rules, date("2030-01-15"))
+		got, err := domain.Quote(p, tc.rules, date("2030-01-15"), 1)
 		if err != nil || got.Total.Minor != tc.want {
 			t.Errorf("%s: %v, %v; want %d", name, got.Total, err, tc.want)
 		}
 	}
-	got, err := domain.Quote(p, []domain.HolidayRule{rule("2030-01-15", "2030-01-15", 11000, stackable), rule("2030-01-01", "2030-01-31", 11000, stackable, priority(2))}, date("2030-01-15"))
+	got, err := domain.Quote(p, []domain.HolidayRule{rule("2030-01-15", "2030-01-15", 11000, stackable), rule("2030-01-01", "2030-01-31", 11000, stackable, priority(2))}, date("2030-01-15"), 1)
 	if h := got.Snapshot.Holiday; err != nil || h == nil || h.Name != "2030-01-01" || h.MultiplierBps != 12100 {
 		t.Errorf("stacked rules show the first by priority with the combined factor, got %+v", h)
 	}
@@ -184,7 +184,7 @@ func TestPricesInThousandths(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "rules") {
 			rules = append(rules, rule("2030-01-01", "2030-12-31", rapid.Int64Range(1, 20_000).Draw(t, "bps"), stackable))
 		}
-		got, err := domain.Quote(p, rules, date("2030-06-01"))
+		got, err := domain.Quote(p, rules, date("2030-06-01"), 1)
 		if err != nil || got.Total.Minor%10 != 0 || got.Deposit.Minor%10 != 0 || got.Deposit.Minor > got.Total.Minor {
 			t.Fatalf("total %v, deposit %v, %v", got.Total, got.Deposit, err)
 		}
@@ -205,7 +205,7 @@ func TestPriceProperties(t *testing.T) {
 			exact.Mul(exact, big.NewInt(bps))
 			den.Mul(den, big.NewInt(money.Whole))
 		}
-		got, err := domain.Quote(p, rules, date("2030-06-01"))
+		got, err := domain.Quote(p, rules, date("2030-06-01"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestPriceProperties(t *testing.T) {
 		for i, j := 0, len(rules)-1; i < j; i, j = i+1, j-1 {
 			rules[i], rules[j] = rules[j], rules[i]
 		}
-		if again, err := domain.Quote(p, rules, date("2030-06-01")); err != nil || again.Total != got.Total || again.Deposit != got.Deposit {
+		if again, err := domain.Quote(p, rules, date("2030-06-01"), 1); err != nil || again.Total != got.Total || again.Deposit != got.Deposit {
 			t.Fatalf("%v became %v", got, again)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
-	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
+	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
 	b.cancel_policy, b.refund_due, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
 	array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
 		order by i.invoice_id limit 100) as invoice_ids`
@@ -27,7 +27,7 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var snapshot, policy []byte
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
-		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
+		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
 		&b.CancelReason, &policy, &b.RefundDue, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
@@ -98,7 +98,8 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 		"id": k.ID, "number": k.Number, "status": k.Status, "customer_id": k.CustomerID, "lead_id": k.LeadID, "quote_id": k.QuoteID,
 		"service_id": k.ServiceID, "unit_id": k.UnitID, "package_id": k.PackageID, "package_snapshot": snapshot,
 		"event_type": k.EventType, "event_day": k.Day.UTC(), "event_at": k.EventAt, "event_start": k.Start, "event_end": k.End,
-		"starts_at": k.StartsAt, "ends_at": k.EndsAt, "timezone": k.Loc.String(), "guest_count": k.GuestCount, "notes": k.Notes,
+		"starts_at": k.StartsAt, "ends_at": k.EndsAt, "timezone": k.Loc.String(), "guest_count": k.GuestCount, "exclusive": k.Exclusive,
+		"session_id": k.Session, "seats": seatsOrNull(k), "notes": k.Notes,
 		"currency": k.Total.Currency, "total": k.Total.Minor, "deposit": k.Deposit.Minor, "paid": k.Paid.Minor,
 		"refunded": k.Refunded.Minor, "disputed": k.Disputed, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
 		"cancel_reason": k.CancelReason, "cancel_policy": policy, "refund_due": k.RefundDue, "metadata": pg.JSONText(k.Metadata),
@@ -106,9 +107,18 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 	}, nil
 }
 
+// seatsOrNull returns null for a booking that is in no session.
+func seatsOrNull(k domain.Booking) *int {
+	if k.Session.IsZero() {
+		return nil
+	}
+	return &k.Seats
+}
+
 // InsertBooking writes a new booking, its claim (nil: none), and its metadata in the round trip of the commit. at is the time of the
 // booking, later than the start of the transaction. It returns the booking with its times. The transaction fails with
-// domain.ErrSlotUnavailable if the slot is taken, domain.ErrClosed if a closure overlaps it, and with domain.ErrLinked for a second booking of a quote or a lead.
+// domain.ErrSlotUnavailable if the slot is taken, with domain.ErrClosed if a closure overlaps it, and with domain.ErrLinked for a second
+// booking of a quote or a lead.
 func InsertBooking(tx pg.Tx, k domain.Booking, claim *Claim, at time.Time) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {
@@ -118,12 +128,12 @@ func InsertBooking(tx pg.Tx, k domain.Booking, claim *Claim, at time.Time) (doma
 	b := &pgx.Batch{}
 	b.Queue(`
 		insert into bookings as b (tenant_id, livemode, id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
-			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, notes,
+			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, exclusive, session_id, seats, notes,
 			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
 			cancel_policy, event_at, created_at, updated_at, version)
 		values (@tenant, @live, @id, @number, @status, @customer_id, @lead_id, @quote_id, @service_id,
 			@unit_id, @package_id, @package_snapshot, @event_type, @event_day, @event_start, @event_end,
-			@starts_at, @ends_at, @timezone, @guest_count, @notes,
+			@starts_at, @ends_at, @timezone, @guest_count, @exclusive, @session_id, @seats, @notes,
 			@currency, @total, @deposit, @paid, @refunded, @payment_status, @hold_expires_at, @metadata,
 			@confirmed_at, @cancel_policy, @event_at, @at, @at, 1)`, args)
 	if claim != nil {
@@ -147,7 +157,7 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 		update bookings b set status = @status, customer_id = @customer_id, service_id = @service_id, unit_id = @unit_id,
 			package_id = @package_id, package_snapshot = @package_snapshot, event_type = @event_type, event_day = @event_day,
 			event_at = @event_at, event_start = @event_start, event_end = @event_end, starts_at = @starts_at, ends_at = @ends_at,
-			guest_count = @guest_count, notes = @notes, currency = @currency, total = @total, deposit = @deposit,
+			guest_count = @guest_count, session_id = @session_id, seats = @seats, notes = @notes, currency = @currency, total = @total, deposit = @deposit,
 			paid = @paid, refunded = @refunded, disputed = @disputed, payment_status = @payment_status, hold_expires_at = @hold_expires_at,
 			cancel_reason = @cancel_reason, cancel_policy = @cancel_policy, refund_due = @refund_due, metadata = @metadata,
 			confirmed_at = @confirmed_at, cancelled_at = @cancelled_at, completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
@@ -173,6 +183,8 @@ func bookingError(err error) error {
 	switch pg.ConstraintName(err) {
 	case "unit_claims_no_overlap":
 		return slotError(err)
+	case "unit_claims_seats":
+		return domain.NoSeats(0).WithCause(err)
 	case "bookings_quote", "bookings_lead":
 		return fmt.Errorf("%w: %w", domain.ErrLinked, err)
 	default:

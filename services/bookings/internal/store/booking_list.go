@@ -191,7 +191,7 @@ func duringArgs(d report.Days, now time.Time) pg.Args {
 // standing is the condition that a booking is neither canceled nor expired.
 const standing = `(b.status in ('confirmed', 'completed', 'no_show') or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))`
 
-const reportColumns = `b.id, b.number, b.status, b.customer_id, b.unit_id, b.event_day, b.event_start, b.event_end,
+const reportColumns = `b.id, b.number, b.status, b.customer_id, b.unit_id, b.guest_count, b.exclusive, b.event_day, b.event_start, b.event_end,
 	b.starts_at, b.ends_at, b.timezone, b.currency, b.deposit, b.paid, b.hold_expires_at, b.version`
 
 func bookingsDuring(f CalendarFilter) (string, pg.Args) {
@@ -212,7 +212,8 @@ func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 	parts := make([]string, len(during))
 	for i, part := range during {
 		parts[i] = fmt.Sprintf(`select `+reportColumns+` from bookings b left join lateral (
-				select k.starts_at, k.ends_at from unit_claims k where k.tenant_id = @tenant and k.livemode = @live and k.booking_id = b.id offset 0) k on true
+				select k.starts_at, k.ends_at from unit_claims k where k.tenant_id = @tenant and k.livemode = @live
+					and k.booking_id = case when b.session_id is null then b.id else b.session_id end offset 0) k on true
 			where b.tenant_id = @tenant and b.livemode = @live and %s%s
 			  and (b.starts_at is null or b.starts_at < @to::timestamptz + interval '1 day' and b.ends_at > @from::timestamptz - interval '1 day')
 			  and (b.starts_at < @to and b.ends_at > @from or k.starts_at < @to and k.ends_at > @from
@@ -265,7 +266,7 @@ func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time)
 func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
 	var b report.Booking
 	var zone, currency string
-	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.UnitID, &b.Day, &b.Start, &b.End,
+	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.UnitID, &b.GuestCount, &b.Exclusive, &b.Day, &b.Start, &b.End,
 		&b.StartsAt, &b.EndsAt, &zone, &currency, &b.Deposit.Minor, &b.Paid.Minor, &b.HoldExpiresAt, &b.Version, &b.CustomerName)
 	if err != nil {
 		return report.Booking{}, fmt.Errorf("scan booking: %w", err)

@@ -15,7 +15,13 @@ type Claim struct {
 	Booking  domain.BookingID
 	Unit     domain.UnitID
 	From, To time.Time
+	Capacity int         // seats of a slot of a shared unit; 0: not shared
+	Seats    int         // that the booking takes; 0: all
+	Slot     domain.Span // of a shared unit, without buffers
 }
+
+// Shared reports whether there is a claim, and it is for some or all seats of a shared unit.
+func (c *Claim) Shared() bool { return c != nil && c.Capacity > 0 }
 
 // PutClaim creates or moves the booking's claim. It returns domain.ErrSlotUnavailable if another booking holds the unit at that
 // time. The unit and the previous unit must be locked.
@@ -70,8 +76,9 @@ func LapsedForUpdate(ctx context.Context, tx pg.Tx, c Claim, now time.Time) ([]d
 	args["now"] = now
 	return pg.Many(ctx, tx, scanBooking, `
 		select `+bookingColumns+` from bookings b
-		where b.tenant_id = @tenant and b.livemode = @live and b.unit_id = @unit and b.id <> @booking
+		where b.tenant_id = @tenant and b.livemode = @live and b.unit_id = @unit and b.id is distinct from @booking
 		  and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= @now
-		  and exists (select from unit_claims c where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = b.id and c.starts_at < @to and c.ends_at > @from)
+		  and exists (select from unit_claims c where c.tenant_id = @tenant and c.livemode = @live and c.booking_id in (b.id, b.session_id)
+			and c.starts_at < @to and c.ends_at > @from)
 		order by b.id for update of b`, args)
 }

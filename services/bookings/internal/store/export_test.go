@@ -6,6 +6,8 @@ var (
 	CalendarSQL  = calendarSQL
 	DuringSQL    = bookingsDuring
 	ClaimsSQL    = claimsDuring
+	SessionSQL   = sessionAt
+	ClaimedSQL   = claimedFrom
 	AllDueSQL    = allDue
 	TenantDueSQL = tenantDue
 	OfQuoteSQL   = bookingOfQuote

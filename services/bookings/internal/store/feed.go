@@ -146,13 +146,14 @@ const eventBytes = 320
 
 func calendarPart(where, order, part string) string {
 	return fmt.Sprintf(`
-		select id, number, status, version, updated_at, hold_expires_at, event_day, event_start, starts_at, ends_at, timezone, title, customer, notes
+		select id, number, status, version, updated_at, hold_expires_at, event_day, event_start, starts_at, ends_at, timezone, title, seats, customer, notes
 		from (
 			select e.*, sum(%[4]d + octet_length(coalesce(title, '')) + octet_length(coalesce(customer, '')) + octet_length(coalesce(notes, '')))
 				over (order by event_day%[2]s, id%[2]s rows unbounded preceding) as bytes
 			from (
 				select b.id, b.number, b.status, b.version, b.updated_at, b.hold_expires_at, b.event_day, b.event_start, b.starts_at, b.ends_at,
 					b.timezone, coalesce(u.name, s.name, p.name) as title,
+					case when u.booking_mode = 'seats' then case when b.exclusive then 0 else coalesce(b.guest_count, 1) end end as seats,
 					case when @details and not coalesce(c.erased, false) then c.name end as customer,
 					case when @details and not coalesce(c.erased, false) then b.notes end as notes
 				from (select * from bookings b where b.tenant_id = @tenant and b.livemode = @live and %[1]s
@@ -169,7 +170,7 @@ func scanCalendarEntry(row pgx.CollectableRow) (domain.CalendarEntry, error) {
 	var e domain.CalendarEntry
 	var zone string
 	err := row.Scan(&e.ID, &e.Number, &e.Status, &e.Version, &e.UpdatedAt, &e.HoldExpiresAt, &e.Day, &e.Start, &e.StartsAt, &e.EndsAt,
-		&zone, &e.Title, &e.Customer, &e.Notes)
+		&zone, &e.Title, &e.Seats, &e.Customer, &e.Notes)
 	if err != nil {
 		return domain.CalendarEntry{}, fmt.Errorf("scan calendar entry: %w", err)
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Dangling is a column with values that refer to no row. Example is the id of a booking with such a value.
+// Dangling is a column with values that refer to no row, or with sums that differ from their rows. Example is the id of a booking or of
+// a session with such a value.
 type Dangling struct {
 	Column  string
 	Rows    int64
 	Example string
 }
 
-// FindDangling checks the columns of all tenants that refer to another table without a foreign key. url connects as the owner of the
+// FindDangling checks the columns of all tenants that refer to another table without a foreign key, and the seats of sessions. url connects as the owner of the
 // database, to whom row-level security does not apply. One statement reads everything, so a concurrent write is seen with all its
 // rows or not at all.
 func FindDangling(ctx context.Context, url string) (found []Dangling, err error) {
@@ -41,7 +42,17 @@ func FindDangling(ctx context.Context, url string) (found []Dangling, err error)
 				on (r.tenant_id, r.livemode, r.id) = (c.tenant_id, c.livemode, c.unit_id) where r.id is null
 			union all
 			select 'unit_claims.booking_id', c.booking_id from unit_claims c left join bookings r
-				on (r.tenant_id, r.livemode, r.id) = (c.tenant_id, c.livemode, c.booking_id) where r.id is null
+				on (r.tenant_id, r.livemode, r.id) = (c.tenant_id, c.livemode, c.booking_id) where c.capacity is null and r.id is null
+			union all
+			select 'bookings.session_id', b.id from bookings b left join unit_claims r
+				on (r.tenant_id, r.livemode, r.booking_id) = (b.tenant_id, b.livemode, b.session_id) and r.capacity is not null
+				where b.session_id is not null and b.status in ('pending', 'confirmed') and r.booking_id is null
+			union all
+			select 'unit_claims.taken', c.booking_id from unit_claims c left join (
+				select b.tenant_id, b.livemode, b.session_id, sum(b.seats) as seats from bookings b
+				where b.session_id is not null and b.status in ('pending', 'confirmed') group by 1, 2, 3) s
+				on (s.tenant_id, s.livemode, s.session_id) = (c.tenant_id, c.livemode, c.booking_id)
+				where c.capacity is not null and c.taken is distinct from s.seats
 		) dangling group by 1 order by 1`)
 	if err == nil {
 		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[Dangling])

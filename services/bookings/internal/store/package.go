@@ -12,13 +12,13 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const packageColumns = `p.id, p.service_id, p.name, p.description, p.currency, p.base_price, p.deposit_type, p.deposit_value,
+const packageColumns = `p.id, p.service_id, p.name, p.description, p.currency, p.base_price, p.pricing, p.deposit_type, p.deposit_value,
 	p.duration_minutes, p.visible, p.active, p.version, p.created_at, p.updated_at,
 	array(select pu.unit_id from package_units pu where pu.tenant_id = p.tenant_id and pu.livemode = p.livemode and pu.package_id = p.id order by pu.unit_id) as unit_ids`
 
 func scanPackage(row pgx.CollectableRow) (domain.Package, error) {
 	var p domain.Package
-	err := row.Scan(&p.ID, &p.ServiceID, &p.Name, &p.Description, &p.BasePrice.Currency, &p.BasePrice.Minor, &p.DepositType,
+	err := row.Scan(&p.ID, &p.ServiceID, &p.Name, &p.Description, &p.BasePrice.Currency, &p.BasePrice.Minor, &p.Pricing, &p.DepositType,
 		&p.DepositValue, &p.DurationMinutes, &p.Visible, &p.Active, &p.Version, &p.CreatedAt, &p.UpdatedAt, &p.UnitIDs)
 	if err != nil {
 		return domain.Package{}, fmt.Errorf("scan package: %w", err)
@@ -30,7 +30,7 @@ func scanPackage(row pgx.CollectableRow) (domain.Package, error) {
 func packageRow(p domain.Package) pg.Args {
 	return pg.Args{
 		"id": p.ID, "service_id": p.ServiceID, "name": p.Name, "description": p.Description, "currency": p.BasePrice.Currency,
-		"base_price": p.BasePrice.Minor, "deposit_type": p.DepositType, "deposit_value": p.DepositValue,
+		"base_price": p.BasePrice.Minor, "pricing": p.Pricing, "deposit_type": p.DepositType, "deposit_value": p.DepositValue,
 		"duration_minutes": p.DurationMinutes, "visible": p.Visible, "active": p.Active,
 	}
 }

@@ -200,10 +200,49 @@ func TestClaimsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for units, ids := range map[float64][]domain.UnitID{1: {unit}, 100: all} {
-		plan := explain(t, db.App, ctx, store.ClaimsSQL, pg.Args{"from": from, "to": from.AddDate(0, 0, 1), "units": ids, "limit": availability.MaxClaims + 1})
+		plan := explain(t, db.App, ctx, store.ClaimsSQL, pg.Args{"from": from, "to": from.AddDate(0, 0, 1), "units": ids, "now": from, "limit": availability.MaxClaims + 1})
 		if plan.claims != 13*units || plan.read != 13*units {
 			t.Errorf("of %v units %v claims and %v bookings are read, want 13 of each unit:\n%s", units, plan.claims, plan.read, plan.text)
 		}
+	}
+}
+
+// TestSessionsPlan checks that availability reads of a session only its pending bookings, and that a booking reads only the claim that
+// can be its session, regardless of the other claims of the unit.
+func TestSessionsPlan(t *testing.T) {
+	t.Parallel()
+	db, ctx, conn := filled(t, many)
+	var unit domain.UnitID
+	for _, sql := range []string{
+		`update bookings set status = 'pending', starts_at = at, ends_at = at + interval '1 hour'
+			from (select booking_id, starts_at as at from unit_claims) c where c.booking_id = id`,
+		`update unit_claims c set booking_id = (select gen_random_uuid() where c.booking_id is not null),
+			slot_from = starts_at, slot_to = ends_at, capacity = 10, taken = 0`,
+		`update bookings b set session_id = c.booking_id, seats = 1 from unit_claims c
+			where c.unit_id = b.unit_id and c.starts_at = b.starts_at`,
+		`analyze`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	if err := conn.QueryRow(t.Context(), `select id from units where name = 'u77'`).Scan(&unit); err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2020, 1, 15, 0, 30, 0, 0, time.UTC)
+	p := explain(t, db.App, ctx, store.ClaimsSQL, pg.Args{
+		"from": from, "to": from.AddDate(0, 0, 1), "units": []domain.UnitID{unit}, "now": from, "limit": availability.MaxClaims + 1,
+	})
+	if p.claims != 13 || p.read != 13 || !strings.Contains(p.text, "bookings_session") {
+		t.Errorf("%v claims and %v bookings are read, want 13 sessions with one pending booking each:\n%s", p.claims, p.read, p.text)
+	}
+	p = explain(t, db.App, ctx, store.SessionSQL, pg.Args{"unit": unit, "from": from})
+	if p.claims > 2 { // the row, and once more to lock it
+		t.Errorf("%v claims are read for a session:\n%s", p.claims, p.text)
+	}
+	p = explain(t, db.App, ctx, store.ClaimedSQL, pg.Args{"unit": unit, "now": from.AddDate(2, 0, 0)})
+	if p.claims > 200 {
+		t.Errorf("%v claims are read for the later ones:\n%s", p.claims, p.text)
 	}
 }
 

@@ -46,6 +46,12 @@ func ServicesByID(ctx context.Context, q pg.Q, list []domain.ServiceID) ([]domai
 		`select `+serviceColumns+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = any(@ids::uuid[]) order by s.id`, pg.Args{"ids": list})
 }
 
+// ActiveServices reads all active services.
+func ActiveServices(ctx context.Context, q pg.Q) ([]domain.Service, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Service],
+		`select `+bare(serviceColumns)+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.active`, pg.Args{})
+}
+
 // Services reads one page.
 func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) (page.Rows[domain.Service], error) {
 	w := &page.Where{}

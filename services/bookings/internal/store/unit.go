@@ -16,7 +16,7 @@ import (
 func unitRow(u domain.Unit) pg.Args {
 	return pg.Args{
 		"id": u.ID, "name": u.Name, "description": u.Description, "status": u.Status, "capacity": u.Capacity,
-		"opening_hours": u.OpeningHours,
+		"booking_mode": u.BookingMode, "opening_hours": u.OpeningHours,
 	}
 }
 

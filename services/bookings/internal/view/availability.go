@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/oapi-codegen/nullable"
@@ -37,7 +38,7 @@ func Availability(days []availability.Day, timezone string) ([]byte, error) {
 			out = append(quote(out, string(u.Status)), `,"slots":[`...)
 			for k, s := range u.Slots {
 				out = times.append(comma(out, k), k, s.Span)
-				out = append(quote(out, string(s.Status)), '}')
+				out = append(seats(quote(out, string(s.Status)), s), '}')
 			}
 			out = append(out, `]}`...)
 		}
@@ -67,6 +68,20 @@ func (t *slotTimes) append(out []byte, k int, s domain.Span) []byte {
 	return append(out, last.text...)
 }
 
+// seats appends the seats of a slot, or null.
+func seats(out []byte, s availability.Slot) []byte {
+	if s.Seats.Capacity == 0 {
+		return append(out, `,"seats":null`...)
+	}
+	free := 0
+	if s.Status == availability.SlotAvailable {
+		free = s.Seats.Capacity - s.Seats.Taken
+	}
+	out = strconv.AppendInt(append(out, `,"seats":{"capacity":`...), int64(s.Seats.Capacity), 10)
+	out = strconv.AppendInt(append(out, `,"taken":`...), int64(s.Seats.Taken), 10)
+	return append(strconv.AppendInt(append(out, `,"available":`...), int64(free), 10), '}')
+}
+
 // availabilityDay returns a day without its units.
 func availabilityDay(d availability.Day, timezone string) api.AvailabilityDay {
 	day := api.AvailabilityDay{
@@ -82,12 +97,15 @@ func availabilityDay(d availability.Day, timezone string) api.AvailabilityDay {
 
 // availabilityBytes returns about the size of a response.
 func availabilityBytes(days []availability.Day) int {
-	const day, unit, slot = 300, 100, 90
+	const day, unit, slot, shared = 300, 100, 103, 50
 	n := day
 	for _, d := range days {
 		n += day
 		for _, u := range d.Units {
 			n += unit + len(u.Unit.Name) + slot*len(u.Slots)
+			if u.Unit.Shared() {
+				n += shared * len(u.Slots)
+			}
 		}
 	}
 	return n
@@ -106,10 +124,18 @@ func quote(out []byte, plain string) []byte {
 	return append(append(append(out, '"'), plain...), '"')
 }
 
-// Explanation returns the public form of a reason. availability.Free means no reason.
-func Explanation(r availability.Reason) api.AvailabilityExplanation {
-	if r == availability.Free {
-		return api.AvailabilityExplanation{Available: true, Reason: api.Null[api.AvailabilityExplanationReason]()}
+// Explanation returns the public form of a reason and of the seats of the slot. availability.Free means no reason.
+func Explanation(r availability.Reason, s availability.Seats) api.AvailabilityExplanation {
+	out := api.AvailabilityExplanation{Available: r == availability.Free, Reason: api.Null[api.AvailabilityExplanationReason](), Seats: api.Null[api.Seats]()}
+	if !out.Available {
+		out.Reason = nullable.NewNullableWithValue(api.AvailabilityExplanationReason(r))
 	}
-	return api.AvailabilityExplanation{Reason: nullable.NewNullableWithValue(api.AvailabilityExplanationReason(r))}
+	if s.Capacity > 0 {
+		shown := api.Seats{Capacity: s.Capacity, Taken: s.Taken}
+		if out.Available {
+			shown.Available = s.Capacity - s.Taken
+		}
+		out.Seats = nullable.NewNullableWithValue(shown)
+	}
+	return out
 }

@@ -33,7 +33,15 @@ func generated(days []availability.Day, timezone string) api.AvailabilityList {
 		for _, u := range d.Units {
 			unit := api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityStatus(u.Status), Slots: []api.AvailabilitySlot{}}
 			for _, s := range u.Slots {
-				unit.Slots = append(unit.Slots, api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status)})
+				slot := api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status), Seats: api.Null[api.Seats]()}
+				if s.Seats.Capacity > 0 {
+					seats := api.Seats{Capacity: s.Seats.Capacity, Taken: s.Seats.Taken}
+					if s.Status == availability.SlotAvailable {
+						seats.Available = s.Seats.Capacity - s.Seats.Taken
+					}
+					slot.Seats = nullable.NewNullableWithValue(seats)
+				}
+				unit.Slots = append(unit.Slots, slot)
 			}
 			day.Units = append(day.Units, unit)
 		}
@@ -67,6 +75,7 @@ func TestAvailabilityIsAsGenerated(t *testing.T) {
 					u.Slots = append(u.Slots, availability.Slot{
 						Span:   domain.Span{From: from, To: from.Add(time.Hour)},
 						Status: []availability.SlotStatus{availability.SlotAvailable, availability.SlotBooked}[rand.IntN(2)],
+						Seats:  []availability.Seats{{}, {Capacity: 10, Taken: rand.IntN(11)}}[rand.IntN(2)],
 					})
 				}
 				days[d].Units = append(days[d].Units, u)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/oapi-codegen/nullable"
@@ -38,6 +39,7 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		EndsAt:          timeOrNull(b.EndsAt),
 		Timezone:        b.Loc.String(),
 		GuestCount:      api.OrNull(b.GuestCount),
+		Exclusive:       b.Exclusive,
 		Notes:           api.OrNull(b.Notes),
 		TotalAmount:     amount(b.Total),
 		DepositAmount:   amount(b.Deposit),
@@ -130,6 +132,8 @@ func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {
 		Id:              s.PackageID.String(),
 		Name:            s.Name,
 		BasePrice:       amount(s.BasePrice),
+		Pricing:         api.Pricing(cmp.Or(s.Pricing, domain.PerBooking)),
+		GuestCount:      api.OrNull(s.Guests),
 		DepositType:     api.DepositType(s.DepositType),
 		DepositValue:    s.DepositValue,
 		DurationMinutes: api.OrNull(s.DurationMinutes),

@@ -103,13 +103,25 @@ var calendarStatus = map[domain.Status]string{
 // every event as busy time, but still show the title.
 var calendarEnded = map[domain.Status]string{domain.Cancelled: "Cancelled: ", domain.Expired: "Expired: "}
 
-// summary returns the name of what is booked and the booking's number.
+// summary returns the name of what is booked, the booking's number, and the seats that it takes.
 func summary(e domain.CalendarEntry) string {
 	title := calendarEnded[e.Status]
 	if e.Title != nil {
 		title += *e.Title + " "
 	}
-	return title + e.Number
+	return title + e.Number + seatsTaken(e.Seats)
+}
+
+func seatsTaken(n *int) string {
+	switch {
+	case n == nil:
+		return ""
+	case *n == 0:
+		return " (all seats)"
+	case *n == 1:
+		return " (1 seat)"
+	}
+	return " (" + strconv.Itoa(*n) + " seats)"
 }
 
 // details returns the customer's name and the booking's notes.

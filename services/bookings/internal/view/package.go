@@ -15,6 +15,7 @@ func Package(p domain.Package, mode api.Mode) api.Package {
 		Name:            p.Name,
 		Description:     api.OrNull(p.Description),
 		BasePrice:       amount(p.BasePrice),
+		Pricing:         api.Pricing(p.Pricing),
 		DepositType:     api.DepositType(p.DepositType),
 		DepositValue:    p.DepositValue,
 		DurationMinutes: api.OrNull(p.DurationMinutes),

@@ -20,6 +20,8 @@ func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
 		Status:         string(b.Status),
 		CustomerName:   b.CustomerName,
 		UnitID:         idPointer(b.UnitID),
+		GuestCount:     b.GuestCount,
+		Exclusive:      b.Exclusive,
 		EventLocalDate: b.Day.String(),
 		StartsAt:       inUTC(b.StartsAt),
 		EndsAt:         inUTC(b.EndsAt),

@@ -22,6 +22,7 @@ func Unit(u domain.Unit, mode api.Mode) api.Unit {
 		ServiceIds:   texts(u.ServiceIDs),
 		Status:       api.UnitStatus(u.Status),
 		Capacity:     api.OrNull(u.Capacity),
+		BookingMode:  api.BookingMode(u.BookingMode),
 		OpeningHours: hours,
 		Mode:         mode,
 		Version:      u.Version,

@@ -102,6 +102,7 @@ func (p *platform) poisoned(with string, everything bool) {
 func (p *platform) pagesOf() []string {
 	out := []string{
 		"/admin/alpha/test/calendar?view=day&date=2027-03-01", "/admin/alpha/test/calendar?view=month&date=2027-03-01", "/admin/alpha/test/calendar?view=week&date=2027-03-01",
+		"/admin/alpha/test/departure?unit_id=un" + oneID + "&starts_at=2027-03-01T14:00:00Z",
 		"/admin/alpha/test/search?q=Ada", "/admin/alpha/test/today?days=90",
 		"/admin/alpha/test/search?q=" + url.QueryEscape(hostile[:150]), "/admin/alpha/test/bookings/new?customer_id=" + url.QueryEscape(hostile[:150]),
 		"/admin/alpha/test/bookings?number=" + url.QueryEscape(hostile[:50]) + "&" + url.QueryEscape(hostile[:50]) + "=1", "/admin/alpha/test/calendar?service_id=" + url.QueryEscape(link),

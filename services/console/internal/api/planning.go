@@ -148,6 +148,9 @@ func (s *session) slot(slot domain.Object, unit, service, day string) pages.Slot
 	}
 	local := at.In(s.Zone)
 	out := pages.SlotView{Text: local.Format("15:04"), Free: slot.Text("status") == "available", Word: s.Word(slot.Text("status"))}
+	if seats := slot.Object("seats"); seats != nil && out.Free {
+		out.Seats = s.T("seats_left", "Count", seats.Count("available"))
+	}
 	link := url.Values{"unit_id": {unit}, "date": {day}, "at": {local.Format("2006-01-02T15:04")}}
 	out.Href = s.workspace.Path("availability") + "?" + link.Encode()
 	if out.Free && s.can("createBooking") {

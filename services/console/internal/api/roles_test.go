@@ -23,6 +23,7 @@ var least = map[string]string{
 	"POST /bookings/:id/reprice": "staff", "GET /bookings/new": "staff", "POST /bookings/new": "staff",
 	"GET /bookings.csv": "viewer",
 	"GET /calendar":     "viewer",
+	"GET /departure":    "viewer",
 	"GET /customers":    "viewer", "GET /customers/:id": "viewer", "GET /customers/:id/edit": "staff", "POST /customers/:id/edit": "staff",
 	"GET /customers/:id/erase": "staff", "POST /customers/:id/erase": "staff", "GET /customers/new": "staff", "POST /customers/new": "staff",
 	"GET /customers/suggest": "viewer",

@@ -89,7 +89,7 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 // get returns the pages that show something.
 func (s *Server) get() map[string]handler {
 	out := map[string]handler{
-		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/search": search, "/board": board, "/live": live,
+		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/departure": departure, "/search": search, "/board": board, "/live": live,
 		"/quickstart": quickStart, "/clock": clockPage, "/availability": availability, "/prices": prices,
 		"/business": settingsPage("business"), "/policy": settingsPage("policy"), "/gateway": gatewayPage, "/gateway/disconnect": disconnectPage,
 		"/customers/suggest": suggestCustomers, "/endpoints/:id/deliveries/:delivery": delivery, "/invoices/:id/reverse": reversePage,

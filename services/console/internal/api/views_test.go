@@ -160,6 +160,62 @@ func TestCalendarClosures(t *testing.T) {
 	}
 }
 
+// TestDepartures checks that the calendar shows the bookings of a slot of a unit in seats mode as one departure with its seats, and that
+// the page of the departure lists them and leads to the form for one more.
+func TestDepartures(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	unit := exampleObject(t, "getUnit", map[string]any{"id": "un" + oneID, "name": "Walk", "booking_mode": "seats", "capacity": 10, "opening_hours": nil, "status": "active"})
+	p.setResponse("listUnits", object(map[string]any{"data": []any{unit}, "has_more": false}))
+	p.setResponse("getUnit", object(unit))
+	var shown, listed []any
+	for i, guests := range []any{4, nil, 2} {
+		b := calendarBooking()
+		b["id"], b["number"], b["unit_id"], b["guest_count"], b["exclusive"] = fmt.Sprintf("bk_01k%023d", i), fmt.Sprintf("B-00000%d", i), "un"+oneID, guests, false
+		shown = append(shown, b)
+		listed = append(listed, exampleObject(t, "getBooking", map[string]any{
+			"id": b["id"], "number": b["number"], "status": []any{"confirmed", "pending", "cancelled"}[i], "unit_id": "un" + oneID, "guest_count": guests, "exclusive": false,
+			"starts_at": "2027-03-01T14:00:00Z",
+		}))
+	}
+	later := exampleObject(t, "getBooking", map[string]any{"id": "bk_01k00000000000000000000007", "number": "B-000007", "unit_id": "un" + oneID, "starts_at": "2027-03-01T16:00:00Z"})
+	p.setResponse("listCalendar", object(map[string]any{"data": shown, "timezone": "America/New_York", "truncated": false}))
+	p.setResponse("listBookings", object(map[string]any{"data": append(listed, later), "has_more": false}))
+	for _, span := range []string{"day", "week"} {
+		doc := parse(t, p.get("viewer", where+"calendar?view="+span+"&date=2027-03-01").Body.String())
+		var found []*html.Node
+		for _, n := range all(doc, "a") {
+			if strings.HasPrefix(attr(n, "class"), "slot") {
+				found = append(found, n)
+			}
+		}
+		if len(found) != 1 || attr(found[0], "href") != where+"departure?starts_at=2027-03-01T14%3A00%3A00Z&unit_id=un"+oneID || attr(found[0], "draggable") != "" ||
+			!strings.Contains(textOf(found[0]), "7/10") || attr(found[0], "title") != "7 of 10 seats taken, 3 bookings" {
+			t.Errorf("the %s shows %d slots: %s", span, len(found), textOf(doc))
+		}
+	}
+	doc := parse(t, p.get("staff", where+"departure?unit_id=un"+oneID+"&starts_at=2027-03-01T14:00:00Z").Body.String())
+	text := textOf(doc)
+	for _, want := range []string{"Walk", "5 of 10 seats taken", "B-000000", "B-000001", "B-000002"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	if strings.Contains(text, "B-000007") {
+		t.Error("a booking of another departure is shown")
+	}
+	again := slices.ContainsFunc(all(doc, "a"), func(n *html.Node) bool {
+		return attr(n, "href") == where+"bookings/new?event_date=2027-03-01&event_start_time=09%3A00&unit_id=un"+oneID
+	})
+	if !again {
+		t.Error("no link to book one more")
+	}
+	p.setResponse("getUnit", refusal(http.StatusNotFound, "unit_not_found", nil))
+	if w := p.get("staff", where+"departure?unit_id=un_x&starts_at=2027-03-01T14:00:00Z"); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown unit: %d", w.Code)
+	}
+}
+
 // TestWhatIsDue checks that the first page shows the totals of its days and the due items of bookings and webhooks: the customer,
 // the amount, and why a delivery failed, each with a link.
 func TestWhatIsDue(t *testing.T) {

@@ -83,7 +83,11 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 	)
 	for _, o := range rows {
 		if o.Text("status") != "retired" {
-			units = append(units, domain.Unit{ID: o.Text("id"), Name: domain.Short(o.Text("name"), nameBytes), Status: o.Text("status"), Hours: o.Object("opening_hours")})
+			u := domain.Unit{ID: o.Text("id"), Name: domain.Short(o.Text("name"), nameBytes), Status: o.Text("status"), Hours: o.Object("opening_hours")}
+			if o.Text("booking_mode") == "seats" {
+				u.Seats = o.Count("capacity")
+			}
+			units = append(units, u)
 		}
 	}
 	slices.SortFunc(units, func(x, y domain.Unit) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) })

@@ -15,6 +15,8 @@ type CalendarBooking struct {
 	Status         string     `json:"status"`
 	CustomerName   *string    `json:"customer_name"`
 	UnitID         *string    `json:"unit_id"`
+	GuestCount     *int       `json:"guest_count"`
+	Exclusive      bool       `json:"exclusive"`
 	EventLocalDate string     `json:"event_local_date"`
 	StartsAt       *time.Time `json:"starts_at"`
 	EndsAt         *time.Time `json:"ends_at"`
@@ -22,6 +24,13 @@ type CalendarBooking struct {
 	EventEndTime   *string    `json:"event_end_time"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 	Version        int64      `json:"version"`
+
+	Departure *Departure `json:"-"` // nil: a booking
+}
+
+// Departure contains all bookings of a slot of a unit in seats mode.
+type Departure struct {
+	Bookings, Taken, Seats int
 }
 
 // Span is a range of days that a calendar shows.
@@ -107,6 +116,51 @@ type CalendarRow struct {
 type Unit struct {
 	ID, Name, Status string
 	Hours            Object // by weekday; nil: always open
+	Seats            int    // of a slot, in seats mode; 0: exclusive
+}
+
+// departures replaces the bookings that share a slot of a unit with seats by one for all of them.
+func departures(units []Unit, bookings []CalendarBooking) []CalendarBooking {
+	seats := map[string]int{}
+	for _, u := range units {
+		if u.Seats > 0 {
+			seats[u.ID] = u.Seats
+		}
+	}
+	if len(seats) == 0 {
+		return bookings
+	}
+	type slot struct {
+		unit     string
+		from, to int64
+	}
+	shared, out := map[slot]*Departure{}, make([]CalendarBooking, 0, len(bookings))
+	for _, b := range bookings {
+		if b.UnitID == nil || seats[*b.UnitID] == 0 || b.StartsAt == nil || b.EndsAt == nil {
+			out = append(out, b)
+			continue
+		}
+		at := slot{*b.UnitID, b.StartsAt.UnixMicro(), b.EndsAt.UnixMicro()}
+		if shared[at] == nil {
+			shared[at] = &Departure{Seats: seats[*b.UnitID]}
+			b.Departure, b.HoldExpiresAt = shared[at], nil
+			out = append(out, b)
+		}
+		shared[at].add(b)
+	}
+	return out
+}
+
+func (d *Departure) add(b CalendarBooking) {
+	d.Bookings++
+	switch {
+	case b.Exclusive:
+		d.Taken = d.Seats
+	case b.GuestCount != nil:
+		d.Taken += *b.GuestCount
+	default:
+		d.Taken++
+	}
 }
 
 // CalendarRows places bookings on the units and days of a calendar. Bookings without a unit are in a separate first row.
@@ -118,7 +172,7 @@ func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zo
 		at[u.ID] = i + 1
 	}
 	rows[0].Days, rows[0].More, rows[0].Open = make([][]Slot, len(days)), make([]int, len(days)), Unit{}.open(days)
-	for _, b := range bookings {
+	for _, b := range departures(units, bookings) {
 		i := 0
 		if b.UnitID != nil {
 			var shown bool
@@ -142,8 +196,11 @@ func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zo
 // NameShown is how many bytes of a customer's name a calendar shows.
 const NameShown = 20
 
-// Label returns a calendar's label for a booking: the customer's name, else its number.
+// Label returns a calendar's label for a booking: the customer's name, else its number. For a departure, it is the seats taken.
 func (b CalendarBooking) Label() string {
+	if d := b.Departure; d != nil {
+		return strconv.Itoa(d.Taken) + "/" + strconv.Itoa(d.Seats)
+	}
 	if b.CustomerName == nil {
 		return b.Number
 	}

@@ -43,6 +43,12 @@ func (o Object) First(names ...string) string {
 // Int returns the whole number of a field, and whether it contains one.
 func (o Object) Int(name string) (int64, bool) { return whole(o[name]) }
 
+// Count returns an integer field, or 0.
+func (o Object) Count(name string) int {
+	n, _ := o.Int(name)
+	return int(n)
+}
+
 func whole(v any) (int64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {

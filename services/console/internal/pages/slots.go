@@ -51,14 +51,32 @@ func ofDay(f Frame, l domain.CalendarRow, day time.Time) templ.SafeURL {
 	return templ.URL(f.Workspace.Path("bookings") + "?" + q.Encode())
 }
 
-// movable reports whether a booking can still be moved.
-func movable(s domain.Slot) bool { return s.Status == "pending" || s.Status == "confirmed" }
+// movable reports whether a booking can still be moved. A departure cannot; its bookings can.
+func movable(s domain.Slot) bool {
+	return s.Departure == nil && (s.Status == "pending" || s.Status == "confirmed")
+}
+
+// slotAddress returns the address of the page of a booking or of a departure.
+func slotAddress(f Frame, base string, s domain.Slot) templ.SafeURL {
+	if s.Departure == nil {
+		return templ.URL(base + s.ID)
+	}
+	return templ.URL(f.Workspace.Path("departure") + "?" + url.Values{"unit_id": {*s.UnitID}, "starts_at": {s.StartsAt.Format(time.RFC3339Nano)}}.Encode())
+}
 
 var slotTones = map[string]string{"confirmed": "good", "completed": "good", "pending": "busy", "no_show": "bad"}
 
-func slotTone(s domain.Slot) string { return slotTones[s.Status] }
+func slotTone(s domain.Slot) string {
+	if d := s.Departure; d != nil {
+		return map[bool]string{true: "good", false: "busy"}[d.Taken >= d.Seats]
+	}
+	return slotTones[s.Status]
+}
 
 func slotTitle(f Frame, s domain.Slot) string {
+	if d := s.Departure; d != nil {
+		return f.T("seats_taken", "Taken", d.Taken, "Seats", d.Seats) + ", " + f.T("bookings_count", "Count", d.Bookings)
+	}
 	parts := []string{s.Number, f.Word(s.Status)}
 	if s.EventStartTime != nil && s.EventEndTime != nil {
 		parts = append(parts, *s.EventStartTime+"–"+*s.EventEndTime)

@@ -39,6 +39,7 @@ type unit struct {
 	ID         string   `json:"id"`
 	ServiceIDs []string `json:"service_ids"`
 	Status     string   `json:"status"`
+	Mode       string   `json:"booking_mode"`
 }
 
 // booking is the part of a booking's input that seeding uses.
@@ -52,6 +53,8 @@ type booking struct {
 	Type       string `json:"event_type,omitempty"`
 	Status     string `json:"status,omitempty"`
 	Guests     int    `json:"guest_count,omitempty"`
+
+	shared bool // the unit is booked by the seat
 }
 
 // Suggestion is a booking with a deposit that can be created now.
@@ -125,7 +128,7 @@ func (c *client) offers(ctx context.Context) ([]booking, error) {
 		if !p.Active || at < 0 {
 			continue
 		}
-		b := booking{PackageID: p.ID, UnitID: units[at].ID, Start: "10:00"}
+		b := booking{PackageID: p.ID, UnitID: units[at].ID, Start: "10:00", shared: units[at].Mode == "seats"}
 		if p.Duration == nil {
 			b.End = "14:00"
 		}
@@ -162,6 +165,23 @@ func (c *client) bookings(ctx context.Context, customers []string, offers []book
 		}
 		if err := c.call(ctx, http.MethodPost, "/bookings", b, nil); err != nil {
 			return err
+		}
+	}
+	return c.departures(ctx, customers, offers, today)
+}
+
+// departures creates bookings that share a slot of each unit that is booked by the seat. A few seats stay free.
+func (c *client) departures(ctx context.Context, customers []string, offers []booking, today time.Time) error {
+	for _, b := range offers {
+		if !b.shared {
+			continue
+		}
+		b.Date = today.AddDate(0, 0, 5).Format(time.DateOnly)
+		for i, status := range []string{"confirmed", "confirmed", "pending"} {
+			b.CustomerID, b.Guests, b.Status = customers[i%len(customers)], 1+i, status
+			if err := c.call(ctx, http.MethodPost, "/bookings", b, nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

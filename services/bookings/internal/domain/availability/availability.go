@@ -43,6 +43,7 @@ type Plan struct {
 	units    []shown
 	openings [][][]opening // by day and shown.hours
 	slots    int
+	shared   int // of the slots: those of shared units
 }
 
 // NewPlan refuses a range that is too large for one response, with an error on the field to. It does so before it reads a claim or
@@ -59,7 +60,7 @@ func NewPlan(ctx context.Context, q Query, c Catalogue, op Operator) (Plan, erro
 	if err := p.cut(ctx); err != nil {
 		return Plan{}, err
 	}
-	if size+p.slots*slotBytes > MaxBytes {
+	if size+p.slots*slotBytes+p.shared*seatsBytes > MaxBytes {
 		return Plan{}, tooLong("%d MiB", MaxBytes>>20)
 	}
 	return p, nil
@@ -128,8 +129,12 @@ func (p *Plan) cut(ctx context.Context) error {
 		}
 		for _, u := range p.units {
 			for _, o := range p.openings[n][u.hours] {
-				if p.slots += u.count(o); p.slots > MaxSlots {
+				n := u.count(o)
+				if p.slots += n; p.slots > MaxSlots {
 					return tooLong("%d slots", MaxSlots)
+				}
+				if u.unit.Shared() {
+					p.shared += n
 				}
 			}
 		}
@@ -159,7 +164,8 @@ func groupByHours(units []shown) []domain.OpeningHours {
 func fill(slots []Slot, e *evaluator, o opening) []Slot {
 	for i := range e.grid.count(o) {
 		s := e.grid.slot(o, i)
-		slots = append(slots, Slot{Span: s, Status: e.slot(s).status()})
+		reason, seats := e.slot(s)
+		slots = append(slots, Slot{Span: s, Status: reason.status(), Seats: seats})
 	}
 	return slots
 }

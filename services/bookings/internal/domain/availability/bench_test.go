@@ -9,7 +9,13 @@ import (
 )
 
 // BenchmarkDays measures the largest range with 20 units, each with its own openings and a booking in most slots.
-func BenchmarkDays(b *testing.B) {
+func BenchmarkDays(b *testing.B) { benchmarkDays(b, false) }
+
+// BenchmarkSeats measures the same range with 20 shared units and a session in most slots.
+func BenchmarkSeats(b *testing.B) { benchmarkDays(b, true) }
+
+func benchmarkDays(b *testing.B, shared bool) {
+	b.Helper()
 	s := tour(new(60), buffers(0, 15))
 	c := availability.Catalogue{Services: []domain.Service{s}}
 	for n := range 20 {
@@ -25,12 +31,31 @@ func BenchmarkDays(b *testing.B) {
 		claims = append(claims, availability.Claim{Span: domain.Span{From: from, To: from.Add(75 * time.Minute)}, Unit: c.Units[n%20].ID, Status: domain.Confirmed})
 	}
 	op := availability.Operator{Loc: zone(b, "America/New_York"), Now: instant("2026-04-01T00:00:00Z")}
+	if shared {
+		claims = sessions(b, q, c, op)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := allDays(q, c, claims, op); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// sessions makes the units shared and returns a session for each slot, half full.
+func sessions(b *testing.B, q availability.Query, c availability.Catalogue, op availability.Operator) (claims []availability.Claim) {
+	b.Helper()
+	for i := range c.Units {
+		c.Units[i].BookingMode, c.Units[i].Capacity = domain.SeatsMode, new(10)
+	}
+	for _, d := range mustDays(b, q, c, nil, op) {
+		for _, u := range d.Units {
+			for _, s := range u.Slots {
+				claims = append(claims, availability.Claim{Span: s.Span, Unit: u.Unit.ID, Session: &availability.Session{Slot: s.Span, Capacity: 10, Taken: 5, Held: 2}})
+			}
+		}
+	}
+	return claims
 }
 
 // BenchmarkPrices measures the largest catalogue that the caps allow: 500 packages and 200 stackable rules, over 62 days and 300

@@ -14,6 +14,16 @@ type Claim struct {
 	Unit          domain.UnitID
 	Status        domain.Status
 	HoldExpiresAt *time.Time
+	Session       *Session // of the claim of a session, which has no status of its own; nil: of a booking
+}
+
+// Session contains the seats of a slot of a shared unit.
+type Session struct {
+	Slot     domain.Span // without buffers
+	Capacity int
+	Taken    int
+	Held     int // of those taken: by pending bookings
+	Lapsed   int // of those taken: by pending bookings whose hold has lapsed; not in Held
 }
 
 // held reports whether the claim belongs to a pending booking. All other claims block their unit too.
@@ -42,8 +52,39 @@ func (l *line) meets(s domain.Span) bool {
 	return before > 0 && l.ends[before-1] > s.From.UnixMicro()
 }
 
-// taken holds the times at which one unit is not available.
-type taken struct{ booked, held line }
+// taken holds the times at which one unit is not available, and the sessions among them, in the order of their slots.
+type taken struct {
+	booked, held line
+	sessions     []Session
+}
+
+// session returns the session of a slot, or nil.
+func (t *taken) session(s domain.Span) *Session {
+	i, found := slices.BinarySearchFunc(t.sessions, s.From, func(x Session, from time.Time) int { return x.Slot.From.Compare(from) })
+	if !found || !t.sessions[i].Slot.To.Equal(s.To) {
+		return nil
+	}
+	return &t.sessions[i]
+}
+
+// add adds a claim that is not lapsed.
+func (t *taken) add(c Claim) {
+	held := c.held()
+	if s := c.Session; s != nil {
+		left := *s
+		left.Taken, left.Lapsed = s.Taken-s.Lapsed, 0
+		if left.Taken <= 0 {
+			return
+		}
+		t.sessions = append(t.sessions, left)
+		held = left.Held == left.Taken
+	}
+	if held {
+		t.held.add(c.Span)
+	} else {
+		t.booked.add(c.Span)
+	}
+}
 
 // takenBy groups the claims that count at now by their units.
 func takenBy(claims []Claim, now time.Time) map[domain.UnitID]*taken {
@@ -62,11 +103,7 @@ func takenBy(claims []Claim, now time.Time) map[domain.UnitID]*taken {
 			t = &taken{}
 			units[c.Unit] = t
 		}
-		if c.held() {
-			t.held.add(c.Span)
-		} else {
-			t.booked.add(c.Span)
-		}
+		t.add(c)
 	}
 	return units
 }

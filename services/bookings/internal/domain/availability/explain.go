@@ -30,10 +30,10 @@ func (s Start) Window(loc *time.Location) domain.Span {
 	return Range{From: d.AddDays(-1), To: d.AddDays(1)}.Window(loc)
 }
 
-// Explain returns why the unit's slot that starts at start cannot be booked. It returns Free exactly when availability shows the
-// slot as available. It applies the terms of the unit's usual service. If no slot starts at that instant, it evaluates the time
-// from there for the length of a slot.
-func Explain(u domain.Unit, c Catalogue, start Start, claims []Claim, op Operator) Reason {
+// Explain returns why the unit's slot that starts at start cannot be booked, and its seats. It returns Free exactly when availability
+// shows the slot as available. It applies the terms of the unit's usual service. If no slot starts at that instant, it evaluates the
+// time from there for the length of a slot, which has no seats.
+func Explain(u domain.Unit, c Catalogue, start Start, claims []Claim, op Operator) (Reason, Seats) {
 	g := gridOf(usually(c.Services)(u), nil)
 	e := op.evaluator(u, g, takenBy(claims, op.Now)[u.ID])
 	shut := closedBy(c.Closures)
@@ -49,7 +49,7 @@ func Explain(u domain.Unit, c Catalogue, start Start, claims []Claim, op Operato
 	if start.Skipped {
 		skipped = DSTGap
 	}
-	return cmp.Or(e.unit, e.closure(s), e.claims(s), outside, e.policy(s), skipped, NotASlot)
+	return cmp.Or(e.unit, e.closure(s), e.claims(s), outside, e.policy(s), skipped, NotASlot), Seats{}
 }
 
 // longestLook limits the evaluated time for a duration that fits no opening, so that it stays within the window.

@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := availability.Explain(u, availability.Catalogue{Services: []domain.Service{s}, Closures: tc.closures}, start, tc.claims, availability.Operator{Loc: loc, Policy: tc.policy, Now: instant(now).In(time.UTC)})
+		got, _ := availability.Explain(u, availability.Catalogue{Services: []domain.Service{s}, Closures: tc.closures}, start, tc.claims, availability.Operator{Loc: loc, Policy: tc.policy, Now: instant(now).In(time.UTC)})
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
@@ -100,7 +100,7 @@ func TestExplainWithoutDuration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := availability.Explain(u, availability.Catalogue{}, start, []availability.Claim{booked}, availability.Operator{Loc: time.UTC}); got != want {
+		if got, _ := availability.Explain(u, availability.Catalogue{}, start, []availability.Claim{booked}, availability.Operator{Loc: time.UTC}); got != want {
 			t.Errorf("%s: %q, want %q", at, got, want)
 		}
 	}

@@ -33,10 +33,12 @@ type shown struct {
 	grid
 }
 
-// slotBytes is the size of a slot in the response. unitBytes is the size of a unit on each day, without its name.
+// slotBytes is the size of a slot in the response, and seatsBytes that of its seats. unitBytes is the size of a unit on each day,
+// without its name.
 const (
-	slotBytes = 100
-	unitBytes = 120
+	slotBytes  = 115
+	seatsBytes = 62
+	unitBytes  = 120
 )
 
 // bytes returns the size of the unit in the response on each day, without its slots.

@@ -391,7 +391,7 @@ func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status availab
 			claims = append(claims, c)
 		}
 	}
-	r := availability.Explain(u, w.Catalogue, start, claims, w.Operator)
+	r, _ := availability.Explain(u, w.Catalogue, start, claims, w.Operator)
 	want := map[availability.Reason]availability.SlotStatus{
 		availability.Free: availability.SlotAvailable, availability.Booked: availability.SlotBooked, availability.Held: availability.SlotHeld,
 		availability.Maintenance: availability.SlotBlocked, availability.InClosure: availability.SlotBlocked, availability.Notice: availability.SlotBlocked, availability.Advance: availability.SlotBlocked,
@@ -399,4 +399,109 @@ func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status availab
 	if status == "" && r == availability.Free || status != "" && want[r] != status {
 		t.Fatalf("%s at %s is shown %q and explained %q", u.ID, at, status, r)
 	}
+}
+
+// TestOfferedSeatsAreBookable checks that a slot of a shared unit is offered exactly when the rules accept a booking of one seat, and
+// either its own session has a seat left or no other claim overlaps it. Only slots are offered.
+func TestOfferedSeatsAreBookable(t *testing.T) {
+	t.Parallel()
+	seen := map[availability.SlotStatus]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := worlds().Draw(t, "world")
+		w.claims = nil
+		for i := range w.Units {
+			w.Units[i].BookingMode, w.Units[i].Capacity = domain.SeatsMode, new(rapid.IntRange(1, 4).Draw(t, "capacity"))
+		}
+		q := narrowed(t, w)
+		rules := w
+		w.openSessions(t, q)
+		got, err := allDays(q, w.Catalogue, w.claims, w.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range got {
+			for _, u := range d.Units {
+				p, service := w.terms(q, *u.Unit)
+				for _, s := range u.Slots {
+					seen[s.Status]++
+					if !availability.Offers(*u.Unit, service, p, w.Services, s.Span, w.Loc) ||
+						availability.Offers(*u.Unit, service, p, w.Services, domain.Span{From: s.From, To: s.To.Add(time.Minute)}, w.Loc) {
+						t.Fatalf("%v is a slot, or another end is", s.Span)
+					}
+					left, clash := w.seats(*u.Unit, service, s.Span)
+					if free := rules.book(q, *u.Unit, s.Span) == nil && !clash && left > 0; free != (s.Status == availability.SlotAvailable) {
+						t.Fatalf("%v is %s with %+v; %d seats are left, another claim overlaps: %v", s.Span, s.Status, s.Seats, left, clash)
+					}
+					if s.Status == availability.SlotAvailable && s.Seats.Capacity-s.Seats.Taken != left {
+						t.Fatalf("%v has %+v, want %d left", s.Span, s.Seats, left)
+					}
+				}
+			}
+		}
+	})
+	if seen[availability.SlotAvailable] == 0 || seen[availability.SlotHeld] == 0 || seen[availability.SlotBooked] == 0 {
+		t.Errorf("not every status was seen: %v", seen)
+	}
+}
+
+// openSessions draws sessions of slots that do not overlap, and bookings of all seats of others.
+func (w *world) openSessions(t *rapid.T, q availability.Query) {
+	empty, err := allDays(q, w.Catalogue, nil, w.Operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range empty {
+		for _, u := range d.Units {
+			_, service := w.terms(q, *u.Unit)
+			for _, s := range u.Slots {
+				c := availability.Claim{Span: claimed(service, s.Span), Unit: u.Unit.ID, Status: domain.Confirmed}
+				overlaps := func(o availability.Claim) bool { return o.Unit == c.Unit && o.Overlaps(c.Span) }
+				if slices.ContainsFunc(w.claims, overlaps) || rapid.IntRange(0, 3).Draw(t, "empty") == 0 {
+					continue
+				}
+				if rapid.IntRange(0, 4).Draw(t, "private") > 0 {
+					taken := rapid.IntRange(1, *u.Unit.Capacity).Draw(t, "taken")
+					lapsed := rapid.IntRange(0, taken).Draw(t, "lapsed")
+					c.Status, c.Session = "", &availability.Session{
+						Slot: s.Span, Capacity: *u.Unit.Capacity, Taken: taken, Lapsed: lapsed, Held: rapid.IntRange(0, taken-lapsed).Draw(t, "held"),
+					}
+				}
+				w.claims = append(w.claims, c)
+			}
+		}
+	}
+}
+
+// terms returns the package and the service that a client books.
+func (w world) terms(q availability.Query, u domain.Unit) (*domain.Package, *domain.Service) {
+	for i := range w.Packages {
+		if q.Package != nil && w.Packages[i].ID == *q.Package {
+			return &w.Packages[i], w.service(q, u, &w.Packages[i])
+		}
+	}
+	return nil, w.service(q, u, nil)
+}
+
+func claimed(service *domain.Service, s domain.Span) domain.Span {
+	if service == nil {
+		return s
+	}
+	return domain.Span{From: s.From.Add(-domain.Minutes(service.BufferBeforeMinutes)), To: s.To.Add(domain.Minutes(service.BufferAfterMinutes))}
+}
+
+// seats returns the seats that are left in a slot, and whether another claim overlaps it.
+func (w world) seats(u domain.Unit, service *domain.Service, s domain.Span) (left int, clash bool) {
+	left = *u.Capacity
+	for _, c := range w.claims {
+		switch {
+		case c.Unit != u.ID || !c.Overlaps(claimed(service, s)):
+		case c.Session == nil:
+			clash = true
+		case c.Session.Slot == s:
+			return left - c.Session.Taken + c.Session.Lapsed, false
+		case c.Session.Taken > c.Session.Lapsed:
+			clash = true
+		}
+	}
+	return left, clash
 }

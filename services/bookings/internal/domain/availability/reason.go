@@ -13,7 +13,8 @@ import (
 type Reason string
 
 // The reasons, in order of precedence. States of the unit that do not depend on the time come first, then closures, then other
-// bookings, then the calendar. A closure precedes a booking, because the time stays closed when the booking is canceled. The grid of slots is the reason only when no other reason applies.
+// bookings, then the calendar. A closure precedes a booking, because the time stays closed when the booking is canceled. The grid of slots
+// is the reason only when no other reason applies.
 const (
 	Free        Reason = ""
 	Retired     Reason = "retired"     // the unit no longer accepts bookings
@@ -52,6 +53,7 @@ type Operator struct {
 // evaluator evaluates times of one unit by the same rules as a write of a booking.
 type evaluator struct {
 	unit     Reason
+	seats    int // of a slot of a shared unit; 0: not shared
 	grid     grid
 	taken    *taken  // nil: nothing is taken
 	closed   []*line // the closures of the unit
@@ -63,6 +65,9 @@ type evaluator struct {
 
 func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
 	e := evaluator{grid: g, taken: t, loc: o.Loc}
+	if u.Shared() {
+		e.seats = *u.Capacity
+	}
 	switch u.Status {
 	case domain.UnitActive:
 	case domain.UnitMaintenance:
@@ -78,8 +83,34 @@ func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
 }
 
 // slot evaluates a time at which a slot starts.
-func (e *evaluator) slot(s domain.Span) Reason {
-	return cmp.Or(e.unit, e.closure(s), e.claims(s), e.policy(s))
+func (e *evaluator) slot(s domain.Span) (Reason, Seats) {
+	claims, seats := e.claims(s), Seats{Capacity: e.seats}
+	if e.seats > 0 {
+		claims, seats = e.session(s, claims)
+	}
+	return cmp.Or(e.unit, e.closure(s), claims, e.policy(s)), seats
+}
+
+// session evaluates a slot of a shared unit that claims have the reason for. The claim of the slot's own session does not count, as
+// long as seats are left.
+func (e *evaluator) session(s domain.Span, claims Reason) (Reason, Seats) {
+	seats := Seats{Capacity: e.seats}
+	if claims == Free {
+		return Free, seats
+	}
+	own := e.taken.session(s)
+	if own == nil {
+		seats.Taken = seats.Capacity
+		return claims, seats
+	}
+	seats = Seats{Capacity: own.Capacity, Taken: own.Taken}
+	switch {
+	case own.Taken < own.Capacity:
+		return Free, seats
+	case own.Held > 0:
+		return Held, seats
+	}
+	return Booked, seats
 }
 
 func (e *evaluator) closure(s domain.Span) Reason {

@@ -23,7 +23,11 @@ const (
 type Slot struct {
 	domain.Span
 	Status SlotStatus
+	Seats  Seats
 }
+
+// Seats contains the seats of a slot of a shared unit. The zero value is that of any other unit.
+type Seats struct{ Capacity, Taken int }
 
 // grid divides a unit's openings into slots. Lengths are elapsed time: a slot across a clock change is as long as any other.
 type grid struct {
@@ -105,6 +109,16 @@ func (g grid) find(o opening, at time.Time) (domain.Span, bool) {
 		return domain.Span{}, false
 	}
 	return g.slot(o, i), true
+}
+
+// Offers reports whether a slot of the unit begins and ends as s does. The terms are those of the package, or else of the service. If
+// both are nil, they are those of the unit's usual service among services.
+func Offers(u domain.Unit, service *domain.Service, p *domain.Package, services []domain.Service, s domain.Span, loc *time.Location) bool {
+	if service == nil && p == nil {
+		service = usually(services)(u)
+	}
+	found, ok := slotAt(u, gridOf(service, p), s.From, loc)
+	return ok && found.To.Equal(s.To)
 }
 
 // claim returns the time that a booking of the slot would claim.

@@ -56,13 +56,23 @@ func Statistics(ctx context.Context, d Days, currency string, units []domain.Uni
 			}
 		}
 	}
+	booked := make(map[occupied]bool)
 	for _, b := range list {
 		s.count(b, currency)
-		if open, known := openings[b.Unit]; known {
+		open, known := openings[b.Unit]
+		at := occupied{b.Unit, b.During.From.UnixMicro(), b.During.To.UnixMicro()}
+		if known && !booked[at] {
+			booked[at] = true
 			s.book(b, open)
 		}
 	}
 	return s.days, nil
+}
+
+// occupied is the time of a booking, which the bookings of a session share. It counts once.
+type occupied struct {
+	unit     domain.UnitID
+	from, to int64 // in microseconds
 }
 
 // summary sums up days. Its lists by day begin one day before the days of the report, because openings can continue into the first

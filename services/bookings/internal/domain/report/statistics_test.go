@@ -54,6 +54,23 @@ func week(openings ...domain.Opening) domain.OpeningHours {
 	return h
 }
 
+// TestSessionsCountOnce checks that the bookings of a session occupy their unit once, and that each of them counts with its money.
+func TestSessionsCountOnce(t *testing.T) {
+	t.Parallel()
+	d, u := days(t, "UTC", "2030-05-01", "2030-05-01"), unit(domain.UnitActive, nil)
+	var list []report.Booked
+	for _, hour := range []int{10, 10, 10, 12} {
+		from := d.Time.From.Add(time.Duration(hour) * time.Hour)
+		list = append(list, report.Booked{
+			Day: d.From, Status: domain.Confirmed, Currency: "USD", Total: 5, Unit: u.ID, Timed: true, During: domain.Span{From: from, To: from.Add(2 * time.Hour)},
+		})
+	}
+	got, err := report.Statistics(t.Context(), d, "USD", []domain.Unit{u}, list)
+	if err != nil || got[0].Bookings != 4 || got[0].Revenue != 20 || got[0].Booked != 4*time.Hour {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestMinutes checks the booked and open minutes of a unit on each day.
 func TestMinutes(t *testing.T) {
 	t.Parallel()
