@@ -436,3 +436,32 @@ func TestCalendarsShowClosures(t *testing.T) {
 		}
 	}
 }
+
+// TestADepartureInAClosure checks that nobody joins a departure in a closure or moves to it, that its guests keep their seats and can
+// change their number, and that the departure is open again without the closure.
+func TestADepartureInAClosure(t *testing.T) {
+	t.Parallel()
+	w := newWalk(t, newWorld(t), pgtest.Ctx(t, caller.Test), 10)
+	inside, later := w.join(10, 2, ""), w.join(12, 1, "")
+	c := w.closes(w.ctx, `"starts_at":"2030-05-01T10:00:00Z","ends_at":"2030-05-01T11:00:00Z","unit_ids":[%q]`, w.unit)
+	if !slices.Equal(c.Conflicts, []string{inside.ID}) {
+		t.Errorf("conflicts %v, want %s", c.Conflicts, inside.ID)
+	}
+	if a := w.post(w.ctx, "{"+w.at(10, 1)+"}").is(409, "slot_unavailable"); !strings.Contains(string(a.Body), "closed at that time") {
+		t.Errorf("a guest who joins: %s", a.Body)
+	}
+	w.patch(w.ctx, later.ID, `{"event_start_time":"10:00"}`).is(409, "slot_unavailable")
+	w.patch(w.ctx, inside.ID, `{"guest_count":3}`).is(200)
+	shown := func() string {
+		s := w.days(w.ctx, "from=2030-05-01&to=2030-05-01&unit_id="+w.unit)[0].Units[0].Slots
+		return fmt.Sprintf("%s %d, %s %d", s[0].Status, s[0].Seats.Taken, s[1].Status, s[1].Seats.Taken)
+	}
+	if got, want := shown(), "blocked 3, available 1"; got != want {
+		t.Errorf("departures are %s, want %s", got, want)
+	}
+	w.do(w.ctx, "DELETE", "/closures/"+c.ID, "").is(204)
+	w.patch(w.ctx, later.ID, `{"event_start_time":"10:00"}`).is(200)
+	if got, want := shown(), "available 4, available 0"; got != want {
+		t.Errorf("without the closure, departures are %s, want %s", got, want)
+	}
+}
