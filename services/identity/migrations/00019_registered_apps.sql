@@ -10,7 +10,7 @@ alter table oauth_apps
     add column if not exists used_at timestamptz, -- the last consent, of an app that registered itself
     add column if not exists network text; -- from which it registered; null from its first consent on
 create index if not exists oauth_apps_tenant on oauth_apps (tenant_id, id);
-create index if not exists oauth_apps_registered on oauth_apps (created_at) where tenant_id is null;
+create index if not exists oauth_apps_registered on oauth_apps (created_at, id) where tenant_id is null;
 create index if not exists oauth_apps_network on oauth_apps (network) where network is not null;
 
 -- They are no tenant's data: each tenant may read them. Only the functions below write them.

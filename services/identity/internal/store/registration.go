@@ -43,12 +43,14 @@ func RegisteredApps(ctx context.Context, q pg.Q, limit int) ([]domain.Registered
 		from oauth_apps where tenant_id is null and deleted_at is null order by created_at desc, id desc limit $1`, limit)
 }
 
-// SweepRegisteredApps deletes a batch of apps that registered themselves and have no grant, and returns their number. tx has the worker role.
 // The time since the last consent is checked again when the row is locked, so that an app is not deleted during a consent.
+const sweepRegistered = `delete from oauth_apps where tenant_id is null and coalesce(used_at, created_at) < $1 and id in (
+		select a.id from oauth_apps a where a.tenant_id is null and a.created_at < $1 and coalesce(a.used_at, a.created_at) < $1
+			and not exists (select from oauth_grants g where g.app_id = a.id) limit $2)`
+
+// SweepRegisteredApps deletes a batch of apps that registered themselves and have no grant, and returns their number. tx has the worker role.
 func SweepRegisteredApps(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
-	tag, err := tx.Exec(ctx, `delete from oauth_apps where tenant_id is null and coalesce(used_at, created_at) < $1 and id in (
-			select a.id from oauth_apps a where a.tenant_id is null and a.created_at < $1 and coalesce(a.used_at, a.created_at) < $1
-				and not exists (select from oauth_grants g where g.app_id = a.id) limit $2)`, now.Add(-domain.UnusedLifetime), limit)
+	tag, err := tx.Exec(ctx, sweepRegistered, now.Add(-domain.UnusedLifetime), limit)
 	if err != nil {
 		return 0, fmt.Errorf("sweep registered apps: %w", err)
 	}
