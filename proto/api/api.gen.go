@@ -304,6 +304,63 @@ func (e CredentialType) Valid() bool {
 	}
 }
 
+// Defines values for CreditNoteObject.
+const (
+	CreditNoteObjectCreditNote CreditNoteObject = "credit_note"
+)
+
+// Valid indicates whether the value is a known member of the CreditNoteObject enum.
+func (e CreditNoteObject) Valid() bool {
+	switch e {
+	case CreditNoteObjectCreditNote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreditNoteRefund.
+const (
+	CreditNoteRefundGateway CreditNoteRefund = "gateway"
+	CreditNoteRefundManual  CreditNoteRefund = "manual"
+	CreditNoteRefundNone    CreditNoteRefund = "none"
+)
+
+// Valid indicates whether the value is a known member of the CreditNoteRefund enum.
+func (e CreditNoteRefund) Valid() bool {
+	switch e {
+	case CreditNoteRefundGateway:
+		return true
+	case CreditNoteRefundManual:
+		return true
+	case CreditNoteRefundNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreditNoteStatus.
+const (
+	Issued        CreditNoteStatus = "issued"
+	RefundFailed  CreditNoteStatus = "refund_failed"
+	RefundPending CreditNoteStatus = "refund_pending"
+)
+
+// Valid indicates whether the value is a known member of the CreditNoteStatus enum.
+func (e CreditNoteStatus) Valid() bool {
+	switch e {
+	case Issued:
+		return true
+	case RefundFailed:
+		return true
+	case RefundPending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerObject.
 const (
 	CustomerObjectCustomer CustomerObject = "customer"
@@ -663,6 +720,7 @@ func (e InvoicePaymentObject) Valid() bool {
 
 // Defines values for InvoiceStatus.
 const (
+	InvoiceStatusCredited      InvoiceStatus = "credited"
 	InvoiceStatusDraft         InvoiceStatus = "draft"
 	InvoiceStatusOpen          InvoiceStatus = "open"
 	InvoiceStatusPaid          InvoiceStatus = "paid"
@@ -674,6 +732,8 @@ const (
 // Valid indicates whether the value is a known member of the InvoiceStatus enum.
 func (e InvoiceStatus) Valid() bool {
 	switch e {
+	case InvoiceStatusCredited:
+		return true
 	case InvoiceStatusDraft:
 		return true
 	case InvoiceStatusOpen:
@@ -1861,6 +1921,105 @@ type CredentialRateLimit struct {
 // CredentialType Type of a credential.
 type CredentialType string
 
+// CreditNote A correction of an invoice.
+type CreditNote struct {
+	// Id ID of the credit note, `cn_…`. Treat it as an opaque string.
+	Id string `json:"id"`
+
+	// Object Always `credit_note`.
+	Object CreditNoteObject `json:"object"`
+
+	// Number Readable number, `CN-` and a counter without gaps per tenant and mode.
+	Number string `json:"number"`
+
+	// Status Status of the credit note.
+	Status CreditNoteStatus `json:"status"`
+
+	// InvoiceId ID of the credited invoice, `inv_…`.
+	InvoiceId string `json:"invoice_id"`
+
+	// CustomerId ID of the invoice's customer, `cu_…`.
+	CustomerId string `json:"customer_id"`
+
+	// BookingId ID of the invoice's booking, `bk_…`, or null.
+	BookingId nullable.Nullable[string] `json:"booking_id"`
+
+	// Reason Reason shown on the credit note, or null.
+	Reason nullable.Nullable[string] `json:"reason"`
+
+	// LineItems Credited lines, at most 100.
+	LineItems []LineItem `json:"line_items"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
+	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// DiscountAmount Sum of the discounts of the lines.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// TaxAmount Sum of the credited taxes.
+	TaxAmount Money `json:"tax_amount"`
+
+	// TotalAmount Credited amount including taxes.
+	TotalAmount Money `json:"total_amount"`
+
+	// Refund What happens to the amount that was paid beyond the new total of the invoice.
+	Refund CreditNoteRefund `json:"refund"`
+
+	// RefundAmount Amount that the credit note refunds. 0 if nothing was paid beyond the new total, and without a refund.
+	RefundAmount Money `json:"refund_amount"`
+
+	// RefundId ID of the refund at the payment gateway, `rf_…`. Null without one, and until the payment gateway knows it.
+	RefundId nullable.Nullable[string] `json:"refund_id"`
+
+	// Mode Mode of the credential that created the credit note.
+	Mode Mode `json:"mode"`
+
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+	Version int64 `json:"version"`
+
+	// CreatedAt Time at which the credit note was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Time of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// CreditNoteObject Always `credit_note`.
+type CreditNoteObject string
+
+// CreditNoteCreate A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
+type CreditNoteCreate struct {
+	// LineItems Lines to credit, 1 to 100, in the currency of the invoice.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// Amount Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.
+	Amount nullable.Nullable[Payable] `json:"amount,omitempty"`
+
+	// Reason Reason shown on the credit note, at most 500 characters, or null.
+	Reason nullable.Nullable[string] `json:"reason,omitempty"`
+
+	// Refund What happens to the amount that was paid beyond the new total. Defaults to `none`.
+	Refund *CreditNoteRefund `json:"refund,omitempty"`
+}
+
+// CreditNoteList A page of credit notes.
+type CreditNoteList struct {
+	// Data Credit notes on this page, at most 100.
+	Data []CreditNote `json:"data"`
+
+	// HasMore Whether there are more rows after this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// CreditNoteRefund What happens to the amount that was paid beyond the new total of the invoice.
+type CreditNoteRefund string
+
+// CreditNoteStatus Status of a credit note. The credit counts in each status.
+type CreditNoteStatus string
+
 // Customer A person or company that books.
 type Customer struct {
 	// Id ID of the customer, `cu_…`. Treat it as an opaque string.
@@ -1946,6 +2105,9 @@ type CustomerExport struct {
 
 	// Invoices Invoices of the customer with their payments, newest first.
 	Invoices []Invoice `json:"invoices"`
+
+	// CreditNotes Credit notes of these invoices, newest first.
+	CreditNotes []CreditNote `json:"credit_notes"`
 
 	// PaymentIntents Card payments for the customer's bookings, newest first.
 	PaymentIntents []PaymentIntent `json:"payment_intents"`
@@ -2424,7 +2586,10 @@ type Invoice struct {
 	// AmountRefunded Amount refunded from the invoice's card payments. It does not reduce `amount_paid`, and the amount does not become due again.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue Amount that is still due; 0 if the invoice is void. A refund does not change it.
+	// AmountCredited Sum of the credit notes of the invoice.
+	AmountCredited Money `json:"amount_credited"`
+
+	// AmountDue Amount that is still due: the total minus the credited and the paid amount, plus what credit notes have refunded, and never below 0. It is 0 if the invoice is void. Other refunds do not change it.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the invoice and the bank has not decided for the operator.
@@ -2460,7 +2625,7 @@ type Invoice struct {
 	// OpenedAt Time at which the invoice was opened; null until then.
 	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
 
-	// PaidAt Time at which the invoice was fully paid, or null while an amount is due.
+	// PaidAt Time at which the invoice was fully paid, or null if it is not `paid`.
 	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
 
 	// VoidedAt Time at which the invoice was voided, or null.
@@ -2566,7 +2731,7 @@ type InvoicePaymentCreate struct {
 	Reference nullable.Nullable[string] `json:"reference,omitempty"`
 }
 
-// InvoiceStatus Status of an invoice. `void` is final.
+// InvoiceStatus Status of an invoice. `void` and `credited` are final.
 type InvoiceStatus string
 
 // InvoiceUpdate Fields of an invoice to update. Fields that you leave out stay unchanged.
@@ -3555,6 +3720,9 @@ type Refund struct {
 	// PaymentIntentId ID of the payment intent in the request, `pi_…`, or null if the request named the booking.
 	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id"`
 
+	// CreditNoteId ID of the credit note that created the refund, `cn_…`, or null.
+	CreditNoteId nullable.Nullable[string] `json:"credit_note_id"`
+
 	// Allocations Parts by payment intent, newest first, at most 20.
 	Allocations []RefundAllocation `json:"allocations"`
 
@@ -4225,6 +4393,9 @@ type CreatedAfter = time.Time
 // CreatedBefore defines model for CreatedBefore.
 type CreatedBefore = time.Time
 
+// CreditNoteId defines model for CreditNoteId.
+type CreditNoteId = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -4299,6 +4470,9 @@ type IfMatch = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
+
+// InvoiceFilter defines model for InvoiceFilter.
+type InvoiceFilter = string
 
 // InvoiceId defines model for InvoiceId.
 type InvoiceId = string
@@ -4651,6 +4825,39 @@ type GetCalendarParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// ListCreditNotesParams defines parameters for ListCreditNotes.
+type ListCreditNotesParams struct {
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// InvoiceId Returns only rows for this invoice, `inv_…`.
+	InvoiceId *InvoiceFilter `form:"invoice_id,omitempty" json:"invoice_id,omitempty"`
+
+	// CustomerId Returns only rows for this customer, `cu_…`.
+	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
+
+	// BookingId Returns only rows for this booking, `bk_…`.
+	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+}
+
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
@@ -4875,6 +5082,18 @@ type GetInvoiceParams struct {
 
 // UpdateInvoiceParams defines parameters for UpdateInvoice.
 type UpdateInvoiceParams struct {
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// CreateCreditNoteParams defines parameters for CreateCreditNote.
+type CreateCreditNoteParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
@@ -5604,6 +5823,9 @@ type CreateInvoiceJSONRequestBody = InvoiceCreate
 
 // UpdateInvoiceJSONRequestBody defines body for UpdateInvoice for application/json ContentType.
 type UpdateInvoiceJSONRequestBody = InvoiceUpdate
+
+// CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
+type CreateCreditNoteJSONRequestBody = CreditNoteCreate
 
 // MarkInvoiceUncollectibleJSONRequestBody defines body for MarkInvoiceUncollectible for application/json ContentType.
 type MarkInvoiceUncollectibleJSONRequestBody = NoFields

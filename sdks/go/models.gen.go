@@ -77,6 +77,20 @@ const (
 	CredentialTypeOauth  CredentialType = "oauth"
 )
 
+// Defines values for CreditNoteRefund.
+const (
+	CreditNoteRefundGateway CreditNoteRefund = "gateway"
+	CreditNoteRefundManual  CreditNoteRefund = "manual"
+	CreditNoteRefundNone    CreditNoteRefund = "none"
+)
+
+// Defines values for CreditNoteStatus.
+const (
+	CreditNoteStatusIssued        CreditNoteStatus = "issued"
+	CreditNoteStatusRefundFailed  CreditNoteStatus = "refund_failed"
+	CreditNoteStatusRefundPending CreditNoteStatus = "refund_pending"
+)
+
 // Defines values for DeliveryFailureReason.
 const (
 	DeliveryFailureReasonAttemptsExhausted DeliveryFailureReason = "attempts_exhausted"
@@ -148,6 +162,7 @@ const (
 
 // Defines values for InvoiceStatus.
 const (
+	InvoiceStatusCredited      InvoiceStatus = "credited"
 	InvoiceStatusDraft         InvoiceStatus = "draft"
 	InvoiceStatusOpen          InvoiceStatus = "open"
 	InvoiceStatusPaid          InvoiceStatus = "paid"
@@ -874,6 +889,90 @@ type CredentialRateLimit struct {
 // CredentialType Type of a credential.
 type CredentialType string
 
+// CreditNote A correction of an invoice.
+type CreditNote struct {
+	// ID ID of the credit note, `cn_…`. Treat it as an opaque string.
+	ID string `json:"id"`
+
+	// Object Always `credit_note`.
+	Object string `json:"object"`
+
+	// Number Readable number, `CN-` and a counter without gaps per tenant and mode.
+	Number string `json:"number"`
+
+	// Status Status of the credit note.
+	Status CreditNoteStatus `json:"status"`
+
+	// InvoiceID ID of the credited invoice, `inv_…`.
+	InvoiceID string `json:"invoice_id"`
+
+	// CustomerID ID of the invoice's customer, `cu_…`.
+	CustomerID string `json:"customer_id"`
+
+	// BookingID ID of the invoice's booking, `bk_…`, or null.
+	BookingID *string `json:"booking_id,omitempty"`
+
+	// Reason Reason shown on the credit note, or null.
+	Reason *string `json:"reason,omitempty"`
+
+	// LineItems Credited lines, at most 100.
+	LineItems []LineItem `json:"line_items"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
+	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// DiscountAmount Sum of the discounts of the lines.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// TaxAmount Sum of the credited taxes.
+	TaxAmount Money `json:"tax_amount"`
+
+	// TotalAmount Credited amount including taxes.
+	TotalAmount Money `json:"total_amount"`
+
+	// Refund What happens to the amount that was paid beyond the new total of the invoice.
+	Refund CreditNoteRefund `json:"refund"`
+
+	// RefundAmount Amount that the credit note refunds. 0 if nothing was paid beyond the new total, and without a refund.
+	RefundAmount Money `json:"refund_amount"`
+
+	// RefundID ID of the refund at the payment gateway, `rf_…`. Null without one, and until the payment gateway knows it.
+	RefundID *string `json:"refund_id,omitempty"`
+
+	// Mode Mode of the credential that created the credit note.
+	Mode Mode `json:"mode"`
+
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+	Version int64 `json:"version"`
+
+	// CreatedAt Time at which the credit note was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Time of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// CreditNoteCreate A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
+type CreditNoteCreate struct {
+	// LineItems Lines to credit, 1 to 100, in the currency of the invoice.
+	LineItems []LineItemInput `json:"line_items,omitzero"`
+
+	// Amount Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.
+	Amount nullable.Nullable[Payable] `json:"amount,omitempty"`
+
+	// Reason Reason shown on the credit note, at most 500 characters, or null.
+	Reason nullable.Nullable[string] `json:"reason,omitempty"`
+
+	// Refund What happens to the amount that was paid beyond the new total. Defaults to `none`.
+	Refund *CreditNoteRefund `json:"refund,omitempty"`
+}
+
+// CreditNoteRefund What happens to the amount that was paid beyond the new total of the invoice.
+type CreditNoteRefund string
+
+// CreditNoteStatus Status of a credit note. The credit counts in each status.
+type CreditNoteStatus string
+
 // Customer A person or company that books.
 type Customer struct {
 	// ID ID of the customer, `cu_…`. Treat it as an opaque string.
@@ -995,6 +1094,9 @@ type CustomerExport struct {
 
 	// Invoices Invoices of the customer with their payments, newest first.
 	Invoices []Invoice `json:"invoices"`
+
+	// CreditNotes Credit notes of these invoices, newest first.
+	CreditNotes []CreditNote `json:"credit_notes"`
 
 	// PaymentIntents Card payments for the customer's bookings, newest first.
 	PaymentIntents []PaymentIntent `json:"payment_intents"`
@@ -1350,7 +1452,10 @@ type Invoice struct {
 	// AmountRefunded Amount refunded from the invoice's card payments. It does not reduce `amount_paid`, and the amount does not become due again.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue Amount that is still due; 0 if the invoice is void. A refund does not change it.
+	// AmountCredited Sum of the credit notes of the invoice.
+	AmountCredited Money `json:"amount_credited"`
+
+	// AmountDue Amount that is still due: the total minus the credited and the paid amount, plus what credit notes have refunded, and never below 0. It is 0 if the invoice is void. Other refunds do not change it.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the invoice and the bank has not decided for the operator.
@@ -1386,7 +1491,7 @@ type Invoice struct {
 	// OpenedAt Time at which the invoice was opened; null until then.
 	OpenedAt *time.Time `json:"opened_at,omitempty"`
 
-	// PaidAt Time at which the invoice was fully paid, or null while an amount is due.
+	// PaidAt Time at which the invoice was fully paid, or null if it is not `paid`.
 	PaidAt *time.Time `json:"paid_at,omitempty"`
 
 	// VoidedAt Time at which the invoice was voided, or null.
@@ -1543,7 +1648,7 @@ type InvoicePaymentCreate struct {
 	Reference nullable.Nullable[string] `json:"reference,omitempty"`
 }
 
-// InvoiceStatus Status of an invoice. `void` is final.
+// InvoiceStatus Status of an invoice. `void` and `credited` are final.
 type InvoiceStatus string
 
 // InvoiceUpdate Fields of an invoice to update. Fields that you leave out stay unchanged.
@@ -2666,6 +2771,9 @@ type Refund struct {
 
 	// PaymentIntentID ID of the payment intent in the request, `pi_…`, or null if the request named the booking.
 	PaymentIntentID *string `json:"payment_intent_id,omitempty"`
+
+	// CreditNoteID ID of the credit note that created the refund, `cn_…`, or null.
+	CreditNoteID *string `json:"credit_note_id,omitempty"`
 
 	// Allocations Parts by payment intent, newest first, at most 20.
 	Allocations []RefundAllocation `json:"allocations"`

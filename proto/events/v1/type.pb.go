@@ -101,6 +101,10 @@ const (
 	Type_TYPE_OWED_REFUND_CLOSED Type = 35
 	// owed_refund.retried (internal): an operator retried a refund that a booking policy owes; the object is the same.
 	Type_TYPE_OWED_REFUND_RETRIED Type = 36
+	// credit_note.updated (internal): a credit note was created or changed; the object is its GET body.
+	Type_TYPE_CREDIT_NOTE_UPDATED Type = 42
+	// credit_note.erased (internal): the personal data of a credit note was erased with that of its customer.
+	Type_TYPE_CREDIT_NOTE_ERASED Type = 43
 )
 
 // Enum value maps for Type.
@@ -143,6 +147,8 @@ var (
 		34: "TYPE_DISPUTE_CLOSED",
 		35: "TYPE_OWED_REFUND_CLOSED",
 		36: "TYPE_OWED_REFUND_RETRIED",
+		42: "TYPE_CREDIT_NOTE_UPDATED",
+		43: "TYPE_CREDIT_NOTE_ERASED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -182,6 +188,8 @@ var (
 		"TYPE_DISPUTE_CLOSED":            34,
 		"TYPE_OWED_REFUND_CLOSED":        35,
 		"TYPE_OWED_REFUND_RETRIED":       36,
+		"TYPE_CREDIT_NOTE_UPDATED":       42,
+		"TYPE_CREDIT_NOTE_ERASED":        43,
 	}
 )
 
@@ -216,7 +224,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xec\a\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xa7\b\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -255,7 +263,9 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x13TYPE_DISPUTE_OPENED\x10!\x12\x17\n" +
 	"\x13TYPE_DISPUTE_CLOSED\x10\"\x12\x1b\n" +
 	"\x17TYPE_OWED_REFUND_CLOSED\x10#\x12\x1c\n" +
-	"\x18TYPE_OWED_REFUND_RETRIED\x10$B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x18TYPE_OWED_REFUND_RETRIED\x10$\x12\x1c\n" +
+	"\x18TYPE_CREDIT_NOTE_UPDATED\x10*\x12\x1b\n" +
+	"\x17TYPE_CREDIT_NOTE_ERASED\x10+B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -97,6 +97,13 @@ export class BookingNotFound extends NotFoundError {}
 export class CalendarFeedNotFound extends NotFoundError {}
 
 /**
+ * 404 `credit_note_not_found`: The tenant has no credit note with this ID.
+ *
+ * Check the ID. The response is the same if the credit note belongs to another tenant.
+ */
+export class CreditNoteNotFound extends NotFoundError {}
+
+/**
  * 404 `customer_not_found`: The tenant has no customer with this ID.
  *
  * Check the ID. The response is the same if the customer belongs to another tenant.
@@ -353,6 +360,7 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["mode_mismatch", ModeMismatch],
   ["booking_not_found", BookingNotFound],
   ["calendar_feed_not_found", CalendarFeedNotFound],
+  ["credit_note_not_found", CreditNoteNotFound],
   ["customer_not_found", CustomerNotFound],
   ["delivery_not_found", DeliveryNotFound],
   ["event_not_found", EventNotFound],

@@ -428,6 +428,10 @@ export type CustomerExport = {
      */
     invoices: Array<Invoice>;
     /**
+     * Credit notes of these invoices, newest first.
+     */
+    credit_notes: Array<CreditNote>;
+    /**
      * Card payments for the customer's bookings, newest first.
      */
     payment_intents: Array<PaymentIntent>;
@@ -2485,9 +2489,9 @@ export type InvoiceUpdate = {
 };
 
 /**
- * Status of an invoice. `void` is final.
+ * Status of an invoice. `void` and `credited` are final.
  */
-export type InvoiceStatus = "draft" | "open" | "partially_paid" | "paid" | "uncollectible" | "void" | (string & {});
+export type InvoiceStatus = "draft" | "open" | "partially_paid" | "paid" | "uncollectible" | "void" | "credited" | (string & {});
 
 /**
  * Source of a payment.
@@ -2681,7 +2685,11 @@ export type Invoice = {
      */
     amount_refunded: Money;
     /**
-     * Amount that is still due; 0 if the invoice is void. A refund does not change it.
+     * Sum of the credit notes of the invoice.
+     */
+    amount_credited: Money;
+    /**
+     * Amount that is still due: the total minus the credited and the paid amount, plus what credit notes have refunded, and never below 0. It is 0 if the invoice is void. Other refunds do not change it.
      */
     amount_due: Money;
     /**
@@ -2729,7 +2737,7 @@ export type Invoice = {
      */
     opened_at: string | null;
     /**
-     * Time at which the invoice was fully paid, or null while an amount is due.
+     * Time at which the invoice was fully paid, or null if it is not `paid`.
      */
     paid_at: string | null;
     /**
@@ -2738,6 +2746,124 @@ export type Invoice = {
     voided_at: string | null;
     /**
      * Time at which the invoice was created, in UTC.
+     */
+    created_at: string;
+    /**
+     * Time of the last visible change, in UTC.
+     */
+    updated_at: string;
+};
+
+/**
+ * What happens to the amount that was paid beyond the new total of the invoice.
+ */
+export type CreditNoteRefund = "none" | "gateway" | "manual" | (string & {});
+
+/**
+ * Status of a credit note. The credit counts in each status.
+ */
+export type CreditNoteStatus = "issued" | "refund_pending" | "refund_failed" | (string & {});
+
+/**
+ * A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
+ */
+export type CreditNoteCreate = {
+    /**
+     * Lines to credit, 1 to 100, in the currency of the invoice.
+     */
+    line_items?: Array<LineItemInput>;
+    /**
+     * Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.
+     */
+    amount?: Payable | null;
+    /**
+     * Reason shown on the credit note, at most 500 characters, or null.
+     */
+    reason?: string | null;
+    /**
+     * What happens to the amount that was paid beyond the new total. Defaults to `none`.
+     */
+    refund?: CreditNoteRefundInput;
+};
+
+/**
+ * A correction of an invoice.
+ */
+export type CreditNote = {
+    /**
+     * ID of the credit note, `cn_…`. Treat it as an opaque string.
+     */
+    id: string;
+    /**
+     * Always `credit_note`.
+     */
+    object: 'credit_note';
+    /**
+     * Readable number, `CN-` and a counter without gaps per tenant and mode.
+     */
+    number: string;
+    /**
+     * Status of the credit note.
+     */
+    status: CreditNoteStatus;
+    /**
+     * ID of the credited invoice, `inv_…`.
+     */
+    invoice_id: string;
+    /**
+     * ID of the invoice's customer, `cu_…`.
+     */
+    customer_id: string;
+    /**
+     * ID of the invoice's booking, `bk_…`, or null.
+     */
+    booking_id: string | null;
+    /**
+     * Reason shown on the credit note, or null.
+     */
+    reason: string | null;
+    /**
+     * Credited lines, at most 100.
+     */
+    line_items: Array<LineItem>;
+    /**
+     * Sum of the amounts of the lines, before discount and tax.
+     */
+    subtotal_amount: Money;
+    /**
+     * Sum of the discounts of the lines.
+     */
+    discount_amount: Money;
+    /**
+     * Sum of the credited taxes.
+     */
+    tax_amount: Money;
+    /**
+     * Credited amount including taxes.
+     */
+    total_amount: Money;
+    /**
+     * What happens to the amount that was paid beyond the new total of the invoice.
+     */
+    refund: CreditNoteRefund;
+    /**
+     * Amount that the credit note refunds. 0 if nothing was paid beyond the new total, and without a refund.
+     */
+    refund_amount: Money;
+    /**
+     * ID of the refund at the payment gateway, `rf_…`. Null without one, and until the payment gateway knows it.
+     */
+    refund_id: string | null;
+    /**
+     * Mode of the credential that created the credit note.
+     */
+    mode: Mode;
+    /**
+     * Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+     */
+    version: number;
+    /**
+     * Time at which the credit note was created, in UTC.
      */
     created_at: string;
     /**
@@ -3045,6 +3171,10 @@ export type Refund = {
      */
     payment_intent_id: string | null;
     /**
+     * ID of the credit note that created the refund, `cn_…`, or null.
+     */
+    credit_note_id: string | null;
+    /**
      * Parts by payment intent, newest first, at most 20.
      */
     allocations: Array<RefundAllocation>;
@@ -3078,6 +3208,24 @@ export type RefundList = {
      * Refunds on this page, at most 100.
      */
     data: Array<Refund>;
+    /**
+     * Whether there are more rows after this page.
+     */
+    has_more: boolean;
+    /**
+     * Value of `cursor` for the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * A page of credit notes.
+ */
+export type CreditNoteList = {
+    /**
+     * Credit notes on this page, at most 100.
+     */
+    data: Array<CreditNote>;
     /**
      * Whether there are more rows after this page.
      */
@@ -3987,9 +4135,14 @@ export type QuoteStatusInput = 'draft' | 'sent' | 'accepted' | 'declined' | 'exp
 export type InvoiceKindInput = 'deposit' | 'balance' | 'full';
 
 /**
- * Status of an invoice. `void` is final.
+ * Status of an invoice. `void` and `credited` are final.
  */
-export type InvoiceStatusInput = 'draft' | 'open' | 'partially_paid' | 'paid' | 'uncollectible' | 'void';
+export type InvoiceStatusInput = 'draft' | 'open' | 'partially_paid' | 'paid' | 'uncollectible' | 'void' | 'credited';
+
+/**
+ * What happens to the amount that was paid beyond the new total of the invoice.
+ */
+export type CreditNoteRefundInput = 'none' | 'gateway' | 'manual';
 
 /**
  * Status of a payment intent, as defined by Stripe.
@@ -4905,6 +5058,16 @@ export type InvoiceId = string;
  * ID of the payment, `pay_…`.
  */
 export type InvoicePaymentId = string;
+
+/**
+ * ID of the credit note, `cn_…`.
+ */
+export type CreditNoteId = string;
+
+/**
+ * Returns only rows for this invoice, `inv_…`.
+ */
+export type InvoiceFilter = string;
 
 /**
  * ID of the payment intent from the payment gateway, `pi_…`.
@@ -6470,6 +6633,176 @@ export type GetInvoicePdfResponses = {
 };
 
 export type GetInvoicePdfResponse = GetInvoicePdfResponses[keyof GetInvoicePdfResponses];
+
+export type CreateCreditNoteData = {
+    body?: CreditNoteCreate;
+    headers?: {
+        /**
+         * A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+         */
+        Prefer?: string;
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the invoice, `inv_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/invoices/{id}/credit-notes';
+};
+
+export type CreateCreditNoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type CreateCreditNoteError = CreateCreditNoteErrors[keyof CreateCreditNoteErrors];
+
+export type CreateCreditNoteResponses = {
+    /**
+     * The new credit note.
+     */
+    201: CreditNote;
+};
+
+export type CreateCreditNoteResponse = CreateCreditNoteResponses[keyof CreateCreditNoteResponses];
+
+export type ListCreditNotesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+         */
+        limit?: number;
+        /**
+         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         */
+        cursor?: string;
+        /**
+         * Order of the rows.
+         */
+        sort?: SortOrder;
+        /**
+         * Returns only rows created at or after this time, RFC 3339.
+         */
+        created_after?: string;
+        /**
+         * Returns only rows created before this time, RFC 3339.
+         */
+        created_before?: string;
+        /**
+         * Returns only rows updated at or after this time, RFC 3339.
+         */
+        updated_after?: string;
+        /**
+         * Returns only rows updated before this time, RFC 3339.
+         */
+        updated_before?: string;
+        /**
+         * Returns only rows for this invoice, `inv_…`.
+         */
+        invoice_id?: string;
+        /**
+         * Returns only rows for this customer, `cu_…`.
+         */
+        customer_id?: string;
+        /**
+         * Returns only rows for this booking, `bk_…`.
+         */
+        booking_id?: string;
+    };
+    url: '/credit-notes';
+};
+
+export type ListCreditNotesErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type ListCreditNotesError = ListCreditNotesErrors[keyof ListCreditNotesErrors];
+
+export type ListCreditNotesResponses = {
+    /**
+     * A page of credit notes.
+     */
+    200: CreditNoteList;
+};
+
+export type ListCreditNotesResponse = ListCreditNotesResponses[keyof ListCreditNotesResponses];
+
+export type GetCreditNoteData = {
+    body?: never;
+    path: {
+        /**
+         * ID of the credit note, `cn_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/credit-notes/{id}';
+};
+
+export type GetCreditNoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type GetCreditNoteError = GetCreditNoteErrors[keyof GetCreditNoteErrors];
+
+export type GetCreditNoteResponses = {
+    /**
+     * The credit note.
+     */
+    200: CreditNote;
+};
+
+export type GetCreditNoteResponse = GetCreditNoteResponses[keyof GetCreditNoteResponses];
+
+export type GetCreditNotePdfData = {
+    body?: never;
+    path: {
+        /**
+         * ID of the credit note, `cn_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/credit-notes/{id}/pdf';
+};
+
+export type GetCreditNotePdfErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type GetCreditNotePdfError = GetCreditNotePdfErrors[keyof GetCreditNotePdfErrors];
+
+export type GetCreditNotePdfResponses = {
+    /**
+     * The credit note as a PDF.
+     */
+    200: Blob | File;
+};
+
+export type GetCreditNotePdfResponse = GetCreditNotePdfResponses[keyof GetCreditNotePdfResponses];
 
 export type ListPaymentIntentsData = {
     body?: never;

@@ -105,6 +105,13 @@ class CalendarFeedNotFound(base.NotFoundError):
     """
 
 
+class CreditNoteNotFound(base.NotFoundError):
+    """``credit_note_not_found``, status 404. The tenant has no credit note with this ID.
+
+    Check the ID. The response is the same if the credit note belongs to another tenant.
+    """
+
+
 class CustomerNotFound(base.NotFoundError):
     """``customer_not_found``, status 404. The tenant has no customer with this ID.
 
@@ -363,6 +370,7 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "mode_mismatch": ModeMismatch,
     "booking_not_found": BookingNotFound,
     "calendar_feed_not_found": CalendarFeedNotFound,
+    "credit_note_not_found": CreditNoteNotFound,
     "customer_not_found": CustomerNotFound,
     "delivery_not_found": DeliveryNotFound,
     "event_not_found": EventNotFound,
@@ -403,6 +411,7 @@ __all__ = [
     "BookingNotFound",
     "BookingNotPayable",
     "CalendarFeedNotFound",
+    "CreditNoteNotFound",
     "CurrencyMismatch",
     "CustomerNotFound",
     "DeliveryNotFound",

@@ -52,6 +52,12 @@ REVERSE_INVOICE_PAYMENT: Operation[types.Invoice] = Operation(
     "POST", "/invoices/{id}/payments/{payment_id}/reverse", conditional=True, idempotent=True, strict=True
 )
 GET_INVOICE_PDF: Operation[Any] = Operation("GET", "/invoices/{id}/pdf", accept="application/pdf")
+CREATE_CREDIT_NOTE: Operation[types.CreditNote] = Operation(
+    "POST", "/invoices/{id}/credit-notes", conditional=True, idempotent=True, strict=True
+)
+LIST_CREDIT_NOTES: Operation[types.CreditNote] = Operation("GET", "/credit-notes")
+GET_CREDIT_NOTE: Operation[types.CreditNote] = Operation("GET", "/credit-notes/{id}")
+GET_CREDIT_NOTE_PDF: Operation[Any] = Operation("GET", "/credit-notes/{id}/pdf", accept="application/pdf")
 LIST_PAYMENT_INTENTS: Operation[types.PaymentIntent] = Operation("GET", "/payment-intents")
 CREATE_PAYMENT_INTENT: Operation[types.PaymentIntent] = Operation("POST", "/payment-intents", idempotent=True, strict=True)
 GET_PAYMENT_INTENT: Operation[types.PaymentIntent] = Operation("GET", "/payment-intents/{id}")

@@ -1340,7 +1340,7 @@ What an invoice charges for.
 
 InvoiceStatus: TypeAlias = str
 """
-Status of an invoice. `void` is final.
+Status of an invoice. `void` and `credited` are final.
 """
 
 
@@ -1520,9 +1520,13 @@ class Invoice(TypedDict):
     """
     Amount refunded from the invoice's card payments. It does not reduce `amount_paid`, and the amount does not become due again.
     """
+    amount_credited: Money
+    """
+    Sum of the credit notes of the invoice.
+    """
     amount_due: Money
     """
-    Amount that is still due; 0 if the invoice is void. A refund does not change it.
+    Amount that is still due: the total minus the credited and the paid amount, plus what credit notes have refunded, and never below 0. It is 0 if the invoice is void. Other refunds do not change it.
     """
     disputed: bool
     """
@@ -1570,7 +1574,7 @@ class Invoice(TypedDict):
     """
     paid_at: str | None
     """
-    Time at which the invoice was fully paid, or null while an amount is due.
+    Time at which the invoice was fully paid, or null if it is not `paid`.
     """
     voided_at: str | None
     """
@@ -1579,6 +1583,105 @@ class Invoice(TypedDict):
     created_at: str
     """
     Time at which the invoice was created, in UTC.
+    """
+    updated_at: str
+    """
+    Time of the last visible change, in UTC.
+    """
+
+
+CreditNoteRefund: TypeAlias = str
+"""
+What happens to the amount that was paid beyond the new total of the invoice.
+"""
+
+
+CreditNoteStatus: TypeAlias = str
+"""
+Status of a credit note. The credit counts in each status.
+"""
+
+
+class CreditNote(TypedDict):
+    """
+    A correction of an invoice.
+    """
+
+    id: str
+    """
+    ID of the credit note, `cn_…`. Treat it as an opaque string.
+    """
+    object: Literal["credit_note"]
+    """
+    Always `credit_note`.
+    """
+    number: str
+    """
+    Readable number, `CN-` and a counter without gaps per tenant and mode.
+    """
+    status: CreditNoteStatus
+    """
+    Status of the credit note.
+    """
+    invoice_id: str
+    """
+    ID of the credited invoice, `inv_…`.
+    """
+    customer_id: str
+    """
+    ID of the invoice's customer, `cu_…`.
+    """
+    booking_id: str | None
+    """
+    ID of the invoice's booking, `bk_…`, or null.
+    """
+    reason: str | None
+    """
+    Reason shown on the credit note, or null.
+    """
+    line_items: list[LineItem]
+    """
+    Credited lines, at most 100.
+    """
+    subtotal_amount: Money
+    """
+    Sum of the amounts of the lines, before discount and tax.
+    """
+    discount_amount: Money
+    """
+    Sum of the discounts of the lines.
+    """
+    tax_amount: Money
+    """
+    Sum of the credited taxes.
+    """
+    total_amount: Money
+    """
+    Credited amount including taxes.
+    """
+    refund: CreditNoteRefund
+    """
+    What happens to the amount that was paid beyond the new total of the invoice.
+    """
+    refund_amount: Money
+    """
+    Amount that the credit note refunds. 0 if nothing was paid beyond the new total, and without a refund.
+    """
+    refund_id: str | None
+    """
+    ID of the refund at the payment gateway, `rf_…`. Null without one, and until the payment gateway knows it.
+    """
+    mode: Mode
+    """
+    Mode of the credential that created the credit note.
+    """
+    version: int
+    """
+    Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+    """
+    created_at: str
+    """
+    Time at which the credit note was created, in UTC.
     """
     updated_at: str
     """
@@ -1830,6 +1933,10 @@ class Refund(TypedDict):
     """
     ID of the payment intent in the request, `pi_…`, or null if the request named the booking.
     """
+    credit_note_id: str | None
+    """
+    ID of the credit note that created the refund, `cn_…`, or null.
+    """
     allocations: list[RefundAllocation]
     """
     Parts by payment intent, newest first, at most 20.
@@ -1864,6 +1971,25 @@ class RefundList(TypedDict):
     data: list[Refund]
     """
     Refunds on this page, at most 100.
+    """
+    has_more: bool
+    """
+    Whether there are more rows after this page.
+    """
+    next_cursor: str | None
+    """
+    Value of `cursor` for the next page; null on the last page.
+    """
+
+
+class CreditNoteList(TypedDict):
+    """
+    A page of credit notes.
+    """
+
+    data: list[CreditNote]
+    """
+    Credit notes on this page, at most 100.
     """
     has_more: bool
     """
@@ -2579,9 +2705,15 @@ What an invoice charges for.
 """
 
 
-InvoiceStatusInput: TypeAlias = Literal["draft", "open", "partially_paid", "paid", "uncollectible", "void"]
+InvoiceStatusInput: TypeAlias = Literal["draft", "open", "partially_paid", "paid", "uncollectible", "void", "credited"]
 """
-Status of an invoice. `void` is final.
+Status of an invoice. `void` and `credited` are final.
+"""
+
+
+CreditNoteRefundInput: TypeAlias = Literal["none", "gateway", "manual"]
+"""
+What happens to the amount that was paid beyond the new total of the invoice.
 """
 
 
@@ -3911,6 +4043,29 @@ class InvoicePaymentCreate(TypedDict):
     """
 
 
+class CreditNoteCreate(TypedDict):
+    """
+    A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
+    """
+
+    line_items: NotRequired[list[LineItemInput]]
+    """
+    Lines to credit, 1 to 100, in the currency of the invoice.
+    """
+    amount: NotRequired[Payable | None]
+    """
+    Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.
+    """
+    reason: NotRequired[str | None]
+    """
+    Reason shown on the credit note, at most 500 characters, or null.
+    """
+    refund: NotRequired[CreditNoteRefundInput]
+    """
+    What happens to the amount that was paid beyond the new total. Defaults to `none`.
+    """
+
+
 class PaymentIntentCreate(TypedDict):
     """
     A card payment to create for a booking.
@@ -4795,6 +4950,10 @@ class CustomerExport(TypedDict):
     invoices: list[Invoice]
     """
     Invoices of the customer with their payments, newest first.
+    """
+    credit_notes: list[CreditNote]
+    """
+    Credit notes of these invoices, newest first.
     """
     payment_intents: list[PaymentIntent]
     """

@@ -3,7 +3,7 @@ import type { ConditionalOptions, RequestOptions, WriteOptions } from "../option
 import type { Pages } from "../pages.js";
 import type { APIPromise } from "../promise.js";
 import { Resource } from "../resource.js";
-import type { GetInvoiceData, Invoice, InvoiceCreate, InvoicePaymentCreate, InvoiceUpdate, ListInvoicesData } from "../types.gen.js";
+import type { CreditNote, CreditNoteCreate, GetInvoiceData, Invoice, InvoiceCreate, InvoicePaymentCreate, InvoiceUpdate, ListInvoicesData } from "../types.gen.js";
 
 /**
  * Operations on invoices.
@@ -150,5 +150,24 @@ export class InvoicesResource extends Resource {
    */
   getPdf(id: string, options?: RequestOptions): APIPromise<Response> {
     return this.client.raw("GET", "/invoices/{id}/pdf", { params: { id }, accept: "application/pdf" }, options);
+  }
+
+  /**
+   * Create a credit note.
+   *
+   * Credits all or part of an opened invoice, and gives the credit note the next number without gaps. Send `line_items` or
+   * `amount`; without both, it credits everything that no credit note has credited yet. All credit notes of an invoice
+   * together never exceed its total: otherwise the response is 422 on `amount`. A credit note first reduces `amount_due`.
+   * `refund` determines what happens to the amount that was paid beyond the new total: `gateway` refunds it to the cards
+   * that paid the invoice and also requires `payments:write`, `manual` records that you have refunded it yourself, and
+   * `none` leaves it on the invoice. Refunds in progress are `refund_pending`. Repeating the request with the same
+   * Idempotency-Key creates one credit note and one refund, even when processes crash. An invoice on which nothing is due by
+   * credit alone becomes `credited`. If a payment and a credit together cover an invoice, it becomes `paid` and triggers the
+   * `invoice.paid` event.
+   *
+   * Scope: `write:invoices`.
+   */
+  createCreditNote(id: string, body?: CreditNoteCreate, options?: WriteOptions & ConditionalOptions): APIPromise<CreditNote> {
+    return this.client.request("POST", "/invoices/{id}/credit-notes", { params: { id }, body }, options);
   }
 }
