@@ -24,6 +24,7 @@ type API struct {
 	Quotes      *app.Quotes
 	Leads       *app.Leads
 	Invoices    *app.Invoices
+	CreditNotes *app.CreditNotes
 	Tenants     app.TenantService
 	Exports     *app.Exports
 	Pages       *page.Codec
@@ -72,5 +73,10 @@ func (a *API) Mount(e *gin.Engine) error {
 		"recordInvoicePayment":     {Handle: a.recordInvoicePayment, Exists: a.invoices().Exists},
 		"reverseInvoicePayment":    {Handle: a.reverseInvoicePayment, Exists: a.invoices().Exists},
 		"getInvoicePdf":            {Handle: a.getInvoicePdf, Exists: a.invoices().Exists},
+
+		"createCreditNote": {Handle: a.createCreditNote, Exists: a.invoices().Exists},
+		"listCreditNotes":  {Handle: a.listCreditNotes},
+		"getCreditNote":    {Handle: a.getCreditNote, Exists: a.creditNotes().Exists},
+		"getCreditNotePdf": {Handle: a.getCreditNotePdf, Exists: a.creditNotes().Exists},
 	})
 }

@@ -43,6 +43,8 @@ type invoice struct {
 	Tax        amount `json:"tax_amount"`
 	Total      amount `json:"total_amount"`
 	AmountPaid amount `json:"amount_paid"`
+	Credited   amount `json:"amount_credited"`
+	Refunded   amount `json:"amount_refunded"`
 	AmountDue  amount `json:"amount_due"`
 	Payments   []struct {
 		ID         string

@@ -16,6 +16,7 @@ func TestOverload(t *testing.T) {
 	path, lead := "/customers/"+w.create(ctx, "").ID, "/leads/"+w.lead(ctx, `"email":"a@b.co"`).ID
 	v := w.pay(ctx, w.open(ctx, 2), 1).is(200).invoice()
 	offer := "/quotes/" + w.sentQuote(ctx, "").ID
+	note := w.credit(ctx, v, `{"amount":`+usd(1)+`}`).is(201).note()
 	bill, payment := "/invoices/"+v.ID, `{"amount":`+usd(1)+`,"method":"cash"}`
 	w.Overloaded(ctx, w.serve, []apitest.Request{
 		{Method: "POST", Path: "/customers", Body: ann},
@@ -44,6 +45,10 @@ func TestOverload(t *testing.T) {
 		{Method: "POST", Path: bill + "/record-payment", Body: payment},
 		{Method: "POST", Path: bill + "/payments/" + v.Payments[0].ID + "/reverse"},
 		{Method: "GET", Path: bill + "/pdf"},
+		{Method: "POST", Path: bill + "/credit-notes"},
+		{Method: "GET", Path: "/credit-notes"},
+		{Method: "GET", Path: "/credit-notes/" + note.ID},
+		{Method: "GET", Path: "/credit-notes/" + note.ID + "/pdf"},
 		{Method: "POST", Path: "/quotes", Body: `{"customer_id":` + str(v.CustomerID) + `,` + lines + `}`},
 		{Method: "GET", Path: "/quotes"},
 		{Method: "GET", Path: "/quotes?expand=customer"},

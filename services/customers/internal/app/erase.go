@@ -44,6 +44,10 @@ var ownedByCustomer = []owned{
 		name: "invoices", show: showInvoices, rows: store.InvoiceRows,
 		event: "invoice.erased", next: store.EraseInvoices, id: publicID[ids.InvoicePrefix], body: view.ErasedInvoice,
 	},
+	{
+		name: "credit_notes", show: showCreditNotes, rows: store.CreditNoteRows,
+		event: "credit_note.erased", next: store.EraseCreditNotes, id: publicID[ids.CreditNotePrefix], body: view.ErasedCreditNote,
+	},
 }
 
 func publicID[P ids.Prefix](uuid [16]byte) string { return ids.FromUUID[P](uuid).String() }

@@ -300,6 +300,12 @@ func showInvoices(ctx context.Context, q pg.Q, customer domain.CustomerID, at do
 		func(v domain.Invoice) api.Invoice { return view.Invoice(v.At(at), exportMode(ctx)) })
 }
 
+func showCreditNotes(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.Place, r page.Request) (exportPage, error) {
+	rows, err := store.CreditNotes(ctx, q, store.CreditNoteFilter{Customer: &customer}, r)
+	return shown(rows, err, func(n domain.CreditNote) page.Position { return position(n.ID, n.CreatedAt) },
+		func(n domain.CreditNote) api.CreditNote { return view.CreditNote(n, exportMode(ctx)) })
+}
+
 func position(id interface{ UUID() [16]byte }, created time.Time) page.Position {
 	return page.Position{At: created, ID: id.UUID()}
 }

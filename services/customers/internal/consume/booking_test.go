@@ -46,7 +46,7 @@ func TestBookingProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	pgtest.Scoped(t, db)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil), caller.FromContext(ctx)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil), caller.FromContext(ctx)
 	id, customer := ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
 	handle := func(m kafkax.Message) {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestBookingProjection(t *testing.T) {
 func TestBatchOfBookings(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
-	h := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil)
+	h := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil)
 	tenant := caller.FromContext(ctx).Tenant
 	live, other := pgtest.CtxOf(t, tenant, caller.Live), pgtest.Ctx(t, caller.Test)
 	id := ids.New[ids.BookingPrefix]()
@@ -150,7 +150,7 @@ func TestBatchOfBookings(t *testing.T) {
 func TestParallelBatches(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil), caller.FromContext(ctx)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil), caller.FromContext(ctx)
 	const bookings, versions = 20, 5
 	list := make([]ids.Booking, bookings)
 	var all []kafkax.Message

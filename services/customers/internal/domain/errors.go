@@ -12,9 +12,11 @@ var (
 	ErrNotInCatalogue  = apperr.New(apperr.NotFound, "not_found", "Not found in the catalogue.")
 )
 
-// ErrInvoiceNotFound and ErrPaymentNotFound are the errors for an id in a path that is unknown, malformed or of another tenant. A
-// payment is looked up only within its invoice.
+// ErrInvoiceNotFound and the others are the errors for an id in a path that is unknown, malformed or of another tenant. A payment is
+// looked up only within its invoice.
 var (
+	ErrCreditNoteNotFound = apperr.New(apperr.NotFound, "credit_note_not_found", "Credit note not found.")
+
 	ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")
 	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "Invoice payment not found.")
 )

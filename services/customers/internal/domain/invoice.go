@@ -38,6 +38,9 @@ type Invoice struct {
 	Lines          []Line
 	Paid           money.Amount // the sum of the payments that are not reversed
 	Payments       []Payment    // the oldest first
+	Credited       money.Amount // the sum of its credit notes
+	Returned       Returned
+	CreditNotes    int // how many it has
 	DueAt          *time.Time
 	Overdue        bool // set by At
 	BillingAddress *string
@@ -68,9 +71,16 @@ type Place struct {
 	Now      time.Time
 }
 
-// Due returns the amount that is still to be paid. It is 0 for a void invoice.
+// Returned contains what the credit notes of an invoice have refunded of its payments, including refunds in progress.
+type Returned struct {
+	All  int64
+	Card int64 // the part of All that goes through the payment gateway
+}
+
+// Due returns the amount that is still to be paid, which is never negative. What credit notes have refunded was paid beyond the
+// total that they leave, so it does not become due again. It is 0 for a void invoice.
 func (v Invoice) Due() money.Amount {
-	due := money.Amount{Minor: v.Total.Minor - v.Paid.Minor, Currency: v.Total.Currency}
+	due := money.Amount{Minor: max(0, v.Total.Minor-v.Credited.Minor-v.Paid.Minor+v.Returned.All), Currency: v.Total.Currency}
 	if v.Status == InvoiceVoid {
 		due.Minor = 0
 	}
@@ -150,6 +160,9 @@ func (v Invoice) Voided(at Place) (Invoice, error) {
 	}
 	if !v.Paid.IsZero() && v.Status == InvoiceUncollectible {
 		return Invoice{}, ErrTransition.WithMessage("An invoice with payments cannot be voided.").WithField("status")
+	}
+	if _, ok := v.Status.Next(VoidUnpaidInvoice); ok && v.CreditNotes > 0 {
+		return Invoice{}, ErrTransition.WithMessage("An invoice with credit notes cannot be voided. Credit the rest of it instead.").WithField("status")
 	}
 	if err := v.move(VoidUnpaidInvoice, "voided"); err != nil {
 		return Invoice{}, err

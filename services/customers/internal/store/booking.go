@@ -77,11 +77,11 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 	return nil
 }
 
-// Invoiced returns the sum of the totals of a booking's invoices. Void invoices and drafts do not count. With balances, drafts of
+// Invoiced returns the sum of the totals of a booking's invoices, without what credit notes have credited. Void invoices and drafts do not count. With balances, drafts of
 // kind balance count as well, because two of them would charge the same money.
 func Invoiced(ctx context.Context, tx pg.Tx, id domain.BookingID, balances bool) (int64, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
-		select coalesce(sum(v.total), 0)::bigint from invoices v
+		select coalesce(sum(v.total - v.credited), 0)::bigint from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @id
 		  and v.status <> 'void' and (v.status <> 'draft' or @balances::boolean and v.kind = 'balance')`, pg.Args{"id": id, "balances": balances})
 }

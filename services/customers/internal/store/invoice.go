@@ -20,7 +20,7 @@ import (
 // invoiceColumns also contains the payments and the state of the booking, so that one statement reads them all as of the same
 // instant.
 const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.currency,
-	v.subtotal, v.discount, v.tax, v.total, v.paid, v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
+	v.subtotal, v.discount, v.tax, v.total, v.paid, v.credited, v.returned, v.returned_card, v.credit_notes, v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
 	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at,
 	(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = v.booking_id) as booking_status,
 	(select json_agg(json_build_object('id', p.id, 'amount', p.amount, 'method', p.method, 'source', p.source, 'paid_at', p.paid_at,
@@ -53,13 +53,14 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	var lines, billing, payments []byte
 	var currency string
 	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &currency,
-		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.DueAt, &v.BillingAddress, &billing,
+		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.Credited.Minor, &v.Returned.All, &v.Returned.Card,
+		&v.CreditNotes, &v.DueAt, &v.BillingAddress, &billing,
 		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt,
 		&v.BookingStatus, &payments)
 	if err != nil {
 		return domain.Invoice{}, fmt.Errorf("scan invoice: %w", err)
 	}
-	for _, a := range []*money.Amount{&v.Subtotal, &v.Discount, &v.Tax, &v.Total, &v.Paid} {
+	for _, a := range []*money.Amount{&v.Subtotal, &v.Discount, &v.Tax, &v.Total, &v.Paid, &v.Credited} {
 		a.Currency = currency
 	}
 	var stored []storedPayment
@@ -164,7 +165,8 @@ func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
 		"booking": v.BookingID, "lines": string(lines), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
 		"discount": v.Discount.Minor, "tax": v.Tax.Minor, "total": v.Total.Minor, "paid": v.Paid.Minor, "due_at": v.DueAt,
 		"address": v.BillingAddress, "billing": pg.JSONText(billing), "notes": v.Notes, "metadata": pg.JSONText(v.Metadata),
-		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt,
+		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt, "credited": v.Credited.Minor, "returned": v.Returned.All,
+		"returned_card": v.Returned.Card, "credit_notes": v.CreditNotes,
 	}, nil
 }
 
@@ -262,7 +264,8 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 	b.Queue(counter+`
 		update invoices v set seq = coalesce(v.seq, counter.seq), number = coalesce(v.number, `+numbered+`), status = @status, kind = @kind,
 			customer_id = @customer, booking_id = @booking, lines = @lines, currency = @currency, subtotal = @subtotal,
-			discount = @discount, tax = @tax, total = @total, paid = @paid, due_at = @due_at, billing_address = @address,
+			discount = @discount, tax = @tax, total = @total, paid = @paid, credited = @credited, returned = @returned,
+			returned_card = @returned_card, credit_notes = @credit_notes, due_at = @due_at, billing_address = @address,
 			billing = @billing, notes = @notes, metadata = @metadata, opened_at = @opened_at, paid_at = @paid_at,
 			voided_at = @voided_at, version = v.version + 1, updated_at = clock_timestamp()
 		from counter where v.tenant_id = @tenant and v.livemode = @live and v.id = @id
