@@ -37,7 +37,7 @@ create table if not exists credit_notes (
     tax             bigint      not null,
     total           bigint      not null check (total > 0),
     refund          text        not null check (refund in ('none', 'gateway', 'manual')),
-    refund_amount   bigint      not null check (refund_amount between 0 and total),
+    refund_amount   bigint      not null check (refund_amount >= 0), -- more than total if an earlier one refunded nothing
     returned        bigint      not null check (returned between 0 and refund_amount), -- what is refunded, or may be
     refund_charges  text[]      not null, -- the payment intents to refund, in this order
     refund_id       text,                 -- rf_…, once the gateway knows it

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -51,7 +53,11 @@ func (a *API) createCreditNote(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.OperateNew(c, a.creditNotes(), a.CreditNotes.Create(invoice, in, httpx.IfMatch(c)))
+	err = rest.OperateNew(c, a.creditNotes(), a.CreditNotes.Create(invoice, in, httpx.IfMatch(c)))
+	if errors.Is(err, domain.ErrInvoiceNotFound) {
+		return cmp.Or(a.invoices().Exists(ctx, c.Param("id")), err) // it may belong to the other mode
+	}
+	return err
 }
 
 func (a *API) getCreditNote(c *gin.Context) error { return rest.Get(c, a.creditNotes()) }

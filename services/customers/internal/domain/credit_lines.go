@@ -14,7 +14,7 @@ func (v Invoice) creditLines(in CreditNoteInput) ([]Line, Totals, error) {
 		if lines, err = Lines(*in.Lines.Pointer(), v.Total.Currency); err != nil {
 			return nil, Totals{}, err
 		}
-	case in.Amount == nil && v.Credited.IsZero():
+	case in.Amount == nil && v.Credited == 0:
 		lines = v.Lines
 	default:
 		amount := left.Minor

@@ -87,7 +87,7 @@ func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match pat
 	if n.Lines, n.Totals, err = v.creditLines(in); err != nil {
 		return Invoice{}, CreditNote{}, err
 	}
-	v.Credited.Minor += n.Total.Minor
+	v.Credited += n.Total.Minor
 	v.CreditNotes++
 	if err := v.refundBy(&n); err != nil {
 		return Invoice{}, CreditNote{}, err
@@ -111,9 +111,14 @@ func (in CreditNoteInput) check(currency string) error {
 	return nil
 }
 
+// CreditedAmount returns the sum of the credit notes of the invoice.
+func (v Invoice) CreditedAmount() money.Amount {
+	return money.Amount{Minor: v.Credited, Currency: v.Total.Currency}
+}
+
 // Uncredited returns the part of the total that no credit note has credited.
 func (v Invoice) Uncredited() money.Amount {
-	return money.Amount{Minor: v.Total.Minor - v.Credited.Minor, Currency: v.Total.Currency}
+	return money.Amount{Minor: v.Total.Minor - v.Credited, Currency: v.Total.Currency}
 }
 
 // refundBy sets the refund of a new credit note, which the credited amount of the invoice already contains. It refunds what was paid

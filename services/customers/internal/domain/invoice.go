@@ -38,7 +38,7 @@ type Invoice struct {
 	Lines          []Line
 	Paid           money.Amount // the sum of the payments that are not reversed
 	Payments       []Payment    // the oldest first
-	Credited       money.Amount // the sum of its credit notes
+	Credited       int64        // the sum of its credit notes, in the smallest unit
 	Returned       Returned
 	CreditNotes    int // how many it has
 	DueAt          *time.Time
@@ -80,7 +80,7 @@ type Returned struct {
 // Due returns the amount that is still to be paid, which is never negative. What credit notes have refunded was paid beyond the
 // total that they leave, so it does not become due again. It is 0 for a void invoice.
 func (v Invoice) Due() money.Amount {
-	due := money.Amount{Minor: max(0, v.Total.Minor-v.Credited.Minor-v.Paid.Minor+v.Returned.All), Currency: v.Total.Currency}
+	due := money.Amount{Minor: max(0, v.Total.Minor-v.Credited-v.Paid.Minor+v.Returned.All), Currency: v.Total.Currency}
 	if v.Status == InvoiceVoid {
 		due.Minor = 0
 	}

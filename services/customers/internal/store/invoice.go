@@ -53,14 +53,14 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	var lines, billing, payments []byte
 	var currency string
 	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &currency,
-		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.Credited.Minor, &v.Returned.All, &v.Returned.Card,
+		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.Credited, &v.Returned.All, &v.Returned.Card,
 		&v.CreditNotes, &v.DueAt, &v.BillingAddress, &billing,
 		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt,
 		&v.BookingStatus, &payments)
 	if err != nil {
 		return domain.Invoice{}, fmt.Errorf("scan invoice: %w", err)
 	}
-	for _, a := range []*money.Amount{&v.Subtotal, &v.Discount, &v.Tax, &v.Total, &v.Paid, &v.Credited} {
+	for _, a := range []*money.Amount{&v.Subtotal, &v.Discount, &v.Tax, &v.Total, &v.Paid} {
 		a.Currency = currency
 	}
 	var stored []storedPayment
@@ -165,7 +165,7 @@ func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
 		"booking": v.BookingID, "lines": string(lines), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
 		"discount": v.Discount.Minor, "tax": v.Tax.Minor, "total": v.Total.Minor, "paid": v.Paid.Minor, "due_at": v.DueAt,
 		"address": v.BillingAddress, "billing": pg.JSONText(billing), "notes": v.Notes, "metadata": pg.JSONText(v.Metadata),
-		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt, "credited": v.Credited.Minor, "returned": v.Returned.All,
+		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt, "credited": v.Credited, "returned": v.Returned.All,
 		"returned_card": v.Returned.Card, "credit_notes": v.CreditNotes,
 	}, nil
 }

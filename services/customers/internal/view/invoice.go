@@ -31,7 +31,7 @@ func Invoice(v domain.Invoice, mode api.Mode) api.Invoice {
 		TotalAmount:    amount(v.Total),
 		AmountPaid:     amount(v.Paid),
 		AmountRefunded: amount(v.RefundedAmount()),
-		AmountCredited: amount(v.Credited),
+		AmountCredited: amount(v.CreditedAmount()),
 		AmountDue:      amount(v.Due()),
 		Disputed:       v.Disputed(),
 		Payments:       payments(v.Payments),
