@@ -121,7 +121,7 @@ func (o *creditNote) Call(ctx context.Context) error {
 func (o *creditNote) request(ctx context.Context) error {
 	r, err := o.Payments.RefundNote(ctx, o.note)
 	failpoint.Here("credit.refunded")
-	var refused *RefusedRefundError
+	var refused *domain.RefusedRefundError
 	if errors.As(err, &refused) {
 		r, err = domain.NoteRefund{Status: "failed"}, nil
 	}

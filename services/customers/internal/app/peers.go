@@ -26,16 +26,10 @@ type BookingService interface {
 
 // PaymentService is the payments service, which calls the payment gateway. No method may be called inside a transaction.
 type PaymentService interface {
-	// RefundNote creates the refund of a credit note, or returns the state of the one that exists. *RefusedRefundError means that
-	// there is none and nothing was refunded. After any other error, there may be one.
+	// RefundNote creates the refund of a credit note, or returns the state of the one that exists. *domain.RefusedRefundError means
+	// that there is none and nothing was refunded. After any other error, there may be one.
 	RefundNote(ctx context.Context, n domain.CreditNote) (domain.NoteRefund, error)
 }
-
-// RefusedRefundError reports that payments refused to create a refund.
-type RefusedRefundError struct{ Err error }
-
-// Error implements error.
-func (e *RefusedRefundError) Error() string { return e.Err.Error() }
 
 // CustomerBodies is another service in an export, with its data about a customer. No method may be called inside a transaction.
 type CustomerBodies interface {

@@ -199,6 +199,12 @@ type NoteRefund struct {
 	Parts   []NoteRefundPart
 }
 
+// RefusedRefundError reports that payments refused to create a refund.
+type RefusedRefundError struct{ Err error }
+
+// Error implements error.
+func (e *RefusedRefundError) Error() string { return e.Err.Error() }
+
 // NoteRefundPart is the part of a refund that goes through one charge.
 type NoteRefundPart struct {
 	Charge string

@@ -9,7 +9,6 @@ import (
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/proto/internalapi"
 
-	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/internal/domain"
 )
 
@@ -25,7 +24,7 @@ func (p *Payments) RefundNote(ctx context.Context, n domain.CreditNote) (domain.
 	}, &got)
 	var refused *apperr.Error
 	if errors.As(err, &refused) && (refused.Code == "nothing_to_refund" || refused.Kind == apperr.Invalid) {
-		return domain.NoteRefund{}, &app.RefusedRefundError{Err: err}
+		return domain.NoteRefund{}, &domain.RefusedRefundError{Err: err}
 	}
 	if err != nil {
 		return domain.NoteRefund{}, err

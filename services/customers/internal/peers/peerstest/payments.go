@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/internal/domain"
 )
 
@@ -47,7 +46,7 @@ func (f *Payments) refund(n domain.CreditNote) (domain.NoteRefund, error) {
 		return r, nil
 	}
 	if f.Refuse {
-		return domain.NoteRefund{}, &app.RefusedRefundError{Err: errors.New("nothing to refund")}
+		return domain.NoteRefund{}, &domain.RefusedRefundError{Err: errors.New("nothing to refund")}
 	}
 	status := f.Status
 	if status == "" {
