@@ -60,11 +60,8 @@ type CreditNoteRefundCreate struct {
 	// BookingID bk_….
 	BookingID string `json:"booking_id"`
 
-	// PaymentIntentIDs The payment intents to refund, pi_…, the first one first. At most 20 of them are refunded.
-	PaymentIntentIDs []string `json:"payment_intent_ids"`
-
-	// AmountMinor Amount in the smallest unit of the currency.
-	AmountMinor int64 `json:"amount_minor"`
+	// Parts The parts to refund, by payment intent.
+	Parts []CreditNoteRefundPartCreate `json:"parts"`
 
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
@@ -80,6 +77,15 @@ type CreditNoteRefundPart struct {
 
 	// Status As that of the refund.
 	Status string `json:"status"`
+}
+
+// CreditNoteRefundPartCreate The part to refund of a payment intent.
+type CreditNoteRefundPartCreate struct {
+	// PaymentIntentID pi_….
+	PaymentIntentID string `json:"payment_intent_id"`
+
+	// Amount In the smallest unit of the currency.
+	Amount int64 `json:"amount"`
 }
 
 // GatewayKeys The keys of an account, all in the caller's mode.

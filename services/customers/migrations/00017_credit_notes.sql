@@ -39,7 +39,7 @@ create table if not exists credit_notes (
     refund          text        not null check (refund in ('none', 'gateway', 'manual')),
     refund_amount   bigint      not null check (refund_amount >= 0), -- more than total if an earlier one refunded nothing
     returned        bigint      not null check (returned between 0 and refund_amount), -- what is refunded, or may be
-    refund_charges  text[]      not null, -- the payment intents to refund, in this order
+    refund_parts    json        not null, -- domain.NotePart
     refund_id       text,                 -- rf_…, once the gateway knows it
     refund_version  bigint      not null default 0,
     version         bigint      not null default 1,
@@ -63,7 +63,7 @@ create index if not exists credit_notes_customer on credit_notes (tenant_id, liv
 create index if not exists credit_notes_booking on credit_notes (tenant_id, livemode, booking_id, created_at desc, id desc) where booking_id is not null;
 create index if not exists credit_notes_calls on credit_notes (call_next, id) where call_until is not null;
 
--- What a credit note has refunded of a charge. It is taken from the parts of this charge on the invoice of the credit note.
+-- What a credit note refunds of a charge. It is taken from the parts of this charge on the invoice of the credit note.
 create table if not exists credit_note_refunds (
     tenant_id       uuid             not null default nullif(current_setting('app.tenant_id', true), '')::uuid,
     livemode        boolean          not null default nullif(current_setting('app.livemode', true), '')::boolean,
@@ -71,9 +71,11 @@ create table if not exists credit_note_refunds (
     credit_note_id  uuid             not null,
     invoice_id      uuid             not null,
     amount          bigint           not null check (amount >= 0),
+    known           boolean          not null, -- the gateway knows the refund
     primary key (tenant_id, livemode, charge_id, credit_note_id),
     foreign key (tenant_id, livemode, credit_note_id) references credit_notes
 );
+create index if not exists credit_note_refunds_invoice on credit_note_refunds (tenant_id, livemode, invoice_id);
 
 -- The next number of a tenant's credit notes in a mode, as in invoice_counters.
 create table if not exists credit_note_counters (
@@ -88,11 +90,12 @@ select protect(t) from unnest(array['credit_notes', 'credit_note_refunds', 'cred
 drop policy if exists worker on credit_notes;
 select open_to_worker('credit_notes', 'select (tenant_id, livemode, id, call_since, call_until, call_next)');
 
--- What credit notes have refunded of a charge. It reduces the parts on invoices, and not what no invoice took.
+-- What credit notes have refunded of a charge. It reduces the parts on invoices, and not what no invoice took. It counts once the
+-- charge shows at least as much.
 alter table charges add column if not exists directed bigint not null default 0;
 drop index concurrently if exists charges_unallocated_directed;
 create index concurrently charges_unallocated_directed on charges (tenant_id, livemode, booking_id, id)
-    where unapplied > greatest(0, refunded - directed);
+    where unapplied > case when directed > refunded then refunded else refunded - directed end;
 
 -- +goose Down
 drop index concurrently if exists charges_unallocated_directed;

@@ -82,8 +82,15 @@ func (o *creditNote) lease(ctx context.Context, tx pg.Tx) (err error) {
 
 // issue writes the invoice with one more credit note, the credit note, and both events.
 func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, err error) {
+	in := o.in
+	store.HoldMoneyOfInvoice(tx, o.invoice)
 	_, err = o.Invoices.change(ctx, tx, o.invoice, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
-		v, n, err = current.Credit(ids.New[ids.CreditNotePrefix](), o.in, at, o.match)
+		if in.Way == domain.RefundGateway {
+			if in.Held, err = store.NoteRefunds(ctx, tx, o.invoice); err != nil {
+				return domain.Invoice{}, err
+			}
+		}
+		v, n, err = current.Credit(ids.New[ids.CreditNotePrefix](), in, at, o.match)
 		return v, err
 	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 		if n.Status == domain.NoteRefundPending {
@@ -94,7 +101,9 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, 
 		if err != nil {
 			return domain.Invoice{}, err
 		}
-		n, err = store.InsertCreditNote(ctx, tx, n)
+		if n, err = store.InsertCreditNote(ctx, tx, n); err == nil && len(n.Parts) > 0 {
+			err = store.PutNoteRefunds(ctx, tx, n, n.Parts, false)
+		}
 		failpoint.Here("credit.numbered")
 		return saved, err
 	})
@@ -159,7 +168,7 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 	if err != nil {
 		return domain.CreditNote{}, err
 	}
-	next, newer := current.Refunded(r)
+	next, parts, newer := current.Refunded(r)
 	if !newer {
 		return current, nil
 	}
@@ -170,17 +179,15 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 	if err := a.returned(ctx, tx, v.ID, next.Returned-current.Returned); err != nil {
 		return domain.CreditNote{}, err
 	}
-	byCharge, _ := r.Returned()
-	if err := store.PutNoteRefunds(ctx, tx, saved, byCharge); err != nil {
+	if err := store.PutNoteRefunds(ctx, tx, saved, parts, r.Shown); err != nil {
 		return domain.CreditNote{}, err
 	}
-	for charge := range byCharge {
-		if err := a.Charges.spread(ctx, tx, charge); err != nil {
+	for _, p := range parts {
+		if err := a.Charges.spread(ctx, tx, p.Charge); err != nil {
 			return domain.CreditNote{}, err
 		}
 	}
-	_, err = a.Invoices.allocate(ctx, tx, saved.BookingID, domain.InvoiceID{}) // a refund that is known later frees money
-	return saved, err
+	return saved, nil
 }
 
 // save writes a changed credit note, with an event if the change is visible.

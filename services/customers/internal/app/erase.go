@@ -21,7 +21,7 @@ type owned struct {
 	name string // name in an export
 	// show reads a page of the customer's resources, newest first.
 	show func(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error)
-	rows store.OwnedRows
+	rows store.OwnedRows // nil: no public event is about them
 
 	event string // the internal event type that requests the platform to erase its copies
 	// next clears the next rows of the customer after the given one. It returns none if all are cleared.
@@ -45,7 +45,7 @@ var ownedByCustomer = []owned{
 		event: "invoice.erased", next: store.EraseInvoices, id: publicID[ids.InvoicePrefix], body: view.ErasedInvoice,
 	},
 	{
-		name: "credit_notes", show: showCreditNotes, rows: store.CreditNoteRows,
+		name: "credit_notes", show: showCreditNotes,
 		event: "credit_note.erased", next: store.EraseCreditNotes, id: publicID[ids.CreditNotePrefix], body: view.ErasedCreditNote,
 	},
 }

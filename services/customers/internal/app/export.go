@@ -157,6 +157,9 @@ func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
 func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.Seq2[[]string, error] {
 	sources := []iter.Seq2[[]string, error]{func(yield func([]string, error) bool) { yield([]string{customer.String()}, nil) }}
 	for _, kind := range ownedByCustomer {
+		if kind.rows == nil {
+			continue
+		}
 		sources = append(sources, paged(ctx, func(after *page.Position) ([]string, *page.Position, bool, error) {
 			rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
 			if err != nil || len(rows.Items) == 0 {

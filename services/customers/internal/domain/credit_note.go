@@ -48,7 +48,7 @@ type CreditNote struct {
 	Way        RefundWay
 	Refund     money.Amount // the amount to refund
 	Returned   int64        // the part of Refund that is refunded, or may be
-	Charges    []string     // the payment intents to refund, in this order
+	Parts      []NotePart   // of Refund, by charge
 	RefundID   string       // rf_…; "": the gateway does not know it
 	RefundSeen int64        // the version of the refund that was applied
 	Version    int64
@@ -57,12 +57,23 @@ type CreditNote struct {
 	Calling    Accepting // the request to payments whose outcome is unknown
 }
 
+// NotePart is the part of a refund that goes through one charge. It is stored as JSON.
+type NotePart struct {
+	Charge string `json:"charge"`
+	Amount int64  `json:"amount"`
+}
+
+// maxNoteParts is the largest number of charges that one credit note refunds, as for any refund.
+const maxNoteParts = 20
+
 // CreditNoteInput is the body of a create.
 type CreditNoteInput struct {
 	Lines  patch.Field[[]LineInput]
 	Amount *money.Amount
 	Reason *string
 	Way    RefundWay
+
+	Held map[string]int64 // what credit notes of the invoice refund already, by charge
 }
 
 // Credit returns the invoice with one more credit note, and the credit note. match reports whether the version of the invoice is the
@@ -89,7 +100,7 @@ func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match pat
 	}
 	v.Credited += n.Total.Minor
 	v.CreditNotes++
-	if err := v.refundBy(&n); err != nil {
+	if err := v.refundBy(&n, in.Held); err != nil {
 		return Invoice{}, CreditNote{}, err
 	}
 	return v.settled(at), n, nil
@@ -123,44 +134,50 @@ func (v Invoice) Uncredited() money.Amount {
 
 // refundBy sets the refund of a new credit note, which the credited amount of the invoice already contains. It refunds what was paid
 // beyond the new total, except what other refunds of its card payments have returned.
-func (v *Invoice) refundBy(n *CreditNote) error {
+func (v *Invoice) refundBy(n *CreditNote, held map[string]int64) error {
 	n.Refund.Currency = v.Total.Currency
-	byCard, refunded := v.cardPayments()
-	excess := v.Paid.Minor - v.Returned.All - v.Uncredited().Minor - max(0, refunded-v.Returned.Card)
+	elsewhere := max(0, v.RefundedAmount().Minor-v.Returned.Card)
+	excess := v.Paid.Minor - v.Returned.All - v.Uncredited().Minor - elsewhere
 	if n.Way == RefundNone || excess <= 0 {
 		return nil
 	}
-	if left := byCard - max(refunded, v.Returned.Card); n.Way == RefundGateway && excess > left {
-		return apperr.Field("refund", "Must be manual or none: of the %s to refund, only %s was paid by card.",
-			money.Amount{Minor: excess, Currency: v.Total.Currency}, money.Amount{Minor: max(0, left), Currency: v.Total.Currency})
+	if n.Way == RefundGateway {
+		parts, left := v.noteParts(excess, held)
+		if left > 0 {
+			return apperr.Field("refund", "Must be manual or none: of the %s to refund, only %s can be refunded by card at once.",
+				money.Amount{Minor: excess, Currency: v.Total.Currency}, money.Amount{Minor: excess - left, Currency: v.Total.Currency})
+		}
+		n.Status, n.Parts = NoteRefundPending, parts
+		v.Returned.Card += excess
 	}
 	n.Refund.Minor, n.Returned = excess, excess
 	v.Returned.All += excess
-	if n.Way == RefundGateway {
-		v.Returned.Card += excess
-		n.Status, n.Charges = NoteRefundPending, v.charges()
-	}
 	return nil
 }
 
-// cardPayments returns the sum of the card payments of the invoice, and of what was refunded of them.
-func (v Invoice) cardPayments() (paid, refunded int64) {
-	for _, p := range v.Payments {
-		if p.Source == GatewayPayment {
-			paid, refunded = paid+p.Amount.Minor, refunded+p.Part.Refunded
-		}
-	}
-	return paid, refunded
-}
-
-// charges returns the charges that paid the invoice, the newest first.
-func (v Invoice) charges() (list []string) {
+// noteParts distributes the refund of a credit note over the charges that paid the invoice, starting with the newest one. It takes no
+// more of each than is left of its part on the invoice. left is the amount that remains. held is what other credit notes of the
+// invoice refund.
+func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePart, left int64) {
+	paid, refunded := map[string]int64{}, map[string]int64{}
+	var charges []string
 	for _, p := range slices.Backward(v.Payments) {
-		if p.Source == GatewayPayment && !slices.Contains(list, p.Part.Charge) {
-			list = append(list, p.Part.Charge)
+		if p.Source != GatewayPayment {
+			continue
+		}
+		if _, seen := paid[p.Part.Charge]; !seen {
+			charges = append(charges, p.Part.Charge)
+		}
+		paid[p.Part.Charge] += p.Amount.Minor
+		refunded[p.Part.Charge] += p.Part.Refunded
+	}
+	for _, charge := range charges {
+		part := min(amount, paid[charge]-max(refunded[charge], held[charge]))
+		if part > 0 && len(parts) < maxNoteParts {
+			parts, amount = append(parts, NotePart{Charge: charge, Amount: part}), amount-part
 		}
 	}
-	return list
+	return parts, amount
 }
 
 // ReturnedByCard returns the invoice after its credit notes have refunded more through the payment gateway, or less if more is
@@ -215,24 +232,26 @@ type NoteRefundPart struct {
 // holds reports whether a refund or a part in a state has returned the money, or may do so.
 func holds(status string) bool { return status != "failed" && status != "canceled" }
 
-// Returned returns what the parts have returned or may return, by charge, and the sum.
-func (r NoteRefund) Returned() (byCharge map[string]int64, sum int64) {
-	byCharge = map[string]int64{}
-	for _, p := range r.Parts {
-		byCharge[p.Charge] += 0 // also a part that failed replaces what it had returned
-		if holds(p.Status) {
-			byCharge[p.Charge] += p.Amount
-			sum += p.Amount
+// returned returns what the refund has returned or may return of each part of a credit note, and the sum.
+func (n CreditNote) returned(r NoteRefund) (parts []NotePart, sum int64) {
+	for _, p := range n.Parts {
+		part := NotePart{Charge: p.Charge}
+		for _, reported := range r.Parts {
+			if reported.Charge == p.Charge && holds(reported.Status) {
+				part.Amount += reported.Amount
+			}
 		}
+		parts, sum = append(parts, part), sum+part.Amount
 	}
-	return byCharge, sum
+	return parts, sum
 }
 
-// Refunded returns the credit note with a state of its refund. It returns false if a state at least as new was applied before.
-func (n CreditNote) Refunded(r NoteRefund) (CreditNote, bool) {
-	newer := r.Version > n.RefundSeen || r.Version == n.RefundSeen && n.RefundID == "" && (r.Shown || !holds(r.Status))
+// Refunded returns the credit note with a state of its refund, and what is returned of each of its parts. newer is false if a state at
+// least as new was applied before.
+func (n CreditNote) Refunded(r NoteRefund) (out CreditNote, parts []NotePart, newer bool) {
+	newer = r.Version > n.RefundSeen || r.Version == n.RefundSeen && n.RefundID == "" && (r.Shown || !holds(r.Status))
 	if n.Way != RefundGateway || !newer {
-		return n, false
+		return n, nil, false
 	}
 	switch {
 	case !holds(r.Status):
@@ -242,7 +261,7 @@ func (n CreditNote) Refunded(r NoteRefund) (CreditNote, bool) {
 	default:
 		n.Status = NoteRefundPending
 	}
-	_, n.Returned = r.Returned()
+	parts, n.Returned = n.returned(r)
 	if r.Shown {
 		n.RefundID = r.ID
 	}
@@ -250,5 +269,5 @@ func (n CreditNote) Refunded(r NoteRefund) (CreditNote, bool) {
 	if r.Shown || n.Status == NoteRefundFailed {
 		n.Calling = n.Calling.End()
 	}
-	return n, true
+	return n, parts, true
 }

@@ -154,7 +154,7 @@ type ChargedInvoice struct {
 	Invoice  InvoiceID
 	Payment  PaymentID
 	Amount   int64
-	Directed int64 // what the credit notes of the invoice have refunded of the charge, in all parts of the invoice
+	Directed int64 // what the credit notes of the invoice have refunded of the charge, from all of its parts on the invoice
 }
 
 // UnallocatedCharge is a charge with a part that is neither allocated to an invoice nor refunded.
@@ -168,11 +168,17 @@ type UnallocatedCharge struct {
 
 // RefundedParts returns the amount refunded of each part of a charge, given the amount refunded of the whole charge. parts are in
 // the order in which they were paid. The refund of a credit note reduces the parts on its invoice. Other refunds first reduce the
-// amount that no invoice took, and then the parts, starting with the last one.
+// amount that no invoice took, and then the parts, starting with the last one. If the charge shows less than the credit notes have
+// refunded, its next state is on its way, and none of them counts yet.
 func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
-	out, left := make([]int64, len(parts)), map[InvoiceID]int64{}
+	out, left, directed := make([]int64, len(parts)), map[InvoiceID]int64{}, int64(0)
 	for _, p := range parts {
-		left[p.Invoice] = p.Directed
+		if _, seen := left[p.Invoice]; !seen {
+			left[p.Invoice], directed = p.Directed, directed+p.Directed
+		}
+	}
+	if directed > refunded {
+		clear(left)
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		p := parts[i]

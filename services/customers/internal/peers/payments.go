@@ -19,9 +19,11 @@ type Payments struct{ Client *peer.Client }
 // conflict or an invalid amount is a refusal: the previous version of payments does not know the call and responds with 404.
 func (p *Payments) RefundNote(ctx context.Context, n domain.CreditNote) (domain.NoteRefund, error) {
 	var got internalapi.CreditNoteRefund
-	err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/credit-note-refunds", internalapi.CreditNoteRefundCreate{
-		CreditNoteID: n.ID.String(), BookingID: n.BookingID.String(), PaymentIntentIDs: n.Charges, AmountMinor: n.Refund.Minor, Currency: n.Refund.Currency,
-	}, &got)
+	in := internalapi.CreditNoteRefundCreate{CreditNoteID: n.ID.String(), BookingID: n.BookingID.String(), Currency: n.Refund.Currency}
+	for _, part := range n.Parts {
+		in.Parts = append(in.Parts, internalapi.CreditNoteRefundPartCreate{PaymentIntentID: part.Charge, Amount: part.Amount})
+	}
+	err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/credit-note-refunds", in, &got)
 	var refused *apperr.Error
 	if errors.As(err, &refused) && (refused.Code == "nothing_to_refund" || refused.Kind == apperr.Invalid) {
 		return domain.NoteRefund{}, &domain.RefusedRefundError{Err: err}

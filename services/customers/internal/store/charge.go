@@ -52,18 +52,21 @@ func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) 
 	return tag.RowsAffected() == 1, nil
 }
 
+// undirected is what other refunds than those of credit notes have returned of a charge.
+const undirected = `case when c.directed > c.refunded then c.refunded else c.refunded - c.directed end`
+
 // UnallocatedCharges returns the charges of a booking with a part that is neither allocated to an invoice nor refunded, the oldest
 // first.
 func UnallocatedCharges(ctx context.Context, q pg.Q, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UnallocatedCharge], `
-		select c.id, coalesce(c.currency, '') as currency, c.unapplied - greatest(0, c.refunded - c.directed) as rest, c.disputed,
+		select c.id, coalesce(c.currency, '') as currency, c.unapplied - `+undirected+` as rest, c.disputed,
 			(select count(*) from invoices v
 				join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 				where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
 					and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = c.id)::int as parts
 		from charges c
 		where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @booking
-			and c.unapplied > greatest(0, c.refunded - c.directed)
+			and c.unapplied > `+undirected+`
 		order by c.created_at nulls first, c.id limit @limit`, pg.Args{"booking": booking, "limit": maxPayable})
 }
 
@@ -105,7 +108,7 @@ func ChargedInvoices(ctx context.Context, q pg.Q, c domain.Charge) ([]domain.Cha
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ChargedInvoice], `
 		select p.invoice_id as invoice, p.id as payment, p.amount,
 			coalesce((select sum(r.amount) from credit_note_refunds r where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = @id
-				and r.invoice_id = p.invoice_id), 0)::bigint as directed from invoices v
+				and r.invoice_id = p.invoice_id and r.known), 0)::bigint as directed from invoices v
 		join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
 			and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = @id
@@ -153,6 +156,6 @@ type BookingMoney struct {
 func UnallocatedBookings(ctx context.Context, tx pg.Tx, after BookingMoney, limit int) ([]BookingMoney, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[BookingMoney], `
 		select distinct c.tenant_id, c.livemode, c.booking_id from charges c
-		where c.unapplied > greatest(0, c.refunded - c.directed) and (c.tenant_id, c.livemode, c.booking_id) > ($1::uuid, $2::boolean, $3::uuid)
+		where c.unapplied > `+undirected+` and (c.tenant_id, c.livemode, c.booking_id) > ($1::uuid, $2::boolean, $3::uuid)
 		order by c.tenant_id, c.livemode, c.booking_id limit $4`, after.TenantID.UUID(), after.Livemode, after.BookingID.UUID(), limit)
 }

@@ -19,17 +19,17 @@ import (
 
 const (
 	creditNoteColumns = `n.id, n.number, n.status, n.invoice_id, n.customer_id, n.booking_id, n.reason, n.lines, n.currency, n.subtotal,
-	n.discount, n.tax, n.total, n.refund, n.refund_amount, n.returned, n.refund_charges, coalesce(n.refund_id, ''), n.refund_version, n.version,
+	n.discount, n.tax, n.total, n.refund, n.refund_amount, n.returned, n.refund_parts, coalesce(n.refund_id, ''), n.refund_version, n.version,
 	n.created_at, n.updated_at, n.call_attempt, n.call_since, n.call_until, n.call_next, n.call_request, n.call_actor`
 	oneCreditNote = `select ` + creditNoteColumns + ` from credit_notes n where n.tenant_id = @tenant and n.livemode = @live and n.id = @id`
 )
 
 func scanCreditNote(row pgx.CollectableRow) (domain.CreditNote, error) {
 	var n domain.CreditNote
-	var lines []byte
+	var lines, parts []byte
 	var currency string
 	err := row.Scan(&n.ID, &n.Number, &n.Status, &n.InvoiceID, &n.CustomerID, &n.BookingID, &n.Reason, &lines, &currency, &n.Subtotal.Minor,
-		&n.Discount.Minor, &n.Tax.Minor, &n.Total.Minor, &n.Way, &n.Refund.Minor, &n.Returned, &n.Charges, &n.RefundID, &n.RefundSeen, &n.Version,
+		&n.Discount.Minor, &n.Tax.Minor, &n.Total.Minor, &n.Way, &n.Refund.Minor, &n.Returned, &parts, &n.RefundID, &n.RefundSeen, &n.Version,
 		&n.CreatedAt, &n.UpdatedAt, &n.Calling.Attempt, &n.Calling.Since, &n.Calling.Until, &n.Calling.Next, &n.Calling.Request, &n.Calling.Actor)
 	if err != nil {
 		return domain.CreditNote{}, fmt.Errorf("scan credit note: %w", err)
@@ -37,7 +37,7 @@ func scanCreditNote(row pgx.CollectableRow) (domain.CreditNote, error) {
 	for _, a := range []*money.Amount{&n.Subtotal, &n.Discount, &n.Tax, &n.Total, &n.Refund} {
 		a.Currency = currency
 	}
-	return n, unmarshal(lines, &n.Lines)
+	return n, errors.Join(unmarshal(lines, &n.Lines), unmarshal(parts, &n.Parts))
 }
 
 // CreditNote reads one credit note, or returns domain.ErrCreditNoteNotFound.
@@ -59,11 +59,11 @@ const (
 		on conflict (tenant_id, livemode) do update set next = n.next + 1 returning n.next - 1 as seq),
 		stamp as materialized (select clock_timestamp() as at)
 	insert into credit_notes as n (tenant_id, livemode, id, seq, number, status, invoice_id, customer_id, booking_id, reason, lines, pricing,
-		currency, subtotal, discount, tax, total, refund, refund_amount, returned, refund_charges, created_at, updated_at,
+		currency, subtotal, discount, tax, total, refund, refund_amount, returned, refund_parts, created_at, updated_at,
 		call_attempt, call_since, call_until, call_next, call_request, call_actor)
 	select @tenant, @live, @id, counter.seq, 'CN-' || lpad(counter.seq::text, greatest(6, length(counter.seq::text)), '0'), @status, @invoice,
 		@customer, @booking::uuid, @reason, @lines, @pricing, @currency, @subtotal, @discount, @tax, @total, @refund, @refund_amount, @returned,
-		@charges::text[], at, at, @attempt, @since::timestamptz, @until::timestamptz, @next::timestamptz, @request, @actor
+		@parts, at, at, @attempt, @since::timestamptz, @until::timestamptz, @next::timestamptz, @request, @actor
 	from stamp, counter
 	returning n.number, n.version, n.created_at, n.updated_at`
 )
@@ -73,14 +73,14 @@ func creditNoteArgs(n domain.CreditNote) (pg.Args, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
-	charges := n.Charges
-	if charges == nil {
-		charges = []string{}
+	parts, err := json.Marshal(n.Parts)
+	if err != nil {
+		return nil, fmt.Errorf("parts: %w", err)
 	}
 	return pg.Args{
 		"id": n.ID, "status": n.Status, "invoice": n.InvoiceID, "customer": n.CustomerID, "booking": n.BookingID, "reason": n.Reason,
 		"lines": string(lines), "pricing": "null", "currency": n.Total.Currency, "subtotal": n.Subtotal.Minor, "discount": n.Discount.Minor,
-		"tax": n.Tax.Minor, "total": n.Total.Minor, "refund": n.Way, "refund_amount": n.Refund.Minor, "returned": n.Returned, "charges": charges,
+		"tax": n.Tax.Minor, "total": n.Total.Minor, "refund": n.Way, "refund_amount": n.Refund.Minor, "returned": n.Returned, "parts": string(parts),
 		"refund_id": n.RefundID, "refund_version": n.RefundSeen, "attempt": n.Calling.Attempt, "since": n.Calling.Since, "until": n.Calling.Until,
 		"next": n.Calling.Next, "request": n.Calling.Request, "actor": n.Calling.Actor,
 	}, nil
@@ -134,24 +134,40 @@ type stamp struct {
 	UpdatedAt time.Time
 }
 
-// PutNoteRefunds writes what a credit note has refunded of charges, by charge. The transaction holds the money of their booking.
-func PutNoteRefunds(ctx context.Context, tx pg.Tx, n domain.CreditNote, byCharge map[string]int64) error {
-	charges, amounts := make([]string, 0, len(byCharge)), make([]int64, 0, len(byCharge))
-	for charge, amount := range byCharge {
-		charges, amounts = append(charges, charge), append(amounts, amount)
+// PutNoteRefunds writes what a credit note refunds of charges. known reports that the gateway knows it. The transaction holds the money
+// of the booking.
+func PutNoteRefunds(ctx context.Context, tx pg.Tx, n domain.CreditNote, parts []domain.NotePart, known bool) error {
+	charges, amounts := make([]string, len(parts)), make([]int64, len(parts))
+	for i, p := range parts {
+		charges[i], amounts[i] = p.Charge, p.Amount
 	}
-	args := pg.Args{"note": n.ID, "invoice": n.InvoiceID, "charges": charges, "amounts": amounts}
+	args := pg.Args{"note": n.ID, "invoice": n.InvoiceID, "charges": charges, "amounts": amounts, "known": known}
 	b := &pgx.Batch{}
-	b.Queue(`insert into credit_note_refunds as r (tenant_id, livemode, charge_id, credit_note_id, invoice_id, amount)
-		select @tenant, @live, l.charge, @note, @invoice, l.amount from unnest(@charges::text[], @amounts::bigint[]) l (charge, amount)
-		on conflict (tenant_id, livemode, charge_id, credit_note_id) do update set amount = excluded.amount`, args)
+	b.Queue(`insert into credit_note_refunds as r (tenant_id, livemode, charge_id, credit_note_id, invoice_id, amount, known)
+		select @tenant, @live, l.charge, @note, @invoice, l.amount, @known from unnest(@charges::text[], @amounts::bigint[]) l (charge, amount)
+		on conflict (tenant_id, livemode, charge_id, credit_note_id) do update set amount = excluded.amount, known = excluded.known`, args)
 	b.Queue(`update charges c set directed = (select coalesce(sum(r.amount), 0)::bigint from credit_note_refunds r
-			where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = c.id)
+			where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = c.id and r.known)
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@charges::text[])`, args)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("put refunds of a credit note: %w", err)
 	}
 	return nil
+}
+
+// NoteRefunds returns what the credit notes of an invoice refund, by charge.
+func NoteRefunds(ctx context.Context, q pg.Q, id domain.InvoiceID) (map[string]int64, error) {
+	type held struct {
+		Charge string
+		Amount int64
+	}
+	list, err := pg.Many(ctx, q, pgx.RowToStructByName[held], `select r.charge_id as charge, sum(r.amount)::bigint as amount from credit_note_refunds r
+		where r.tenant_id = @tenant and r.livemode = @live and r.invoice_id = @id group by r.charge_id`, pg.Args{"id": id})
+	byCharge := make(map[string]int64, len(list))
+	for _, h := range list {
+		byCharge[h.Charge] = h.Amount
+	}
+	return byCharge, err
 }
 
 // PutReturned writes what the credit notes of an invoice have refunded, which is not visible by itself. The transaction has locked the

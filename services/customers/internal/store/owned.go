@@ -23,10 +23,9 @@ type OwnedRows func(ctx context.Context, q pg.Q, customer domain.CustomerID, r p
 
 // The rows that belong to a customer, by kind.
 var (
-	LeadRows       = ownedRows("leads", "o.person_id")
-	QuoteRows      = ownedRows("quotes", "o.customer_id")
-	InvoiceRows    = ownedRows("invoices", "o.customer_id")
-	CreditNoteRows = ownedRows("credit_notes", "o.customer_id")
+	LeadRows    = ownedRows("leads", "o.person_id")
+	QuoteRows   = ownedRows("quotes", "o.customer_id")
+	InvoiceRows = ownedRows("invoices", "o.customer_id")
 )
 
 func ownedRows(table, owner string) OwnedRows {

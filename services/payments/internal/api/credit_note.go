@@ -4,7 +4,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
 
@@ -18,10 +17,15 @@ func (a *API) refundCreditNote(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := domain.ParseNoteRefund(body.CreditNoteID, body.BookingID, body.PaymentIntentIDs, money.Amount{Minor: body.AmountMinor, Currency: body.Currency})
+	intents, amounts := make([]string, len(body.Parts)), make([]int64, len(body.Parts))
+	for i, p := range body.Parts {
+		intents[i], amounts[i] = p.PaymentIntentID, p.Amount
+	}
+	in, err := domain.ParseNoteRefund(body.CreditNoteID, body.BookingID, intents, amounts)
 	if err != nil {
 		return err
 	}
+	in.Currency = body.Currency
 	r, err := a.Refunds.RefundNote(c.Request.Context(), in)
 	if err != nil {
 		return err

@@ -14,15 +14,20 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
+// part is a part of an intent to refund.
+type part struct {
+	of    intent
+	minor int64
+}
+
 // noteRefund requests the refund of a credit note as customers does.
-func (w *world) noteRefund(ctx context.Context, note ids.CreditNote, b domain.Booking, amount int64, intents ...intent) response {
+func (w *world) noteRefund(ctx context.Context, note ids.CreditNote, b domain.Booking, parts ...part) response {
 	w.T.Helper()
-	list := make([]string, len(intents))
-	for i, p := range intents {
-		list[i] = fmt.Sprintf("%q", p.ID)
+	list := make([]string, len(parts))
+	for i, p := range parts {
+		list[i] = fmt.Sprintf(`{"payment_intent_id":%q,"amount":%d}`, p.of.ID, p.minor)
 	}
-	body := fmt.Sprintf(`{"credit_note_id":%q,"booking_id":%q,"payment_intent_ids":[%s],"amount_minor":%d,"currency":"USD"}`,
-		note, b.ID, strings.Join(list, ","), amount)
+	body := fmt.Sprintf(`{"credit_note_id":%q,"booking_id":%q,"parts":[%s],"currency":"USD"}`, note, b.ID, strings.Join(list, ","))
 	return response{w.Send(ctx, w.engine, "customers", "POST", "/internal/v1/credit-note-refunds", body)}
 }
 
@@ -39,16 +44,16 @@ func TestNoteRefund(t *testing.T) {
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	first, second, third := w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 400)
 	note := ids.New[ids.CreditNotePrefix]()
-	got := w.noteRefund(ctx, note, b, 500, first, second).noteRefund()
+	got := w.noteRefund(ctx, note, b, part{first, 300}, part{second, 200}).noteRefund()
 	if got.Status != "succeeded" || !got.Shown || len(got.Parts) != 2 || got.Parts[0].PaymentIntentID != first.ID || got.Parts[0].Amount != 300 ||
 		got.Parts[1].PaymentIntentID != second.ID || got.Parts[1].Amount != 200 {
 		t.Errorf("%+v", got)
 	}
-	if again := w.noteRefund(ctx, note, b, 500, first, second).noteRefund(); again.ID != got.ID || again.Version != got.Version {
+	if again := w.noteRefund(ctx, note, b, part{first, 300}, part{second, 200}).noteRefund(); again.ID != got.ID || again.Version != got.Version {
 		t.Errorf("%+v, then %+v", got, again)
 	}
 	w.ahead.Add(int64(48 * time.Hour)) // no idempotency record lives that long
-	if again := w.noteRefund(ctx, note, b, 500, first, second).noteRefund(); again.ID != got.ID {
+	if again := w.noteRefund(ctx, note, b, part{first, 300}, part{second, 200}).noteRefund(); again.ID != got.ID {
 		t.Errorf("%+v, then %+v", got, again)
 	}
 	if list := w.gateway.Refunds(); len(list) != 2 {
@@ -58,11 +63,12 @@ func TestNoteRefund(t *testing.T) {
 		t.Errorf("%s", shown.Body)
 	}
 	other := ids.New[ids.CreditNotePrefix]()
-	w.noteRefund(ctx, other, b, 101, first, second).is(422, "invalid_request", "amount_minor")
-	w.noteRefund(ctx, other, b, 1, first).is(409, "nothing_to_refund")
-	w.noteRefund(w.tenant(), other, b, 1, third).is(409, "nothing_to_refund")
+	w.noteRefund(ctx, other, b, part{second, 101}).is(422, "invalid_request", "parts")
+	w.noteRefund(ctx, other, b, part{second, 1}, part{second, 1}).is(422, "invalid_request", "parts.1.payment_intent_id")
+	w.noteRefund(ctx, other, b, part{third, 1}, part{first, 1}).is(409, "nothing_to_refund")
+	w.noteRefund(w.tenant(), other, b, part{third, 1}).is(409, "nothing_to_refund")
 	elsewhere := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
-	w.noteRefund(ctx, other, elsewhere, 1, third).is(409, "nothing_to_refund")
+	w.noteRefund(ctx, other, elsewhere, part{third, 1}).is(409, "nothing_to_refund")
 	if n := w.Count(`select count(*) from refunds`); n != 1 {
 		t.Errorf("%d refunds", n)
 	}
@@ -82,7 +88,7 @@ func TestNoteRefundRace(t *testing.T) {
 		if i%2 == 1 {
 			note = ids.New[ids.CreditNotePrefix]()
 		}
-		if a := w.noteRefund(ctx, note, b, 300, p); a.Status != 200 && a.Status != 422 {
+		if a := w.noteRefund(ctx, note, b, part{p, 300}); a.Status != 200 && a.Status != 422 {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	})
@@ -114,13 +120,13 @@ func TestLostNoteRefund(t *testing.T) {
 				w.gateway.Before = onCall("refund", 1, func() error { return &domain.BusyError{} })
 			}
 			for range 2 { // the second time, the first one's call is in progress
-				if got := w.noteRefund(ctx, note, b, 400, p).noteRefund(); got.Status != "pending" || got.Shown {
+				if got := w.noteRefund(ctx, note, b, part{p, 400}).noteRefund(); got.Status != "pending" || got.Shown {
 					t.Errorf("%+v", got)
 				}
 			}
 			w.ahead.Add(int64(31 * time.Second))
 			w.completeRefunds()
-			if got := w.noteRefund(ctx, note, b, 400, p).noteRefund(); got.Status != "succeeded" || !got.Shown {
+			if got := w.noteRefund(ctx, note, b, part{p, 400}).noteRefund(); got.Status != "succeeded" || !got.Shown {
 				t.Errorf("%+v", got)
 			}
 			if list := w.gateway.Refunds(); len(list) != 1 || list[0].Minor != 400 {
@@ -139,7 +145,7 @@ func TestRefusedNoteRefund(t *testing.T) {
 	p, note := w.paidOf(ctx, b, 1000), ids.New[ids.CreditNotePrefix]()
 	w.gateway.Disputed = map[string]bool{p.ID: true}
 	for range 2 {
-		if got := w.noteRefund(ctx, note, b, 400, p).noteRefund(); got.Status != "failed" || got.Shown {
+		if got := w.noteRefund(ctx, note, b, part{p, 400}).noteRefund(); got.Status != "failed" || got.Shown {
 			t.Errorf("%+v", got)
 		}
 		w.gateway.Disputed = nil // a repeated call returns the refusal

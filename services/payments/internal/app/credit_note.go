@@ -23,7 +23,7 @@ type noteRefund struct {
 // intents first. Of two simultaneous requests, the second one therefore finds the row of the first one. A call of a credit note
 // never counts as fresh: if the gateway is busy or refuses the keys, RefundCompleter continues it.
 func (o *noteRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
-	intents, err := store.NamedIntents(ctx, tx, o.note.Booking, o.note.Intents)
+	intents, err := store.NamedIntents(ctx, tx, o.note.Booking, o.note.Intents())
 	if err != nil {
 		return false, err
 	}

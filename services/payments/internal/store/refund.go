@@ -113,7 +113,7 @@ func NamedIntents(ctx context.Context, tx pg.Tx, booking domain.BookingID, named
 	return pg.Many(ctx, tx, scanIntent, oneIntent+`p.booking_id = @booking and p.gateway_id = any(@named::text[])
 			and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)
 		order by p.created_at desc, p.id desc limit @limit for update`,
-		pg.Args{"booking": booking, "named": named, "limit": domain.MaxNoteIntents})
+		pg.Args{"booking": booking, "named": named, "limit": domain.MaxAllocations})
 }
 
 // RefundOfNote reads the refund of a credit note, shown or not, or returns domain.ErrRefundNotFound.

@@ -22,7 +22,7 @@ type Payments struct {
 	calls   int
 }
 
-// RefundNote implements app.PaymentService. It refunds the first charge.
+// RefundNote implements app.PaymentService.
 func (f *Payments) RefundNote(ctx context.Context, n domain.CreditNote) (domain.NoteRefund, error) {
 	f.mu.Lock()
 	f.calls++
@@ -54,7 +54,9 @@ func (f *Payments) refund(n domain.CreditNote) (domain.NoteRefund, error) {
 	}
 	r := domain.NoteRefund{
 		ID: "rf_" + n.ID.String()[len("cn_"):], Status: status, Shown: true, Version: 1,
-		Parts: []domain.NoteRefundPart{{Charge: n.Charges[0], Amount: n.Refund.Minor, Status: status}},
+	}
+	for _, p := range n.Parts {
+		r.Parts = append(r.Parts, domain.NoteRefundPart{Charge: p.Charge, Amount: p.Amount, Status: status})
 	}
 	if f.refunds == nil {
 		f.refunds = map[domain.CreditNoteID]domain.NoteRefund{}
@@ -82,8 +84,11 @@ func (f *Payments) Refunded() (count int, sum int64, calls int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.refunds {
-		_, minor := r.Returned()
-		sum += minor
+		for _, p := range r.Parts {
+			if p.Status != "failed" {
+				sum += p.Amount
+			}
+		}
 	}
 	return len(f.refunds), sum, f.calls
 }
