@@ -32,6 +32,7 @@ type exported struct {
 	Leads          []json.RawMessage
 	Quotes         []json.RawMessage
 	Invoices       []json.RawMessage
+	CreditNotes    []json.RawMessage `json:"credit_notes"`
 	PaymentIntents []json.RawMessage `json:"payment_intents"`
 	Refunds        []json.RawMessage
 	Events         []json.RawMessage
