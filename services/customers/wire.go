@@ -41,7 +41,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
+	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Wake: p.Relay.Wake, Now: time.Now}
 	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants},
 		&testclock.Events{DB: p.DB, Service: "customers"})
 	consumer := p.Consume(events.Handle)

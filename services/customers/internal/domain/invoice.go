@@ -176,22 +176,23 @@ type InvoiceSource struct {
 	Number   string // of the quote
 	Customer CustomerID
 	Lines    []Line
-	Currency string
+	Totals   Totals
 	Deposit  int64 // in the smallest unit; 0: none
 }
 
 // InvoiceOf drafts the invoice that accepting a quote opens: for the deposit, or else for the total.
 func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
+	currency := q.Totals.Total.Currency
 	v := Invoice{
 		ID: id, Status: InvoiceDraft, Kind: FullInvoice, CustomerID: q.Customer, LeadID: q.Lead, QuoteID: q.Quote,
-		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Paid: money.Amount{Currency: q.Currency}, Version: 1,
-	}
-	if q.Deposit > 0 {
-		v.Kind = DepositInvoice
-		v.Lines = []Line{{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: q.Deposit}}
+		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Totals: q.Totals, Paid: money.Amount{Currency: currency}, Version: 1,
 	}
 	var err error
-	v.Totals, err = Sum(v.Lines, q.Currency)
+	if q.Deposit > 0 {
+		v.Kind = DepositInvoice
+		line := Line{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: q.Deposit}
+		v.Lines, v.Totals, err = Price([]Line{line}, NoTerms(currency))
+	}
 	return v, err
 }
 

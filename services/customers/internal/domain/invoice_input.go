@@ -13,10 +13,11 @@ import (
 
 // InvoiceInput holds the fields of a create or an update, ids and times as sent. An absent field stays unchanged.
 type InvoiceInput struct {
+	PriceInput
+
 	CustomerID     patch.Field[string] // never null
 	BookingID      patch.Field[string]
 	Kind           patch.Field[InvoiceKind] // never null
-	Lines          patch.Field[[]LineInput] // never null
 	DueAt          patch.Field[string]
 	BillingAddress patch.Field[string]
 	Notes          patch.Field[string]
@@ -28,6 +29,7 @@ type InvoiceRefs struct {
 	Customer *Customer // of a create without customer_id: that of the booking
 	Booking  *Booking
 	Invoiced int64 // the invoiced part of the booking's total, for a balance without lines
+	Defaults TaxDefaults
 }
 
 // Named returns the ids of an input, zero for an absent or a malformed one.
@@ -53,9 +55,13 @@ func (in InvoiceInput) MakesBalance() bool {
 	return kind != nil && *kind == BalanceInvoice && in.BookingID.Pointer() != nil && !in.Lines.Given()
 }
 
+// NeedsDefaults reports whether a new invoice depends on the defaults for its taxes.
+func (in InvoiceInput) NeedsDefaults() bool { return !in.Behavior.Given() || in.Untaxed() }
+
 // NewInvoice drafts an invoice. Every failed field is reported, in the contract's order.
 func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invoice, error) {
 	v := Invoice{ID: id, Status: InvoiceDraft, Kind: FullInvoice, Paid: money.Amount{Currency: at.Currency}, Version: 1}
+	v.PriceTerms = PriceTerms{Behavior: refs.Defaults.Behavior, DiscountTotal: v.Paid}
 	in.Kind.Set(&v.Kind)
 	customer := v.setCustomer(refs.Customer)
 	if customer != nil && !in.CustomerID.Given() {
@@ -113,7 +119,7 @@ const balanceOf = "Balance of booking "
 func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, currency string) error {
 	switch {
 	case in.Lines.Given():
-		return v.setLines(*in.Lines.Pointer(), currency)
+		return v.setPrice(in, refs, currency)
 	case !in.MakesBalance():
 		return apperr.Field("line_items", "Is required, except with the kind balance and a booking_id.")
 	case !booked:
@@ -123,23 +129,13 @@ func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, 
 	if left <= 0 {
 		return apperr.Field("booking_id", "Nothing is left to invoice.")
 	}
-	return v.setLine(Line{Description: balanceOf + refs.Booking.Number, Quantity: 1, UnitAmount: left}, currency)
+	v.Lines = []Line{{Description: balanceOf + refs.Booking.Number, Quantity: 1, UnitAmount: left}}
+	return v.setPrice(in, refs, currency)
 }
 
-// setLine sets the only line.
-func (v *Invoice) setLine(l Line, currency string) error {
-	v.Lines = []Line{l}
-	var err error
-	v.Totals, err = Sum(v.Lines, currency)
-	return err
-}
-
-func (v *Invoice) setLines(in []LineInput, currency string) error {
-	lines, err := Lines(in, currency)
-	if err != nil {
-		return err
-	}
-	totals, err := Sum(lines, currency)
+// setPrice sets the lines and the totals.
+func (v *Invoice) setPrice(in InvoiceInput, refs InvoiceRefs, currency string) error {
+	lines, totals, err := in.price(v.Lines, v.PriceTerms, currency, refs.Defaults.Taxes)
 	if err != nil {
 		return err
 	}
@@ -201,8 +197,11 @@ func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
 	}
 	in.Kind.Set(&v.Kind)
 	booked, was := v.BookingID, v.Total.Currency
-	if in.Lines.Given() {
-		lines = v.setLines(*in.Lines.Pointer(), at.Currency)
+	switch {
+	case in.Lines.Given():
+		lines = v.setPrice(in, refs, at.Currency)
+	case in.Reprices():
+		lines = v.setPrice(in, refs, was)
 	}
 	if lines == nil && !booked.IsZero() && !in.BookingID.Given() && v.Total.Currency != was {
 		lines = apperr.Field("line_items", "Must be in %s, the currency of the booking.", was)
@@ -221,6 +220,8 @@ func (in InvoiceInput) frozen(status InvoiceStatus) error {
 		{"booking_id", in.BookingID.Given()},
 		{"kind", in.Kind.Given()},
 		{"line_items", in.Lines.Given()},
+		{"tax_behavior", in.Behavior.Given()},
+		{"discount_amount_total", in.DiscountTotal.Given()},
 		{"billing_address", in.BillingAddress.Given()},
 	} {
 		if f.given {

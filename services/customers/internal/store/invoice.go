@@ -19,7 +19,7 @@ import (
 
 // invoiceColumns also contains the payments and the state of the booking, so that one statement reads them all as of the same
 // instant.
-const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.currency,
+const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.pricing, v.currency,
 	v.subtotal, v.discount, v.tax, v.total, v.paid, v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
 	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at,
 	(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = v.booking_id) as booking_status,
@@ -50,9 +50,9 @@ type storedPayment struct {
 
 func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	var v domain.Invoice
-	var lines, billing, payments []byte
+	var lines, pricing, billing, payments []byte
 	var currency string
-	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &currency,
+	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &pricing, &currency,
 		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.DueAt, &v.BillingAddress, &billing,
 		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt,
 		&v.BookingStatus, &payments)
@@ -63,7 +63,8 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 		a.Currency = currency
 	}
 	var stored []storedPayment
-	err = errors.Join(unmarshal(lines, &v.Lines), unmarshal(billing, &v.Billing), unmarshal(payments, &stored))
+	v.Lines, err = decodePrice(lines, pricing, &v.Totals)
+	err = errors.Join(err, unmarshal(billing, &v.Billing), unmarshal(payments, &stored))
 	for _, p := range stored {
 		one := domain.Payment{
 			Amount: money.Amount{Minor: p.Amount, Currency: currency}, Method: p.Method, Source: domain.PaymentSource(p.Source),
@@ -149,9 +150,9 @@ const (
 
 // invoiceArgs returns the columns that are written, by name.
 func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
-	lines, err := json.Marshal(v.Lines)
+	lines, pricing, err := encodePrice(v.Lines, v.Totals)
 	if err != nil {
-		return nil, fmt.Errorf("lines: %w", err)
+		return nil, err
 	}
 	var billing []byte
 	if v.Billing != nil {
@@ -161,7 +162,7 @@ func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
 	}
 	return pg.Args{
 		"id": v.ID, "prefix": prefix, "status": v.Status, "kind": v.Kind, "customer": v.CustomerID, "lead": v.LeadID, "quote": v.QuoteID,
-		"booking": v.BookingID, "lines": string(lines), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
+		"booking": v.BookingID, "lines": string(lines), "pricing": string(pricing), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
 		"discount": v.Discount.Minor, "tax": v.Tax.Minor, "total": v.Total.Minor, "paid": v.Paid.Minor, "due_at": v.DueAt,
 		"address": v.BillingAddress, "billing": pg.JSONText(billing), "notes": v.Notes, "metadata": pg.JSONText(v.Metadata),
 		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt,
@@ -188,10 +189,10 @@ func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoi
 		b.Queue(lockNumbers, pg.Args{})
 	}
 	b.Queue(counter+`, stamp as materialized (select clock_timestamp() as at)
-		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines,
+		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines, pricing,
 			currency, subtotal, discount, tax, total, paid, due_at, billing_address, billing, notes, metadata, opened_at, paid_at,
 			voided_at, created_at, updated_at)
-		select @tenant, @live, @id, counter.seq, `+numbered+`, @status, @kind, @customer, @lead::uuid, @quote::uuid, @booking::uuid, @lines,
+		select @tenant, @live, @id, counter.seq, `+numbered+`, @status, @kind, @customer, @lead::uuid, @quote::uuid, @booking::uuid, @lines, @pricing,
 			@currency, @subtotal, @discount, @tax, @total, @paid, @due_at::timestamptz, @address, @billing, @notes, @metadata,
 			@opened_at::timestamptz, @paid_at::timestamptz, @voided_at::timestamptz, at, at from stamp, counter
 		returning v.number, v.version, v.created_at, v.updated_at`, args)
@@ -261,7 +262,7 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 	}
 	b.Queue(counter+`
 		update invoices v set seq = coalesce(v.seq, counter.seq), number = coalesce(v.number, `+numbered+`), status = @status, kind = @kind,
-			customer_id = @customer, booking_id = @booking, lines = @lines, currency = @currency, subtotal = @subtotal,
+			customer_id = @customer, booking_id = @booking, lines = @lines, pricing = @pricing, currency = @currency, subtotal = @subtotal,
 			discount = @discount, tax = @tax, total = @total, paid = @paid, due_at = @due_at, billing_address = @address,
 			billing = @billing, notes = @notes, metadata = @metadata, opened_at = @opened_at, paid_at = @paid_at,
 			voided_at = @voided_at, version = v.version + 1, updated_at = clock_timestamp()
