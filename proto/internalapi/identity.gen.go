@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oapi-codegen/nullable"
+	externalRef0 "holdfast.dev/proto/api"
 )
 
 // Defines values for InvitedMemberDelivery.
@@ -463,6 +464,15 @@ type SessionTenant struct {
 	Clock *time.Time `json:"clock"`
 }
 
+// Tax A tax on a line.
+type Tax = externalRef0.Tax
+
+// TaxBehavior Whether prices include taxes.
+type TaxBehavior = externalRef0.TaxBehavior
+
+// TaxInput A tax on a line.
+type TaxInput = externalRef0.TaxInput
+
 // Tenant The response of GET /internal/v1/tenants/{id}: the data of a tenant that other services need.
 type Tenant struct {
 	ID            string  `json:"id"`
@@ -493,6 +503,12 @@ type Tenant struct {
 
 	// TaxID Tax number of the operator on invoices. Empty if not set.
 	TaxID string `json:"tax_id"`
+
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DefaultTaxes Taxes of lines of quotes and invoices whose service has no default taxes, at most 3.
+	DefaultTaxes *[]Tax `json:"default_taxes,omitempty"`
 }
 
 // TenantPatch The body of PATCH /internal/v1/tenant.
@@ -518,6 +534,10 @@ type TenantPatch struct {
 	LegalName          *string                         `json:"legal_name,omitempty"`
 	Address            *string                         `json:"address,omitempty"`
 	TaxID              *string                         `json:"tax_id,omitempty"`
+
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior  *TaxBehavior `json:"tax_behavior,omitempty"`
+	DefaultTaxes *[]TaxInput  `json:"default_taxes,omitempty"`
 }
 
 // TestClockSet The body of PUT /internal/v1/tenants/{id}/test-clock.

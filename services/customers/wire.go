@@ -43,7 +43,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
+	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Wake: p.Relay.Wake, Now: time.Now}
 	charges := &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants}
 	notes := &app.CreditNotes{
 		DB: p.DB, Invoices: invoices, Charges: charges, Payments: &peers.Payments{Client: refunding(to["payments"])}, Tenants: tenants,

@@ -7,7 +7,9 @@ alter table invoices
     add column if not exists credited      bigint  not null default 0,
     add column if not exists returned      bigint  not null default 0,
     add column if not exists returned_card bigint  not null default 0,
-    add column if not exists credit_notes  integer not null default 0;
+    add column if not exists credit_notes  integer not null default 0,
+    add column if not exists credited_parts json, -- domain.Parts of credited
+    add column if not exists parts         json;  -- domain.Parts of a balance whose lines the platform wrote
 alter table invoices
     drop constraint if exists invoices_credited,
     add constraint invoices_credited check (credited between 0 and total) not valid,
@@ -105,4 +107,4 @@ alter table invoices
     drop constraint if exists invoices_status_check,
     add constraint invoices_status_check check (status in ('draft', 'open', 'partially_paid', 'paid', 'uncollectible', 'void')) not valid;
 alter table invoices
-    drop column if exists credit_notes, drop column if exists returned_card, drop column if exists returned, drop column if exists credited;
+    drop column if exists parts, drop column if exists credited_parts, drop column if exists credit_notes, drop column if exists returned_card, drop column if exists returned, drop column if exists credited;

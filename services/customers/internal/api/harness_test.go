@@ -95,11 +95,12 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	wake := func() { w.wakes.Add(1) }
 	customers := &app.Customers{Idempotency: idempotency, Contract: server.Contract, Wake: wake}
 	w.operations = operation.Runner{DB: db, Keys: idempotency}
+	catalogue := &app.Catalogue{DB: db, Bookings: w.bookings}
 	w.leads = &app.Leads{
-		DB: db, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings}, Customers: customers, Bookings: w.bookings,
+		DB: db, Catalogue: catalogue, Customers: customers, Bookings: w.bookings,
 		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
 	}
-	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: wake, Now: w.clock.now}
+	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Catalogue: catalogue, Wake: wake, Now: w.clock.now}
 	w.serveQuotes(db, invoices)
 	w.notes = &app.CreditNotes{
 		DB: db, Invoices: invoices, Charges: &app.Charges{DB: db, Invoices: invoices, Tenants: w.tenants}, Payments: w.payments, Tenants: w.tenants,

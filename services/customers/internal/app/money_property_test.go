@@ -163,7 +163,7 @@ func (w *till) take(s step) error {
 func (w *till) draft(kind domain.InvoiceKind, total int) error {
 	in := domain.InvoiceInput{CustomerID: patch.Value(w.customer.String()), BookingID: patch.Value(w.booking.ID.String()), Kind: patch.Value(kind)}
 	if kind != domain.BalanceInvoice {
-		in.Lines = patch.Value([]domain.LineInput{{Line: domain.Line{Description: "d", Quantity: 1, UnitAmount: int64(total)}, Currency: "USD"}})
+		in.Lines = patch.Value([]domain.LineInput{{Description: "d", Quantity: 1, UnitAmount: money.Amount{Minor: int64(total), Currency: "USD"}}})
 	}
 	write, err := w.invoices.PrepareCreate(w.ctx, in)
 	if err != nil {
@@ -174,10 +174,13 @@ func (w *till) draft(kind domain.InvoiceKind, total int) error {
 
 // quote opens the invoice of an accepted quote, for its deposit or for the total.
 func (w *till) quote(deposit int) error {
+	lines, totals, err := domain.Price([]domain.Line{{Description: "d", Quantity: 1, UnitAmount: bookingTotal}}, domain.NoTerms("USD"))
+	if err != nil {
+		return err
+	}
 	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
 		id, err := w.invoices.OpenForQuote(ctx, tx, domain.InvoiceSource{
-			Quote: domain.NewQuoteID(), Number: "Q-1", Customer: w.customer, Currency: "USD", Deposit: int64(deposit % 3 * 100),
-			Lines: []domain.Line{{Description: "d", Quantity: 1, UnitAmount: bookingTotal}},
+			Quote: domain.NewQuoteID(), Number: "Q-1", Customer: w.customer, Deposit: int64(deposit % 3 * 100), Lines: lines, Totals: totals,
 		}, w.booking, domain.Invoicing{Prefix: "INV-"})
 		w.list = append(w.list, id)
 		return err

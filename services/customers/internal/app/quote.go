@@ -53,6 +53,7 @@ type QuoteWrite struct {
 
 	catalogue error // the errors on ids that the catalogue lacks
 	price     *domain.PackagePrice
+	taxes     taxDefaults
 	number    string
 }
 
@@ -73,13 +74,20 @@ func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w Quo
 		}
 		w.price = &price
 	}
+	if in.NeedsDefaults() {
+		w.taxes = newTaxDefaults(ctx, a.Tenants, a.Catalogue)
+	}
 	w.number, err = a.Numbers.Next(ctx)
 	return w, err
 }
 
-// PrepareUpdate checks with bookings that the ids exist.
+// PrepareUpdate checks with bookings that the ids exist. It requests the tenant's default taxes if they can apply.
 func (a *Quotes) PrepareUpdate(ctx context.Context, in domain.QuoteInput) (QuoteWrite, error) {
-	return QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}, nil
+	w := QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}
+	if in.Untaxed() {
+		w.taxes = newTaxDefaults(ctx, a.Tenants, a.Catalogue)
+	}
+	return w, nil
 }
 
 // quoteReferences returns the ids of catalogue items that an input names.
@@ -105,11 +113,20 @@ func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quo
 	}
 	zero := money.Amount{Currency: c.Currency}
 	blank := domain.Quote{
-		ID: domain.NewQuoteID(), Number: w.number, Loc: loc, Totals: domain.Totals{Subtotal: zero, Discount: zero, Tax: zero, Total: zero}, Deposit: zero,
+		ID: domain.NewQuoteID(), Number: w.number, Loc: loc, Totals: domain.Sum(nil, domain.NoTerms(c.Currency), nil), Deposit: zero,
 	}
 	refs, err := quoteRefs(ctx, tx, w)
 	if err != nil {
 		return domain.Quote{}, err
+	}
+	if w.NeedsDefaults() && refs.Catalogue == nil {
+		service, pkg := blank.Sold(w.QuoteInput)
+		if service.IsZero() && w.price != nil {
+			service = w.price.Service
+		}
+		if refs.Defaults, err = w.taxes.of(ctx, tx, service, pkg); err != nil {
+			return domain.Quote{}, err
+		}
 	}
 	q, err := domain.NewQuote(w.QuoteInput, refs, blank, a.now(ctx))
 	if err != nil {
@@ -151,6 +168,12 @@ func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w Quot
 		refs, err := quoteRefs(ctx, tx, w)
 		if err != nil {
 			return domain.Quote{}, err
+		}
+		if w.Untaxed() && refs.Catalogue == nil && current.Status == domain.QuoteDraft {
+			service, pkg := current.Sold(w.QuoteInput)
+			if refs.Defaults, err = w.taxes.of(ctx, tx, service, pkg); err != nil {
+				return domain.Quote{}, err
+			}
 		}
 		return current.Change(w.QuoteInput, refs, a.now(ctx))
 	})

@@ -72,7 +72,7 @@ func (w *ledger) open(kind domain.InvoiceKind, total int64) domain.InvoiceID {
 		Lines: []domain.Line{{Description: "d", Quantity: 1, UnitAmount: total}}, Paid: money.Amount{Currency: "USD"}, Version: 1,
 	}
 	var err error
-	if v.Totals, err = domain.Sum(v.Lines, "USD"); err != nil {
+	if v.Lines, v.Totals, err = domain.Price(v.Lines, domain.NoTerms("USD")); err != nil {
 		w.T.Fatal(err)
 	}
 	w.in(func(ctx context.Context, tx pg.Tx) error {

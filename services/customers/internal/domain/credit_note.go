@@ -94,10 +94,11 @@ func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match pat
 	n := CreditNote{
 		ID: id, Status: NoteIssued, InvoiceID: v.ID, CustomerID: v.CustomerID, BookingID: v.BookingID, Reason: in.Reason, Way: in.Way, Version: 1,
 	}
-	var err error
-	if n.Lines, n.Totals, err = v.creditLines(in); err != nil {
+	parts, err := v.creditLines(&n, in)
+	if err != nil {
 		return Invoice{}, CreditNote{}, err
 	}
+	v.CreditedParts = v.CreditedParts.plus(1, parts)
 	v.Credited += n.Total.Minor
 	v.CreditNotes++
 	if err := v.refundBy(&n, in.Held); err != nil {

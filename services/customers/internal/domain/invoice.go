@@ -38,7 +38,9 @@ type Invoice struct {
 	Lines          []Line
 	Paid           money.Amount // the sum of the payments that are not reversed
 	Payments       []Payment    // the oldest first
+	Parts          Parts        // of a balance whose lines the platform wrote; nil: they follow from the lines
 	Credited       int64        // the sum of its credit notes, in the smallest unit
+	CreditedParts  Parts        // the same by sets of taxes
 	Returned       Returned
 	CreditNotes    int // how many it has
 	DueAt          *time.Time
@@ -114,21 +116,6 @@ func (p Place) Today() time.Time {
 	return start
 }
 
-// CheckBalance refuses to open a balance whose line the platform wrote if it exceeds the part of the booking's total that is not
-// invoiced yet. Since the balance was drafted, other invoices of the booking may have been opened, or the total may have changed. A
-// booking with the total 0 has no price.
-func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
-	left := total.Minor - invoiced
-	switch computed := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, balanceOf); {
-	case !computed, total.Minor == 0, total.Currency != v.Total.Currency, v.Total.Minor <= left:
-		return nil
-	case left <= 0:
-		return apperr.Field("booking_id", "Nothing is left to invoice.")
-	default:
-		return apperr.Field("booking_id", "Only %s is left to invoice. This balance is higher.", money.Amount{Minor: left, Currency: total.Currency})
-	}
-}
-
 // Opened returns the invoice after its opening, without its number. Its lines are frozen, and if nothing is due, it is paid. An
 // invoice that is open, or was paid by its opening, stays unchanged.
 func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
@@ -189,22 +176,22 @@ type InvoiceSource struct {
 	Number   string // of the quote
 	Customer CustomerID
 	Lines    []Line
-	Currency string
+	Totals   Totals
 	Deposit  int64 // in the smallest unit; 0: none
 }
 
 // InvoiceOf drafts the invoice that accepting a quote opens: for the deposit, or else for the total.
 func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
+	currency := q.Totals.Total.Currency
 	v := Invoice{
 		ID: id, Status: InvoiceDraft, Kind: FullInvoice, CustomerID: q.Customer, LeadID: q.Lead, QuoteID: q.Quote,
-		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Paid: money.Amount{Currency: q.Currency}, Version: 1,
-	}
-	if q.Deposit > 0 {
-		v.Kind = DepositInvoice
-		v.Lines = []Line{{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: q.Deposit}}
+		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Totals: q.Totals, Paid: money.Amount{Currency: currency}, Version: 1,
 	}
 	var err error
-	v.Totals, err = Sum(v.Lines, q.Currency)
+	if q.Deposit > 0 {
+		v.Kind = DepositInvoice
+		v.Lines, v.Totals, err = depositLines(q)
+	}
 	return v, err
 }
 

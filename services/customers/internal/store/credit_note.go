@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	creditNoteColumns = `n.id, n.number, n.status, n.invoice_id, n.customer_id, n.booking_id, n.reason, n.lines, n.currency, n.subtotal,
+	creditNoteColumns = `n.id, n.number, n.status, n.invoice_id, n.customer_id, n.booking_id, n.reason, n.lines, n.pricing, n.currency, n.subtotal,
 	n.discount, n.tax, n.total, n.refund, n.refund_amount, n.returned, n.refund_parts, coalesce(n.refund_id, ''), n.refund_version, n.version,
 	n.created_at, n.updated_at, n.call_attempt, n.call_since, n.call_until, n.call_next, n.call_request, n.call_actor`
 	oneCreditNote = `select ` + creditNoteColumns + ` from credit_notes n where n.tenant_id = @tenant and n.livemode = @live and n.id = @id`
@@ -26,9 +26,9 @@ const (
 
 func scanCreditNote(row pgx.CollectableRow) (domain.CreditNote, error) {
 	var n domain.CreditNote
-	var lines, parts []byte
+	var lines, pricing, parts []byte
 	var currency string
-	err := row.Scan(&n.ID, &n.Number, &n.Status, &n.InvoiceID, &n.CustomerID, &n.BookingID, &n.Reason, &lines, &currency, &n.Subtotal.Minor,
+	err := row.Scan(&n.ID, &n.Number, &n.Status, &n.InvoiceID, &n.CustomerID, &n.BookingID, &n.Reason, &lines, &pricing, &currency, &n.Subtotal.Minor,
 		&n.Discount.Minor, &n.Tax.Minor, &n.Total.Minor, &n.Way, &n.Refund.Minor, &n.Returned, &parts, &n.RefundID, &n.RefundSeen, &n.Version,
 		&n.CreatedAt, &n.UpdatedAt, &n.Calling.Attempt, &n.Calling.Since, &n.Calling.Until, &n.Calling.Next, &n.Calling.Request, &n.Calling.Actor)
 	if err != nil {
@@ -37,7 +37,8 @@ func scanCreditNote(row pgx.CollectableRow) (domain.CreditNote, error) {
 	for _, a := range []*money.Amount{&n.Subtotal, &n.Discount, &n.Tax, &n.Total, &n.Refund} {
 		a.Currency = currency
 	}
-	return n, errors.Join(unmarshal(lines, &n.Lines), unmarshal(parts, &n.Parts))
+	n.Lines, err = decodePrice(lines, pricing, &n.Totals)
+	return n, errors.Join(err, unmarshal(parts, &n.Parts))
 }
 
 // CreditNote reads one credit note, or returns domain.ErrCreditNoteNotFound.
@@ -69,9 +70,9 @@ const (
 )
 
 func creditNoteArgs(n domain.CreditNote) (pg.Args, error) {
-	lines, err := json.Marshal(n.Lines)
+	lines, pricing, err := encodePrice(n.Lines, n.Totals)
 	if err != nil {
-		return nil, fmt.Errorf("lines: %w", err)
+		return nil, err
 	}
 	parts, err := json.Marshal(n.Parts)
 	if err != nil {
@@ -79,7 +80,7 @@ func creditNoteArgs(n domain.CreditNote) (pg.Args, error) {
 	}
 	return pg.Args{
 		"id": n.ID, "status": n.Status, "invoice": n.InvoiceID, "customer": n.CustomerID, "booking": n.BookingID, "reason": n.Reason,
-		"lines": string(lines), "pricing": "null", "currency": n.Total.Currency, "subtotal": n.Subtotal.Minor, "discount": n.Discount.Minor,
+		"lines": string(lines), "pricing": string(pricing), "currency": n.Total.Currency, "subtotal": n.Subtotal.Minor, "discount": n.Discount.Minor,
 		"tax": n.Tax.Minor, "total": n.Total.Minor, "refund": n.Way, "refund_amount": n.Refund.Minor, "returned": n.Returned, "parts": string(parts),
 		"refund_id": n.RefundID, "refund_version": n.RefundSeen, "attempt": n.Calling.Attempt, "since": n.Calling.Since, "until": n.Calling.Until,
 		"next": n.Calling.Next, "request": n.Calling.Request, "actor": n.Calling.Actor,

@@ -24,6 +24,8 @@ func CreditNote(n domain.CreditNote, mode api.Mode) api.CreditNote {
 		BookingId:      idOrNull(n.BookingID),
 		Reason:         api.OrNull(n.Reason),
 		LineItems:      lines(n.Lines, n.Total.Currency),
+		TaxBehavior:    api.TaxBehavior(n.Behavior),
+		TaxBreakdown:   breakdown(n.Totals),
 		SubtotalAmount: amount(n.Subtotal),
 		DiscountAmount: amount(n.Discount),
 		TaxAmount:      amount(n.Tax),
