@@ -46,12 +46,12 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 		}
 	}
 	q, l := w.sentQuote(ctx, ""), w.lead(ctx, withEmail)
-	payer := withScopes(ctx, "payments:write")
-	v, _ := w.cardPaid(payer, "1", 100, 100)
 	counted(0, 0)
-	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
+	w.fail(apperr.ErrUnavailable, nil)
 	w.onQuote(ctx, q.ID, "accept").is(503, "unavailable")
 	w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503, "unavailable")
+	payer := withScopes(ctx, "payments:write")
+	v, _ := w.cardPaid(payer, "1", 100, 100)
 	w.payments.Before = func(context.Context) error { return apperr.ErrUnavailable }
 	w.credit(payer, v, `{"refund":"gateway"}`).is(201)
 	counted(0, 0) // their processes may still continue
@@ -63,7 +63,8 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 	counted(1, 30)             // another process holds them now, but they still wait
 	now = later.Add(time.Hour) // a failed attempt does not change their age
 	counted(1, 3630)
-	w.bookings.Before, w.payments.Before = nil, nil
+	w.fail(nil, nil)
+	w.payments.Before = nil
 	w.resumeAccepts(time.Hour)
 	w.complete(time.Hour)
 	w.completeNotes(0)
