@@ -738,8 +738,9 @@ func (a *InvoicesAPI) ListCSV(ctx context.Context, params InvoicesListCSVParams,
 }
 
 // Create creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you
-// can leave out both. The invoice then has one line: the booking's total minus its other invoices. Triggers the
-// `invoice.created` event.
+// can leave out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one line for
+// its package. A negative line deducts each opened invoice of the booking with its taxes, so that over all invoices
+// each tax equals that of the quote. Triggers the `invoice.created` event.
 //
 // Requires the scope write:invoices.
 func (a *InvoicesAPI) Create(ctx context.Context, body InvoiceCreate, options ...Option) (*Invoice, error) {

@@ -41,8 +41,9 @@ export class InvoicesResource extends Resource {
    * Create an invoice.
    *
    * Creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you can leave
-   * out both. The invoice then has one line: the booking's total minus its other invoices. Triggers the `invoice.created`
-   * event.
+   * out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one line for its package. A
+   * negative line deducts each opened invoice of the booking with its taxes, so that over all invoices each tax equals that
+   * of the quote. Triggers the `invoice.created` event.
    *
    * Scope: `write:invoices`.
    */
