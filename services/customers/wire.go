@@ -41,13 +41,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Wake: p.Relay.Wake, Now: time.Now}
+	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Customers: customers, Wake: p.Relay.Wake, Now: time.Now}
 	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants},
 		&testclock.Events{DB: p.DB, Service: "customers"})
 	consumer := p.Consume(events.Handle)
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, fetchWait
 	quotes := &app.Quotes{
-		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
+		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Customers: customers,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
 	}
 	operations := operation.Runner{DB: p.DB, Keys: p.Idempotency}
