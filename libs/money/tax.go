@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"holdfast.dev/libs/apperr"
 )
 
 const (
@@ -60,6 +62,26 @@ func (r *Rate) UnmarshalText(text []byte) (err error) {
 type Tax struct {
 	Name string `json:"name"`
 	Rate Rate   `json:"rate"`
+}
+
+// TaxInput is a tax as a client sends it.
+type TaxInput struct{ Name, Rate string }
+
+// ParseTaxes returns the taxes of the list in a field of a request. A rate that is no percentage, and a tax that is listed twice, are a
+// 422 on it.
+func ParseTaxes(field string, in []TaxInput) ([]Tax, error) {
+	out := make([]Tax, len(in))
+	for i, tax := range in {
+		rate, err := ParseRate(tax.Rate)
+		if err != nil {
+			return nil, apperr.Field(fmt.Sprintf("%s.%d.rate", field, i), "Must be a decimal from 0 to 100 with at most 4 decimals.")
+		}
+		out[i] = Tax{Name: tax.Name, Rate: rate}
+		if slices.Contains(out[:i], out[i]) {
+			return nil, apperr.Field(fmt.Sprintf("%s.%d.name", field, i), "Must not be listed twice with the same rate.")
+		}
+	}
+	return out, nil
 }
 
 // TaxLine is a line of a document: its amount after discounts, in minor units and not negative, and its taxes, each once.

@@ -5197,6 +5197,12 @@ type CreateInvoiceParams struct {
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
+// DeleteInvoiceParams defines parameters for DeleteInvoice.
+type DeleteInvoiceParams struct {
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // GetInvoiceParams defines parameters for GetInvoice.
 type GetInvoiceParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
@@ -5537,6 +5543,12 @@ type CreateQuoteParams struct {
 
 	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// DeleteQuoteParams defines parameters for DeleteQuote.
+type DeleteQuoteParams struct {
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // GetQuoteParams defines parameters for GetQuote.

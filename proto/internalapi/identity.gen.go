@@ -35,6 +35,24 @@ func (e InvitedMemberDelivery) Valid() bool {
 	}
 }
 
+// Defines values for TaxBehavior.
+const (
+	Exclusive TaxBehavior = "exclusive"
+	Inclusive TaxBehavior = "inclusive"
+)
+
+// Valid indicates whether the value is a known member of the TaxBehavior enum.
+func (e TaxBehavior) Valid() bool {
+	switch e {
+	case Exclusive:
+		return true
+	case Inclusive:
+		return true
+	default:
+		return false
+	}
+}
+
 // App An OAuth app of a tenant. It has no secret.
 type App struct {
 	// ID app_…, its client_id.
@@ -467,11 +485,16 @@ type SessionTenant struct {
 // Tax A tax on a line.
 type Tax = externalRef0.Tax
 
-// TaxBehavior Whether prices include taxes.
-type TaxBehavior = externalRef0.TaxBehavior
+// TaxBehavior Whether the prices of new documents include taxes.
+type TaxBehavior string
 
-// TaxInput A tax on a line.
-type TaxInput = externalRef0.TaxInput
+// TaxInput A tax that applies by default.
+type TaxInput struct {
+	Name string `json:"name"`
+
+	// Rate Percentage from 0 to 100 with at most 4 decimals.
+	Rate string `json:"rate"`
+}
 
 // Tenant The response of GET /internal/v1/tenants/{id}: the data of a tenant that other services need.
 type Tenant struct {
@@ -504,7 +527,7 @@ type Tenant struct {
 	// TaxID Tax number of the operator on invoices. Empty if not set.
 	TaxID string `json:"tax_id"`
 
-	// TaxBehavior Whether prices include taxes.
+	// TaxBehavior Whether the prices of new documents include taxes.
 	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
 
 	// DefaultTaxes Taxes of lines of quotes and invoices whose service has no default taxes, at most 3.
@@ -535,7 +558,7 @@ type TenantPatch struct {
 	Address            *string                         `json:"address,omitempty"`
 	TaxID              *string                         `json:"tax_id,omitempty"`
 
-	// TaxBehavior Whether prices include taxes.
+	// TaxBehavior Whether the prices of new documents include taxes.
 	TaxBehavior  *TaxBehavior `json:"tax_behavior,omitempty"`
 	DefaultTaxes *[]TaxInput  `json:"default_taxes,omitempty"`
 }

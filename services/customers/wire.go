@@ -43,7 +43,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Wake: p.Relay.Wake, Now: time.Now}
+	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Customers: customers, Wake: p.Relay.Wake, Now: time.Now}
 	charges := &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants}
 	notes := &app.CreditNotes{
 		DB: p.DB, Invoices: invoices, Charges: charges, Payments: &peers.Payments{Client: refunding(to["payments"])}, Tenants: tenants,
@@ -53,7 +53,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer := p.Consume(events.Handle)
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, fetchWait
 	quotes := &app.Quotes{
-		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
+		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Customers: customers,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
 	}
 	operations := operation.Runner{DB: p.DB, Keys: p.Idempotency}

@@ -73,9 +73,10 @@ const (
 	Type_TYPE_PACKAGE_UPDATED Type = 22
 	// lead.erased (internal): the personal data of a lead was erased with that of its customer.
 	Type_TYPE_LEAD_ERASED Type = 23
-	// quote.erased (internal): the personal data of a quote was erased with that of its customer.
+	// quote.erased (internal): the personal data of a quote was erased with that of its customer, or because the draft was deleted.
 	Type_TYPE_QUOTE_ERASED Type = 24
-	// invoice.erased (internal): the personal data of an invoice was erased with that of its customer, except the name and address of the recipient.
+	// invoice.erased (internal): the personal data of an invoice was erased with that of its customer, except the name and address of the
+	// recipient, or because the draft was deleted.
 	Type_TYPE_INVOICE_ERASED Type = 25
 	// holiday_rule.updated (internal): a holiday rule was created or changed; the object is its GET body.
 	Type_TYPE_HOLIDAY_RULE_UPDATED Type = 26

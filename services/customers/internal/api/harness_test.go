@@ -31,10 +31,10 @@ import (
 var elsewhere = map[string][]int{
 	"createCustomer": {403, 429, 504}, "listCustomers": {403, 429, 504}, "getCustomer": {400, 429, 504},
 	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504}, "exportCustomer": {400},
-	"createQuote": {403, 429, 504}, "listQuotes": {429, 504}, "getQuote": {400, 429, 504}, "updateQuote": {429, 504},
+	"createQuote": {403, 429, 504}, "listQuotes": {429, 504}, "getQuote": {400, 429, 504}, "updateQuote": {429, 504}, "deleteQuote": {400, 413, 429, 504},
 	"sendQuote": {429, 504}, "acceptQuote": {429}, "declineQuote": {429, 504}, "cancelQuote": {429, 504},
 	"createLead": {403, 429, 504}, "listLeads": {429, 504}, "getLead": {400, 429, 504}, "updateLead": {429, 504}, "convertLead": {429, 504},
-	"listInvoices": {429, 504}, "createInvoice": {403, 429, 504}, "getInvoice": {400, 429, 504}, "updateInvoice": {429, 504},
+	"listInvoices": {429, 504}, "createInvoice": {403, 429, 504}, "getInvoice": {400, 429, 504}, "updateInvoice": {429, 504}, "deleteInvoice": {400, 413, 429, 504},
 	"openInvoice": {429, 504}, "voidInvoice": {429, 504}, "markInvoiceUncollectible": {429, 504},
 	"recordInvoicePayment": {429, 504}, "reverseInvoicePayment": {429, 504}, "getInvoicePdf": {400, 429, 504}, "getQuotePdf": {400, 429, 504},
 	"createCreditNote": {429, 504}, "listCreditNotes": {403, 429, 504}, "getCreditNote": {400, 429, 504}, "getCreditNotePdf": {400, 429, 504},
@@ -100,8 +100,8 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB: db, Catalogue: catalogue, Customers: customers, Bookings: w.bookings,
 		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
 	}
-	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Catalogue: catalogue, Wake: wake, Now: w.clock.now}
-	w.serveQuotes(db, invoices)
+	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Catalogue: catalogue, Customers: customers, Wake: wake, Now: w.clock.now}
+	w.serveQuotes(db, customers, invoices)
 	w.notes = &app.CreditNotes{
 		DB: db, Invoices: invoices, Charges: &app.Charges{DB: db, Invoices: invoices, Tenants: w.tenants}, Payments: w.payments, Tenants: w.tenants,
 	}

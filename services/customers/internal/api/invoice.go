@@ -50,6 +50,10 @@ func (a *API) updateInvoice(c *gin.Context) error {
 	return rest.Update(c, a.invoices(), fromInvoiceUpdate, a.Invoices.PrepareUpdate, a.Invoices.Update)
 }
 
+func (a *API) deleteInvoice(c *gin.Context) error {
+	return rest.Delete(c, a.invoices(), a.Invoices.Delete)
+}
+
 func (a *API) openInvoice(c *gin.Context) error {
 	return rest.Action(c, a.invoices(), a.Invoices.PrepareOpen, a.Invoices.Open)
 }

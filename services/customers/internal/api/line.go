@@ -26,13 +26,13 @@ func fromLines(list *[]api.LineItemInput) patch.Field[[]domain.LineInput] {
 	return patch.Value(out)
 }
 
-func fromTaxes(list *[]api.TaxInput) *[]domain.TaxInput {
+func fromTaxes(list *[]api.TaxInput) *[]money.TaxInput {
 	if list == nil {
 		return nil
 	}
-	out := make([]domain.TaxInput, len(*list))
+	out := make([]money.TaxInput, len(*list))
 	for i, tax := range *list {
-		out[i] = domain.TaxInput(tax)
+		out[i] = money.TaxInput(tax)
 	}
 	return &out
 }

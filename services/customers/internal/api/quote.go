@@ -36,6 +36,8 @@ func (a *API) updateQuote(c *gin.Context) error {
 	return rest.Update(c, a.quotes(), fromQuoteUpdate, a.Quotes.PrepareUpdate, a.Quotes.Update)
 }
 
+func (a *API) deleteQuote(c *gin.Context) error { return rest.Delete(c, a.quotes(), a.Quotes.Delete) }
+
 func (a *API) sendQuote(c *gin.Context) error { return rest.Act(c, a.quotes(), a.Quotes.Send) }
 
 func (a *API) acceptQuote(c *gin.Context) error {

@@ -24,6 +24,7 @@ type Invoices struct {
 	Bookings  BookingService
 	Tenants   TenantService
 	Catalogue *Catalogue
+	Customers *Customers
 	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
@@ -243,6 +244,24 @@ func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Pla
 	}
 	balance = balance.Opened()
 	return v, v.CheckBalance(balance.Left(b), balance.Total(b))
+}
+
+// Delete deletes a draft. It erases the copies of the draft, because a later erasure of the customer would not find them.
+func (a *Invoices) Delete(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) error {
+	current, err := store.InvoiceForUpdate(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := match.Check(current.Version); err != nil {
+		return err
+	}
+	if current.Status != domain.InvoiceDraft {
+		return domain.NotDraft("invoice", string(current.Status))
+	}
+	if err := store.DeleteInvoice(ctx, tx, id); err != nil {
+		return err
+	}
+	return a.Customers.eraseCopies(ctx, tx, ownedInvoices, []store.Erased{{ID: id.UUID(), Version: current.Version + 1}})
 }
 
 // Void voids an invoice without payments.

@@ -38,6 +38,7 @@ type Quotes struct {
 	Catalogue *Catalogue
 	Leads     LeadQuoter
 	Invoices  InvoiceOpener
+	Customers *Customers
 	Numbers   *numbers.Numbers
 	// Wake signals the relay that an event has been committed.
 	Wake func()
@@ -208,6 +209,24 @@ func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match 
 		}
 		return current.Cancel(a.now(ctx))
 	})
+}
+
+// Delete deletes a draft. It erases the copies of the draft, because a later erasure of the customer would not find them.
+func (a *Quotes) Delete(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) error {
+	current, err := store.QuoteForUpdate(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := match.Check(current.At(a.now(ctx)).Version); err != nil {
+		return err
+	}
+	if current.Status != domain.QuoteDraft {
+		return domain.NotDraft("quote", string(current.At(a.now(ctx)).Status))
+	}
+	if err := store.DeleteQuote(ctx, tx, id); err != nil {
+		return err
+	}
+	return a.Customers.eraseCopies(ctx, tx, ownedQuotes, []store.Erased{{ID: id.UUID(), Version: current.Version + 1}})
 }
 
 // change locks a quote, writes its expiry if it has expired, and writes the result of a change with its event.

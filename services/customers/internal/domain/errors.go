@@ -35,3 +35,8 @@ func MissingScope(scope string) error {
 	return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+scope+".").
 		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
 }
+
+// NotDraft returns the error for a quote or an invoice that cannot be deleted because of its status.
+func NotDraft(noun, status string) error {
+	return ErrTransition.WithMessage("Only a draft can be deleted. This %s is %s.", noun, strings.ReplaceAll(status, "_", " ")).WithField("status")
+}

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"fmt"
-	"slices"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/money"
@@ -56,12 +55,9 @@ type LineInput struct {
 	UnitAmount  money.Amount
 	DiscountBps *int64
 	Discount    *money.Amount
-	Taxes       *[]TaxInput
+	Taxes       *[]money.TaxInput
 	TaxRateBps  *int64
 }
-
-// TaxInput is a tax as a client sends it.
-type TaxInput struct{ Name, Rate string }
 
 // Lines returns the lines of an input, not priced yet. Lines without taxes get the default ones. Every failed field is reported, in the
 // contract's order.
@@ -77,7 +73,7 @@ func Lines(in []LineInput, currency string, defaults []money.Tax) ([]Line, error
 			failed = append(failed, apperr.Field(field+"taxes", "Cannot be combined with tax_rate_bps."))
 		case l.Taxes != nil:
 			var err error
-			out[i].Taxes, err = Taxes(field+"taxes", *l.Taxes)
+			out[i].Taxes, err = money.ParseTaxes(field+"taxes", *l.Taxes)
 			failed = append(failed, err)
 		case l.TaxRateBps != nil:
 			out[i].Taxes = ShortTaxes(*l.TaxRateBps)
@@ -106,20 +102,4 @@ func (l *Line) discount(field string, in LineInput, currency string) error {
 	rounded, err := in.Discount.Rounded()
 	l.FixedDiscount = &rounded.Minor
 	return err
-}
-
-// Taxes returns the taxes of an input. A rate that is no percentage, or a tax that is listed twice, is a 422 on it.
-func Taxes(field string, in []TaxInput) ([]money.Tax, error) {
-	out := make([]money.Tax, len(in))
-	for i, tax := range in {
-		rate, err := money.ParseRate(tax.Rate)
-		if err != nil {
-			return nil, apperr.Field(fmt.Sprintf("%s.%d.rate", field, i), "Must be a decimal from 0 to 100 with at most 4 decimals.")
-		}
-		out[i] = money.Tax{Name: tax.Name, Rate: rate}
-		if slices.Contains(out[:i], out[i]) {
-			return nil, apperr.Field(fmt.Sprintf("%s.%d.name", field, i), "Must not be listed twice with the same rate.")
-		}
-	}
-	return out, nil
 }

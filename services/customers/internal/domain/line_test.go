@@ -193,10 +193,12 @@ func TestLinesOfAnInput(t *testing.T) {
 		want   []money.Tax
 	}{
 		"default": {func(*domain.LineInput) {}, defaults},
-		"none":    {func(l *domain.LineInput) { l.Taxes = &[]domain.TaxInput{} }, nil},
-		"named":   {func(l *domain.LineInput) { l.Taxes = &[]domain.TaxInput{{"GST", "5.00"}, {"GST", "9.975"}} }, []money.Tax{{Name: "GST", Rate: 50_000}, {Name: "GST", Rate: 99_750}}},
-		"short":   {func(l *domain.LineInput) { l.TaxRateBps = new(int64(887)) }, []money.Tax{{Name: "Tax", Rate: 88_700}}},
-		"zero":    {func(l *domain.LineInput) { l.TaxRateBps = new(int64(0)) }, nil},
+		"none":    {func(l *domain.LineInput) { l.Taxes = &[]money.TaxInput{} }, nil},
+		"named": {func(l *domain.LineInput) {
+			l.Taxes = &[]money.TaxInput{{Name: "GST", Rate: "5.00"}, {Name: "GST", Rate: "9.975"}}
+		}, []money.Tax{{Name: "GST", Rate: 50_000}, {Name: "GST", Rate: 99_750}}},
+		"short": {func(l *domain.LineInput) { l.TaxRateBps = new(int64(887)) }, []money.Tax{{Name: "Tax", Rate: 88_700}}},
+		"zero":  {func(l *domain.LineInput) { l.TaxRateBps = new(int64(0)) }, nil},
 	} {
 		got, err := domain.Lines(in(tc.change), "EUR", defaults)
 		if err != nil || !slices.Equal(got[0].Taxes, tc.want) {
@@ -207,9 +209,11 @@ func TestLinesOfAnInput(t *testing.T) {
 		"unit_amount.currency":     func(l *domain.LineInput) { l.UnitAmount.Currency = "USD" },
 		"discount_amount.currency": func(l *domain.LineInput) { l.Discount = &money.Amount{Minor: 1, Currency: "USD"} },
 		"discount_amount":          func(l *domain.LineInput) { l.Discount, l.DiscountBps = euros(1), new(int64(0)) },
-		"taxes":                    func(l *domain.LineInput) { l.Taxes, l.TaxRateBps = &[]domain.TaxInput{}, new(int64(0)) },
-		"taxes.1.name":             func(l *domain.LineInput) { l.Taxes = &[]domain.TaxInput{{"GST", "5"}, {"GST", "5.0"}} },
-		"taxes.0.rate":             func(l *domain.LineInput) { l.Taxes = &[]domain.TaxInput{{"GST", "101"}} },
+		"taxes":                    func(l *domain.LineInput) { l.Taxes, l.TaxRateBps = &[]money.TaxInput{}, new(int64(0)) },
+		"taxes.1.name": func(l *domain.LineInput) {
+			l.Taxes = &[]money.TaxInput{{Name: "GST", Rate: "5"}, {Name: "GST", Rate: "5.0"}}
+		},
+		"taxes.0.rate": func(l *domain.LineInput) { l.Taxes = &[]money.TaxInput{{Name: "GST", Rate: "101"}} },
 	} {
 		if _, err := domain.Lines(in(change), "EUR", nil); !failsOn(err, "line_items.0."+field) {
 			t.Errorf("%s: %v", field, err)

@@ -64,7 +64,7 @@ func invoicing(version int64, clock *time.Time) internalapi.Tenant {
 	return internalapi.Tenant{
 		Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: version, Clock: clock, InvoicePrefix: fmt.Sprint("R", version, "-"),
 		InvoiceYear: true, LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1",
-		TaxBehavior: new(api.Inclusive), DefaultTaxes: &[]api.Tax{{Name: "VAT", Rate: "19"}},
+		TaxBehavior: new(internalapi.Inclusive), DefaultTaxes: &[]api.Tax{{Name: "VAT", Rate: "19"}},
 	}
 }
 
@@ -246,7 +246,8 @@ func TestLookups(t *testing.T) {
 		t.Errorf("no booking: %v", err)
 	}
 	for _, want := range []domain.CatalogueItem{
-		{ID: unit.String(), Version: 4}, {ID: pack.String(), Version: 5, Details: &domain.CatalogueDetails{Service: service}},
+		{ID: unit.String(), Version: 4},
+		{ID: pack.String(), Version: 5, Details: &domain.CatalogueDetails{Service: service}},
 		{ID: service.String(), Version: 6, Details: &domain.CatalogueDetails{Taxes: &[]money.Tax{{Name: "VAT", Rate: 88_750}}}},
 	} {
 		if got, err := bookings.Catalogue(ctx, want.ID); err != nil || !reflect.DeepEqual(got, want) {

@@ -312,3 +312,14 @@ func stampedInvoice(ctx context.Context, tx pg.Tx, b *pgx.Batch, counter string,
 	}
 	return v, nil
 }
+
+// DeleteInvoice deletes an invoice without payments that the transaction has locked.
+func DeleteInvoice(ctx context.Context, tx pg.Tx, id domain.InvoiceID) error {
+	b := &pgx.Batch{}
+	invoiceMetadata.QueueDelete(b, id)
+	b.Queue(`delete from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("delete invoice: %w", err)
+	}
+	return nil
+}

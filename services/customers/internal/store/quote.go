@@ -160,3 +160,14 @@ func LeadExists(ctx context.Context, q pg.Q, id domain.LeadID) (bool, error) {
 		select l.id from leads l where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{"id": id})
 	return len(found) == 1, err
 }
+
+// DeleteQuote deletes a quote that the transaction has locked.
+func DeleteQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) error {
+	b := &pgx.Batch{}
+	quoteMetadata.QueueDelete(b, id)
+	b.Queue(`delete from quotes q where q.tenant_id = @tenant and q.livemode = @live and q.id = @id`, pg.Args{"id": id})
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("delete quote: %w", err)
+	}
+	return nil
+}

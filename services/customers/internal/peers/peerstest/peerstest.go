@@ -128,7 +128,7 @@ func (f *Bookings) AddItem(item domain.CatalogueItem) {
 // AddPackage adds a package with a price.
 func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 	id := ids.New[ids.PackagePrefix]()
-	f.AddCatalogue(id.String())
+	f.AddItem(domain.CatalogueItem{ID: id.String(), Version: 1, Details: &domain.CatalogueDetails{Service: p.Service}})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.prices == nil {
