@@ -6040,6 +6040,42 @@ export type CreateQuoteResponses = {
 
 export type CreateQuoteResponse = CreateQuoteResponses[keyof CreateQuoteResponses];
 
+export type DeleteQuoteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the quote, `qt_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/quotes/{id}';
+};
+
+export type DeleteQuoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteQuoteError = DeleteQuoteErrors[keyof DeleteQuoteErrors];
+
+export type DeleteQuoteResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteQuoteResponse = DeleteQuoteResponses[keyof DeleteQuoteResponses];
+
 export type GetQuoteData = {
     body?: never;
     path: {
@@ -6447,6 +6483,42 @@ export type CreateInvoiceResponses = {
 };
 
 export type CreateInvoiceResponse = CreateInvoiceResponses[keyof CreateInvoiceResponses];
+
+export type DeleteInvoiceData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the invoice, `inv_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/invoices/{id}';
+};
+
+export type DeleteInvoiceErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteInvoiceError = DeleteInvoiceErrors[keyof DeleteInvoiceErrors];
+
+export type DeleteInvoiceResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteInvoiceResponse = DeleteInvoiceResponses[keyof DeleteInvoiceResponses];
 
 export type GetInvoiceData = {
     body?: never;

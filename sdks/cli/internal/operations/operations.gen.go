@@ -397,6 +397,16 @@ var Resources = []Resource{
 			},
 		},
 		{
+			Name: "delete", Kind: Plain, Method: "DELETE", Path: "/quotes/{id}",
+			Summary:     "Delete a draft quote",
+			Description: "Permanently deletes a draft quote. The response for a quote in another status is 422 `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored responses for Idempotency-Keys.",
+			Conditional: true,
+			Scopes:      []string{"write:quotes"},
+			PathParams: []Param{
+				{Name: "id", Type: "string", Required: true, Description: "ID of the quote, `qt_…`."},
+			},
+		},
+		{
 			Name: "send", Kind: Plain, Method: "POST", Path: "/quotes/{id}/send",
 			Summary:     "Send a quote",
 			Description: "Changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the quote expires after 14 days. The platform sends no email: deliver the quote to the customer yourself. The quote's lead becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.",
@@ -532,6 +542,16 @@ var Resources = []Resource{
 				{Name: "billing_address", Type: "string", Nullable: true, Description: "Address shown on the invoice, at most 500 characters, or null."},
 				{Name: "notes", Type: "string", Nullable: true, Description: "Notes shown on the invoice, at most 5,000 characters, or null."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs. They replace all existing pairs; `{}` or null removes them."},
+			},
+		},
+		{
+			Name: "delete", Kind: Plain, Method: "DELETE", Path: "/invoices/{id}",
+			Summary:     "Delete a draft invoice",
+			Description: "Permanently deletes a draft invoice. The response for an invoice in another status is 422 `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored responses for Idempotency-Keys.",
+			Conditional: true,
+			Scopes:      []string{"write:invoices"},
+			PathParams: []Param{
+				{Name: "id", Type: "string", Required: true, Description: "ID of the invoice, `inv_…`."},
 			},
 		},
 		{

@@ -209,9 +209,9 @@ func TestCreditNotesAddUp(t *testing.T) {
 			if l.Amounts.Net() == 0 || !rapid.Bool().Draw(t, "line") {
 				continue
 			}
-			taxes := make([]TaxInput, len(l.Taxes))
+			taxes := make([]money.TaxInput, len(l.Taxes))
 			for n, tax := range l.Taxes {
-				taxes[n] = TaxInput{Name: tax.Name, Rate: tax.Rate.String()}
+				taxes[n] = money.TaxInput{Name: tax.Name, Rate: tax.Rate.String()}
 			}
 			line := LineInput{Description: "l", Quantity: 1, UnitAmount: money.Amount{Minor: l.Amounts.Net(), Currency: code}, Taxes: &taxes}
 			last := i
