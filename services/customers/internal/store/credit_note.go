@@ -171,7 +171,7 @@ func NoteRefunds(ctx context.Context, q pg.Q, id domain.InvoiceID) (map[string]i
 	return byCharge, err
 }
 
-// PutReturned writes what the credit notes of an invoice have refunded, which is not visible by itself. The transaction has locked the
+// PutReturned writes what the credit notes of an invoice have refunded, which no response shows. The transaction has locked the
 // invoice.
 func PutReturned(ctx context.Context, tx pg.Tx, id domain.InvoiceID, r domain.Returned) error {
 	_, err := tx.Exec(ctx, `update invoices v set returned = @all, returned_card = @card
