@@ -160,18 +160,7 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 		if kind.rows == nil {
 			continue
 		}
-		sources = append(sources, paged(ctx, func(after *page.Position) ([]string, *page.Position, bool, error) {
-			rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
-			if err != nil || len(rows.Items) == 0 {
-				return nil, nil, false, err
-			}
-			list := make([]string, len(rows.Items))
-			for i, row := range rows.Items {
-				list[i] = kind.id(row.ID)
-			}
-			last := rows.Items[len(rows.Items)-1]
-			return list, &page.Position{At: last.CreatedAt, ID: last.ID}, rows.More, nil
-		}))
+		sources = append(sources, a.idsOf(ctx, kind, customer))
 	}
 	for _, from := range []CustomerResources{a.Bookings, a.Payments} {
 		sources = append(sources, paged(ctx, func(cursor string) ([]string, string, bool, error) {
@@ -188,6 +177,22 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 			}
 		}
 	}
+}
+
+// idsOf returns the ids of a kind of resource that belong to a customer, page by page.
+func (a *Exports) idsOf(ctx context.Context, kind owned, customer domain.CustomerID) iter.Seq2[[]string, error] {
+	return paged(ctx, func(after *page.Position) ([]string, *page.Position, bool, error) {
+		rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
+		if err != nil || len(rows.Items) == 0 {
+			return nil, nil, false, err
+		}
+		list := make([]string, len(rows.Items))
+		for i, row := range rows.Items {
+			list[i] = kind.id(row.ID)
+		}
+		last := rows.Items[len(rows.Items)-1]
+		return list, &page.Position{At: last.CreatedAt, ID: last.ID}, rows.More, nil
+	})
 }
 
 var exportSlots = page.NewSlots()

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	creditNoteColumns = `n.id, n.number, n.status, n.invoice_id, n.customer_id, n.booking_id, n.reason, n.lines, n.pricing, n.currency, n.subtotal,
+	noteColumns = `n.id, n.number, n.status, n.invoice_id, n.customer_id, n.booking_id, n.reason, n.lines, n.pricing, n.currency, n.subtotal,
 	n.discount, n.tax, n.total, n.refund, n.refund_amount, n.returned, n.refund_parts, coalesce(n.refund_id, ''), n.refund_version, n.version,
 	n.created_at, n.updated_at, n.call_attempt, n.call_since, n.call_until, n.call_next, n.call_request, n.call_actor`
-	oneCreditNote = `select ` + creditNoteColumns + ` from credit_notes n where n.tenant_id = @tenant and n.livemode = @live and n.id = @id`
+	oneNote = `select ` + noteColumns + ` from credit_notes n where n.tenant_id = @tenant and n.livemode = @live and n.id = @id`
 )
 
 func scanCreditNote(row pgx.CollectableRow) (domain.CreditNote, error) {
@@ -43,12 +43,12 @@ func scanCreditNote(row pgx.CollectableRow) (domain.CreditNote, error) {
 
 // CreditNote reads one credit note, or returns domain.ErrCreditNoteNotFound.
 func CreditNote(ctx context.Context, q pg.Q, id domain.CreditNoteID) (domain.CreditNote, error) {
-	return pg.One(ctx, q, scanCreditNote, domain.ErrCreditNoteNotFound, oneCreditNote, pg.Args{"id": id})
+	return pg.One(ctx, q, scanCreditNote, domain.ErrCreditNoteNotFound, oneNote, pg.Args{"id": id})
 }
 
 // CreditNoteForUpdate locks the row until the transaction ends. A transaction that also locks the invoice locks the invoice first.
 func CreditNoteForUpdate(ctx context.Context, tx pg.Tx, id domain.CreditNoteID) (domain.CreditNote, error) {
-	return pg.One(ctx, tx, scanCreditNote, domain.ErrCreditNoteNotFound, oneCreditNote+` for update`, pg.Args{"id": id})
+	return pg.One(ctx, tx, scanCreditNote, domain.ErrCreditNoteNotFound, oneNote+` for update`, pg.Args{"id": id})
 }
 
 // The number of a credit note is CN- and the counter with at least six digits. Like invoice numbers, it is given in the transaction
@@ -203,7 +203,7 @@ func CreditNotes(ctx context.Context, q pg.Q, f CreditNoteFilter, r page.Request
 		w.Add(`n.booking_id = ?`, *f.Booking)
 	}
 	tail, args := w.Page(r, "n")
-	return page.Read(ctx, q, r, scanCreditNote, `select `+creditNoteColumns+` from credit_notes n `+tail, args...)
+	return page.Read(ctx, q, r, scanCreditNote, `select `+noteColumns+` from credit_notes n `+tail, args...)
 }
 
 // CreditNoteLeft is a credit note whose request to payments a worker has to repeat.
