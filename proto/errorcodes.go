@@ -105,6 +105,11 @@ var ErrorCodes = []ErrorCode{
 		"Clients get invalid_credential instead.", false,
 	},
 	{
+		"credit_note_not_found", 404,
+		"The tenant has no credit note with this ID.",
+		"Check the ID. The response is the same if the credit note belongs to another tenant.", false,
+	},
+	{
 		"customer_not_found", 404,
 		"The tenant has no customer with this ID.",
 		"Check the ID. The response is the same if the customer belongs to another tenant.", false,

@@ -132,17 +132,18 @@ func (id ID[P]) Value() (driver.Value, error) {
 
 // TenantPrefix and the others are the prefixes of resources that more than one service reads.
 type (
-	TenantPrefix   struct{}
-	EventPrefix    struct{}
-	RequestPrefix  struct{}
-	CustomerPrefix struct{}
-	LeadPrefix     struct{}
-	QuotePrefix    struct{}
-	BookingPrefix  struct{}
-	ServicePrefix  struct{}
-	UnitPrefix     struct{}
-	PackagePrefix  struct{}
-	InvoicePrefix  struct{}
+	TenantPrefix     struct{}
+	EventPrefix      struct{}
+	RequestPrefix    struct{}
+	CustomerPrefix   struct{}
+	LeadPrefix       struct{}
+	QuotePrefix      struct{}
+	BookingPrefix    struct{}
+	ServicePrefix    struct{}
+	UnitPrefix       struct{}
+	PackagePrefix    struct{}
+	InvoicePrefix    struct{}
+	CreditNotePrefix struct{}
 )
 
 // Prefix implements Prefix.
@@ -176,19 +177,23 @@ func (UnitPrefix) Prefix() string { return "un" }
 func (PackagePrefix) Prefix() string { return "pkg" }
 
 // Prefix implements Prefix.
+func (CreditNotePrefix) Prefix() string { return "cn" }
+
+// Prefix implements Prefix.
 func (InvoicePrefix) Prefix() string { return "inv" }
 
 // Tenant and the others are ids that services send to each other.
 type (
-	Tenant   = ID[TenantPrefix]
-	Event    = ID[EventPrefix]
-	Request  = ID[RequestPrefix]
-	Customer = ID[CustomerPrefix]
-	Lead     = ID[LeadPrefix]
-	Quote    = ID[QuotePrefix]
-	Booking  = ID[BookingPrefix]
-	Service  = ID[ServicePrefix]
-	Unit     = ID[UnitPrefix]
-	Package  = ID[PackagePrefix]
-	Invoice  = ID[InvoicePrefix]
+	Tenant     = ID[TenantPrefix]
+	Event      = ID[EventPrefix]
+	Request    = ID[RequestPrefix]
+	Customer   = ID[CustomerPrefix]
+	Lead       = ID[LeadPrefix]
+	Quote      = ID[QuotePrefix]
+	Booking    = ID[BookingPrefix]
+	Service    = ID[ServicePrefix]
+	Unit       = ID[UnitPrefix]
+	Package    = ID[PackagePrefix]
+	Invoice    = ID[InvoicePrefix]
+	CreditNote = ID[CreditNotePrefix]
 )

@@ -111,18 +111,23 @@ func (a Amount) Rounded() (Amount, error) { return a.MulBps() }
 
 // Times multiplies by the factor and rounds once to a multiple of the currency's Step, half away from zero.
 func (a Amount) Times(f Factor) (Amount, error) {
-	step := big.NewInt(Step(a.Currency))
-	den := new(big.Int).Mul(f.den, step)
-	quotient, rest := new(big.Int).Mul(big.NewInt(a.Minor), f.num), new(big.Int)
-	quotient.QuoRem(quotient, den, rest)
-	if rest.Lsh(rest, 1).CmpAbs(den) >= 0 {
-		quotient.Add(quotient, big.NewInt(int64(rest.Sign())))
-	}
-	quotient.Mul(quotient, step)
-	if !quotient.IsInt64() {
+	product := new(big.Int).Mul(big.NewInt(a.Minor), f.num)
+	product = nearest(product, f.den, Step(a.Currency))
+	if !product.IsInt64() {
 		return Amount{}, ErrOverflow
 	}
-	return Amount{Minor: quotient.Int64(), Currency: a.Currency}, nil
+	return Amount{Minor: product.Int64(), Currency: a.Currency}, nil
+}
+
+// nearest returns the multiple of step that is nearest to num ÷ den, half away from zero. It overwrites num.
+func nearest(num, den *big.Int, step int64) *big.Int {
+	by, rest := big.NewInt(step), new(big.Int)
+	den = new(big.Int).Mul(den, by)
+	num.QuoRem(num, den, rest)
+	if rest.Lsh(rest, 1).CmpAbs(den) >= 0 {
+		num.Add(num, big.NewInt(int64(rest.Sign())))
+	}
+	return num.Mul(num, by)
 }
 
 // Parse parses a plain decimal, such as "12.34" or "-5", as an amount of the currency. It returns ErrFormat if text has more

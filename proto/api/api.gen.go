@@ -340,6 +340,63 @@ func (e CredentialType) Valid() bool {
 	}
 }
 
+// Defines values for CreditNoteObject.
+const (
+	CreditNoteObjectCreditNote CreditNoteObject = "credit_note"
+)
+
+// Valid indicates whether the value is a known member of the CreditNoteObject enum.
+func (e CreditNoteObject) Valid() bool {
+	switch e {
+	case CreditNoteObjectCreditNote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreditNoteRefund.
+const (
+	CreditNoteRefundGateway CreditNoteRefund = "gateway"
+	CreditNoteRefundManual  CreditNoteRefund = "manual"
+	CreditNoteRefundNone    CreditNoteRefund = "none"
+)
+
+// Valid indicates whether the value is a known member of the CreditNoteRefund enum.
+func (e CreditNoteRefund) Valid() bool {
+	switch e {
+	case CreditNoteRefundGateway:
+		return true
+	case CreditNoteRefundManual:
+		return true
+	case CreditNoteRefundNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreditNoteStatus.
+const (
+	Issued        CreditNoteStatus = "issued"
+	RefundFailed  CreditNoteStatus = "refund_failed"
+	RefundPending CreditNoteStatus = "refund_pending"
+)
+
+// Valid indicates whether the value is a known member of the CreditNoteStatus enum.
+func (e CreditNoteStatus) Valid() bool {
+	switch e {
+	case Issued:
+		return true
+	case RefundFailed:
+		return true
+	case RefundPending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerObject.
 const (
 	CustomerObjectCustomer CustomerObject = "customer"
@@ -699,6 +756,7 @@ func (e InvoicePaymentObject) Valid() bool {
 
 // Defines values for InvoiceStatus.
 const (
+	InvoiceStatusCredited      InvoiceStatus = "credited"
 	InvoiceStatusDraft         InvoiceStatus = "draft"
 	InvoiceStatusOpen          InvoiceStatus = "open"
 	InvoiceStatusPaid          InvoiceStatus = "paid"
@@ -710,6 +768,8 @@ const (
 // Valid indicates whether the value is a known member of the InvoiceStatus enum.
 func (e InvoiceStatus) Valid() bool {
 	switch e {
+	case InvoiceStatusCredited:
+		return true
 	case InvoiceStatusDraft:
 		return true
 	case InvoiceStatusOpen:
@@ -1201,6 +1261,24 @@ func (e SortOrder) Valid() bool {
 	}
 }
 
+// Defines values for TaxBehavior.
+const (
+	TaxBehaviorExclusive TaxBehavior = "exclusive"
+	TaxBehaviorInclusive TaxBehavior = "inclusive"
+)
+
+// Valid indicates whether the value is a known member of the TaxBehavior enum.
+func (e TaxBehavior) Valid() bool {
+	switch e {
+	case TaxBehaviorExclusive:
+		return true
+	case TaxBehaviorInclusive:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TenantObject.
 const (
 	TenantObjectTenant TenantObject = "tenant"
@@ -1683,7 +1761,7 @@ type BookingMode string
 
 // BookingPayment A payment for a booking.
 type BookingPayment struct {
-	// Id ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`.
+	// Id ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For the manual refund of a credit note, the ID of the credit note, `cn_…`.
 	Id string `json:"id"`
 
 	// Object Always `booking_payment`.
@@ -1692,10 +1770,10 @@ type BookingPayment struct {
 	// Source Source of the payment.
 	Source PaymentSource `json:"source"`
 
-	// Amount Amount that was paid.
+	// Amount Amount that was paid, or 0 for a manual refund.
 	Amount Money `json:"amount"`
 
-	// AmountRefunded Amount that was refunded to the card.
+	// AmountRefunded Amount that was refunded to the card, or by the manual refund.
 	AmountRefunded Money `json:"amount_refunded"`
 
 	// Disputed Whether the payer has disputed the payment and the bank has not decided for the operator.
@@ -2032,6 +2110,111 @@ type CredentialRateLimit struct {
 // CredentialType Type of a credential.
 type CredentialType string
 
+// CreditNote A correction of an invoice.
+type CreditNote struct {
+	// Id ID of the credit note, `cn_…`. Treat it as an opaque string.
+	Id string `json:"id"`
+
+	// Object Always `credit_note`.
+	Object CreditNoteObject `json:"object"`
+
+	// Number Readable number, `CN-` and a counter without gaps per tenant and mode.
+	Number string `json:"number"`
+
+	// Status Status of the credit note.
+	Status CreditNoteStatus `json:"status"`
+
+	// InvoiceId ID of the credited invoice, `inv_…`.
+	InvoiceId string `json:"invoice_id"`
+
+	// CustomerId ID of the invoice's customer, `cu_…`.
+	CustomerId string `json:"customer_id"`
+
+	// BookingId ID of the invoice's booking, `bk_…`, or null.
+	BookingId nullable.Nullable[string] `json:"booking_id"`
+
+	// Reason Reason shown on the credit note, or null.
+	Reason nullable.Nullable[string] `json:"reason"`
+
+	// LineItems Credited lines, at most 200. If you sent `amount`, one line for each set of taxes.
+	LineItems []LineItem `json:"line_items"`
+
+	// TaxBehavior Whether the prices of the lines include taxes. They do if you sent `amount`.
+	TaxBehavior TaxBehavior `json:"tax_behavior"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount.
+	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// DiscountAmount Sum of the discounts of the lines.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// TaxAmount Sum of the credited taxes.
+	TaxAmount Money `json:"tax_amount"`
+
+	// TaxBreakdown Each credited tax, by name and rate, in the order of first use.
+	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
+
+	// TotalAmount Credited amount including taxes.
+	TotalAmount Money `json:"total_amount"`
+
+	// Refund What happens to the amount that was paid beyond the new total of the invoice.
+	Refund CreditNoteRefund `json:"refund"`
+
+	// RefundAmount Amount that the credit note refunds. 0 if nothing was paid beyond the new total, and without a refund.
+	RefundAmount Money `json:"refund_amount"`
+
+	// RefundId ID of the refund at the payment gateway, `rf_…`. Null without one, and until the payment gateway knows it.
+	RefundId nullable.Nullable[string] `json:"refund_id"`
+
+	// Mode Mode of the credential that created the credit note.
+	Mode Mode `json:"mode"`
+
+	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+	Version int64 `json:"version"`
+
+	// CreatedAt Time at which the credit note was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Time of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// CreditNoteObject Always `credit_note`.
+type CreditNoteObject string
+
+// CreditNoteCreate A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
+type CreditNoteCreate struct {
+	// LineItems Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// Amount Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.
+	Amount nullable.Nullable[Payable] `json:"amount,omitempty"`
+
+	// Reason Reason shown on the credit note, at most 500 characters, or null.
+	Reason nullable.Nullable[string] `json:"reason,omitempty"`
+
+	// Refund What happens to the amount that was paid beyond the new total. Defaults to `none`.
+	Refund *CreditNoteRefund `json:"refund,omitempty"`
+}
+
+// CreditNoteList A page of credit notes.
+type CreditNoteList struct {
+	// Data Credit notes on this page, at most 100.
+	Data []CreditNote `json:"data"`
+
+	// HasMore Whether there are more rows after this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// CreditNoteRefund What happens to the amount that was paid beyond the new total of the invoice.
+type CreditNoteRefund string
+
+// CreditNoteStatus Status of a credit note. The credit counts in each status.
+type CreditNoteStatus string
+
 // Customer A person or company that books.
 type Customer struct {
 	// Id ID of the customer, `cu_…`. Treat it as an opaque string.
@@ -2117,6 +2300,9 @@ type CustomerExport struct {
 
 	// Invoices Invoices of the customer with their payments, newest first.
 	Invoices []Invoice `json:"invoices"`
+
+	// CreditNotes Credit notes of these invoices, newest first.
+	CreditNotes []CreditNote `json:"credit_notes"`
 
 	// PaymentIntents Card payments for the customer's bookings, newest first.
 	PaymentIntents []PaymentIntent `json:"payment_intents"`
@@ -2577,19 +2763,28 @@ type Invoice struct {
 	// BookingStatus Last known status of the booking, or null without a booking.
 	BookingStatus nullable.Nullable[string] `json:"booking_status"`
 
-	// LineItems Lines, at most 100.
+	// LineItems Lines, at most 100, or 200 on a balance, which has a negative line for each earlier invoice.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior TaxBehavior `json:"tax_behavior"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount Sum of the discounts of the lines.
+	// DiscountAmount Sum of the discounts of the lines, which includes `discount_amount_total`.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount Sum of the taxes of the lines.
+	// DiscountAmountTotal Fixed discount on the invoice, or 0.
+	DiscountAmountTotal Money `json:"discount_amount_total"`
+
+	// TaxAmount Sum of the taxes.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount Total of the invoice: subtotal minus discount plus tax.
+	// TaxBreakdown Each tax, by name and rate, in the order of first use. At most 300 rows.
+	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
+
+	// TotalAmount Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
 	TotalAmount Money `json:"total_amount"`
 
 	// AmountPaid Sum of the payments that are not reversed.
@@ -2598,7 +2793,10 @@ type Invoice struct {
 	// AmountRefunded Amount refunded from the invoice's card payments. It does not reduce `amount_paid`, and the amount does not become due again.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue Amount that is still due; 0 if the invoice is void. A refund does not change it.
+	// AmountCredited Sum of the credit notes of the invoice.
+	AmountCredited Money `json:"amount_credited"`
+
+	// AmountDue Amount that is still due: the total minus the credited and the paid amount, plus what credit notes have refunded, and never below 0. It is 0 if the invoice is void. Other refunds do not change it.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the invoice and the bank has not decided for the operator.
@@ -2634,7 +2832,7 @@ type Invoice struct {
 	// OpenedAt Time at which the invoice was opened; null until then.
 	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
 
-	// PaidAt Time at which the invoice was fully paid, or null while an amount is due.
+	// PaidAt Time at which the invoice was fully paid, or null if it is not `paid`.
 	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
 
 	// VoidedAt Time at which the invoice was voided, or null.
@@ -2663,6 +2861,12 @@ type InvoiceCreate struct {
 
 	// LineItems Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// TaxBehavior Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
 
 	// DueAt Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
 	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
@@ -2740,7 +2944,7 @@ type InvoicePaymentCreate struct {
 	Reference nullable.Nullable[string] `json:"reference,omitempty"`
 }
 
-// InvoiceStatus Status of an invoice. `void` is final.
+// InvoiceStatus Status of an invoice. `void` and `credited` are final.
 type InvoiceStatus string
 
 // InvoiceUpdate Fields of an invoice to update. Fields that you leave out stay unchanged.
@@ -2756,6 +2960,12 @@ type InvoiceUpdate struct {
 
 	// LineItems Lines, 1 to 100. They replace the existing ones.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
 
 	// DueAt Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
 	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
@@ -3034,7 +3244,7 @@ type LeadUpdate struct {
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// LineItem A line of a quote or an invoice with its amounts. Each amount is rounded once, half away from zero. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+// LineItem A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
 type LineItem struct {
 	// Description What you sell.
 	Description string `json:"description"`
@@ -3042,22 +3252,28 @@ type LineItem struct {
 	// Quantity Quantity.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount Price per unit before discount and tax.
+	// UnitAmount Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
 	UnitAmount Money `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount.
 	DiscountBps int64 `json:"discount_bps"`
 
-	// TaxRateBps Tax in basis points of the discounted amount.
-	TaxRateBps int64 `json:"tax_rate_bps"`
+	// FixedDiscountAmount Fixed discount that you sent as `discount_amount`, or null if there is none.
+	FixedDiscountAmount nullable.Nullable[Money] `json:"fixed_discount_amount"`
 
-	// Amount Quantity times unit price, before discount and tax.
+	// Taxes Taxes on the line, at most 3.
+	Taxes []Tax `json:"taxes"`
+
+	// TaxRateBps Sum of the rates in basis points, or null if it is not a whole number of basis points.
+	TaxRateBps nullable.Nullable[int64] `json:"tax_rate_bps"`
+
+	// Amount Quantity times unit price, before discount. It includes the taxes if `tax_behavior` is `inclusive`.
 	Amount Money `json:"amount"`
 
-	// DiscountAmount Discount on the amount.
+	// DiscountAmount Discount of the line, including its share of the document's `discount_amount_total`.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount Tax on the discounted amount.
+	// TaxAmount Taxes on the discounted amount. Each tax is computed once per document, and the line has its share.
 	TaxAmount Money `json:"tax_amount"`
 }
 
@@ -3069,13 +3285,19 @@ type LineItemInput struct {
 	// Quantity Quantity, 1 to 10,000.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount Price per unit before discount and tax.
+	// UnitAmount Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
 	UnitAmount Price `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
 	DiscountBps *int64 `json:"discount_bps,omitempty"`
 
-	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000. Defaults to 0.
+	// DiscountAmount Fixed discount, at most the amount of the line. Cannot be combined with `discount_bps`.
+	DiscountAmount *Price `json:"discount_amount,omitempty"`
+
+	// Taxes Taxes on the line, at most 3. `[]` means none. If you leave out both `taxes` and `tax_rate_bps`, the default taxes of the service apply, otherwise those of the operator.
+	Taxes *[]TaxInput `json:"taxes,omitempty"`
+
+	// TaxRateBps Short form of one tax with the name `Tax`: its rate in basis points, 0 to 10,000. 0 means no tax. Cannot be combined with `taxes`.
 	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
 }
 
@@ -3537,16 +3759,25 @@ type Quote struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior TaxBehavior `json:"tax_behavior"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount Sum of the discounts of the lines.
+	// DiscountAmount Sum of the discounts of the lines, which includes `discount_amount_total`.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount Sum of the taxes of the lines.
+	// DiscountAmountTotal Fixed discount on the quote, or 0.
+	DiscountAmountTotal Money `json:"discount_amount_total"`
+
+	// TaxAmount Sum of the taxes.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount Total of the quote: subtotal minus discount plus tax.
+	// TaxBreakdown Each tax, by name and rate, in the order of first use. At most 300 rows.
+	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
+
+	// TotalAmount Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
 	TotalAmount Money `json:"total_amount"`
 
 	// DepositAmount Part of the total that is due as a deposit.
@@ -3633,6 +3864,12 @@ type QuoteCreate struct {
 	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
+	// TaxBehavior Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
+
 	// DepositAmount Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
@@ -3702,6 +3939,12 @@ type QuoteUpdate struct {
 	// LineItems Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
+
 	// DepositAmount Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
@@ -3746,6 +3989,9 @@ type Refund struct {
 
 	// PaymentIntentId ID of the payment intent in the request, `pi_…`, or null if the request named the booking.
 	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id"`
+
+	// CreditNoteId ID of the credit note that created the refund, `cn_…`, or null.
+	CreditNoteId nullable.Nullable[string] `json:"credit_note_id"`
 
 	// Allocations Parts by payment intent, newest first, at most 20.
 	Allocations []RefundAllocation `json:"allocations"`
@@ -3957,6 +4203,9 @@ type Service struct {
 	// UnitIds IDs of the units that offer the service.
 	UnitIds []string `json:"unit_ids"`
 
+	// DefaultTaxes Taxes of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+	DefaultTaxes nullable.Nullable[[]Tax] `json:"default_taxes"`
+
 	// Mode Mode of the credential that created the service.
 	Mode Mode `json:"mode"`
 
@@ -3998,6 +4247,9 @@ type ServiceCreate struct {
 
 	// UnitIds IDs of the units that offer the service, at most 100.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
+
+	// DefaultTaxes Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+	DefaultTaxes nullable.Nullable[[]TaxInput] `json:"default_taxes,omitempty"`
 }
 
 // ServiceList A page of services.
@@ -4037,10 +4289,49 @@ type ServiceUpdate struct {
 
 	// UnitIds IDs of the units that offer the service, at most 100. The list replaces the existing one.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
+
+	// DefaultTaxes Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+	DefaultTaxes nullable.Nullable[[]TaxInput] `json:"default_taxes,omitempty"`
 }
 
 // SortOrder Order of the rows of a list.
 type SortOrder string
+
+// Tax A tax on a line.
+type Tax struct {
+	// Name Name on documents, such as `VAT`.
+	Name string `json:"name"`
+
+	// Rate Rate in percent, without trailing zeros, such as `8.875`.
+	Rate string `json:"rate"`
+}
+
+// TaxBehavior Whether prices include taxes.
+type TaxBehavior string
+
+// TaxBreakdownRow The tax with one name and rate over all lines of a document. It is rounded once, half away from zero.
+type TaxBreakdownRow struct {
+	// Name Name of the tax.
+	Name string `json:"name"`
+
+	// Rate Rate in percent, without trailing zeros, such as `8.875`.
+	Rate string `json:"rate"`
+
+	// TaxableAmount Net amount of the lines with this tax, after discounts.
+	TaxableAmount Money `json:"taxable_amount"`
+
+	// TaxAmount Tax on these lines.
+	TaxAmount Money `json:"tax_amount"`
+}
+
+// TaxInput A tax on a line.
+type TaxInput struct {
+	// Name Name on documents, such as `VAT`, 1 to 50 characters.
+	Name string `json:"name"`
+
+	// Rate Rate in percent: a decimal from 0 to 100 with at most 4 decimals, such as `8.875`.
+	Rate string `json:"rate"`
+}
 
 // Tenant The operator that owns the credential.
 type Tenant struct {
@@ -4450,6 +4741,9 @@ type CreatedAfter = time.Time
 // CreatedBefore defines model for CreatedBefore.
 type CreatedBefore = time.Time
 
+// CreditNoteId defines model for CreditNoteId.
+type CreditNoteId = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -4524,6 +4818,9 @@ type IfMatch = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
+
+// InvoiceFilter defines model for InvoiceFilter.
+type InvoiceFilter = string
 
 // InvoiceId defines model for InvoiceId.
 type InvoiceId = string
@@ -4936,6 +5233,39 @@ type UpdateClosureParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListCreditNotesParams defines parameters for ListCreditNotes.
+type ListCreditNotesParams struct {
+	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Returns only rows created before this time, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Returns only rows updated at or after this time, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Returns only rows updated before this time, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// InvoiceId Returns only rows for this invoice, `inv_…`.
+	InvoiceId *InvoiceFilter `form:"invoice_id,omitempty" json:"invoice_id,omitempty"`
+
+	// CustomerId Returns only rows for this customer, `cu_…`.
+	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
+
+	// BookingId Returns only rows for this booking, `bk_…`.
+	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+}
+
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
@@ -5152,6 +5482,12 @@ type CreateInvoiceParams struct {
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
+// DeleteInvoiceParams defines parameters for DeleteInvoice.
+type DeleteInvoiceParams struct {
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // GetInvoiceParams defines parameters for GetInvoice.
 type GetInvoiceParams struct {
 	// Expand Related resources to add to each row, separated by commas. Each requires its own read scope.
@@ -5160,6 +5496,18 @@ type GetInvoiceParams struct {
 
 // UpdateInvoiceParams defines parameters for UpdateInvoice.
 type UpdateInvoiceParams struct {
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// CreateCreditNoteParams defines parameters for CreateCreditNote.
+type CreateCreditNoteParams struct {
 	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
@@ -5480,6 +5828,12 @@ type CreateQuoteParams struct {
 
 	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
 	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// DeleteQuoteParams defines parameters for DeleteQuote.
+type DeleteQuoteParams struct {
+	// IfMatch The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // GetQuoteParams defines parameters for GetQuote.
@@ -5895,6 +6249,9 @@ type CreateInvoiceJSONRequestBody = InvoiceCreate
 
 // UpdateInvoiceJSONRequestBody defines body for UpdateInvoice for application/json ContentType.
 type UpdateInvoiceJSONRequestBody = InvoiceUpdate
+
+// CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
+type CreateCreditNoteJSONRequestBody = CreditNoteCreate
 
 // MarkInvoiceUncollectibleJSONRequestBody defines body for MarkInvoiceUncollectible for application/json ContentType.
 type MarkInvoiceUncollectibleJSONRequestBody = NoFields

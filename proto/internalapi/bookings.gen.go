@@ -6,6 +6,8 @@ package internalapi
 import (
 	"encoding/json"
 	"time"
+
+	externalRef0 "holdfast.dev/proto/api"
 )
 
 // BookingCalendar The bookings of a range of days.
@@ -130,10 +132,22 @@ type CalendarClosure struct {
 	EndsAt   time.Time `json:"ends_at"`
 }
 
+// CatalogueDetails The details of an item. The previous version sends none.
+type CatalogueDetails struct {
+	// ServiceID Service of a package, or null.
+	ServiceID *string `json:"service_id"`
+
+	// DefaultTaxes Default taxes of a service; null if it has none or the item is another one.
+	DefaultTaxes *[]externalRef0.Tax `json:"default_taxes"`
+}
+
 // CatalogueItem The data of a service, a unit or a package that other services need.
 type CatalogueItem struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
+
+	// Details The details of an item. The previous version sends none.
+	Details *CatalogueDetails `json:"details,omitempty"`
 }
 
 // CountedPayment A payment at the gateway that a booking has counted.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oapi-codegen/nullable"
+	externalRef0 "holdfast.dev/proto/api"
 )
 
 // Defines values for InvitedMemberDelivery.
@@ -28,6 +29,24 @@ func (e InvitedMemberDelivery) Valid() bool {
 	case DeliveryMailed:
 		return true
 	case DeliveryNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TaxBehavior.
+const (
+	Exclusive TaxBehavior = "exclusive"
+	Inclusive TaxBehavior = "inclusive"
+)
+
+// Valid indicates whether the value is a known member of the TaxBehavior enum.
+func (e TaxBehavior) Valid() bool {
+	switch e {
+	case Exclusive:
+		return true
+	case Inclusive:
 		return true
 	default:
 		return false
@@ -463,6 +482,20 @@ type SessionTenant struct {
 	Clock *time.Time `json:"clock"`
 }
 
+// Tax A tax on a line.
+type Tax = externalRef0.Tax
+
+// TaxBehavior Whether the prices of new documents include taxes.
+type TaxBehavior string
+
+// TaxInput A tax that applies by default.
+type TaxInput struct {
+	Name string `json:"name"`
+
+	// Rate Percentage from 0 to 100 with at most 4 decimals.
+	Rate string `json:"rate"`
+}
+
 // Tenant The response of GET /internal/v1/tenants/{id}: the data of a tenant that other services need.
 type Tenant struct {
 	ID            string  `json:"id"`
@@ -493,6 +526,12 @@ type Tenant struct {
 
 	// TaxID Tax number of the operator on invoices. Empty if not set.
 	TaxID string `json:"tax_id"`
+
+	// TaxBehavior Whether the prices of new documents include taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DefaultTaxes Taxes of lines of quotes and invoices whose service has no default taxes, at most 3.
+	DefaultTaxes *[]Tax `json:"default_taxes,omitempty"`
 }
 
 // TenantPatch The body of PATCH /internal/v1/tenant.
@@ -518,6 +557,10 @@ type TenantPatch struct {
 	LegalName          *string                         `json:"legal_name,omitempty"`
 	Address            *string                         `json:"address,omitempty"`
 	TaxID              *string                         `json:"tax_id,omitempty"`
+
+	// TaxBehavior Whether the prices of new documents include taxes.
+	TaxBehavior  *TaxBehavior `json:"tax_behavior,omitempty"`
+	DefaultTaxes *[]TaxInput  `json:"default_taxes,omitempty"`
 }
 
 // TestClockSet The body of PUT /internal/v1/tenants/{id}/test-clock.

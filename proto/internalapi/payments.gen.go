@@ -36,6 +36,58 @@ type ConnectedAccount struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
+// CreditNoteRefund The state of the refund of a credit note.
+type CreditNoteRefund struct {
+	// ID rf_….
+	ID string `json:"id"`
+
+	// Status As in the public API: pending while the gateway's response is unknown, failed if it refused.
+	Status string `json:"status"`
+
+	// Shown Whether the gateway knows the refund, so that the public API returns it.
+	Shown   bool  `json:"shown"`
+	Version int64 `json:"version"`
+
+	// Parts Parts by payment intent.
+	Parts []CreditNoteRefundPart `json:"parts"`
+}
+
+// CreditNoteRefundCreate The refund of a credit note.
+type CreditNoteRefundCreate struct {
+	// CreditNoteID cn_….
+	CreditNoteID string `json:"credit_note_id"`
+
+	// BookingID bk_….
+	BookingID string `json:"booking_id"`
+
+	// Parts The parts to refund, by payment intent.
+	Parts []CreditNoteRefundPartCreate `json:"parts"`
+
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
+}
+
+// CreditNoteRefundPart The part of a refund that goes back through one payment intent.
+type CreditNoteRefundPart struct {
+	// PaymentIntentID pi_….
+	PaymentIntentID string `json:"payment_intent_id"`
+
+	// Amount In the smallest unit of the currency.
+	Amount int64 `json:"amount"`
+
+	// Status As that of the refund.
+	Status string `json:"status"`
+}
+
+// CreditNoteRefundPartCreate The part to refund of a payment intent.
+type CreditNoteRefundPartCreate struct {
+	// PaymentIntentID pi_….
+	PaymentIntentID string `json:"payment_intent_id"`
+
+	// Amount In the smallest unit of the currency.
+	Amount int64 `json:"amount"`
+}
+
 // GatewayKeys The keys of an account, all in the caller's mode.
 type GatewayKeys struct {
 	// PublishableKey pk_….

@@ -62,6 +62,10 @@ const (
 	// The response is the same if it belongs to another tenant.
 	ErrClosureNotFound ErrorCode = "closure_not_found"
 
+	// ErrCreditNoteNotFound (404): The tenant has no credit note with this ID. Check the ID. The response is the same if
+	// the credit note belongs to another tenant.
+	ErrCreditNoteNotFound ErrorCode = "credit_note_not_found"
+
 	// ErrCustomerNotFound (404): The tenant has no customer with this ID. Check the ID. The response is the same if the
 	// customer belongs to another tenant.
 	ErrCustomerNotFound ErrorCode = "customer_not_found"

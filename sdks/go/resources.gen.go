@@ -16,6 +16,7 @@ type Resources struct {
 	Leads            *LeadsAPI
 	Quotes           *QuotesAPI
 	Invoices         *InvoicesAPI
+	CreditNotes      *CreditNotesAPI
 	PaymentIntents   *PaymentIntentsAPI
 	Refunds          *RefundsAPI
 	Services         *ServicesAPI
@@ -40,6 +41,7 @@ func newResources(c *Client) Resources {
 		Leads:            &LeadsAPI{c},
 		Quotes:           &QuotesAPI{c},
 		Invoices:         &InvoicesAPI{c},
+		CreditNotes:      &CreditNotesAPI{c},
 		PaymentIntents:   &PaymentIntentsAPI{c},
 		Refunds:          &RefundsAPI{c},
 		Services:         &ServicesAPI{c},
@@ -562,6 +564,15 @@ func (a *QuotesAPI) Update(ctx context.Context, id string, body QuoteUpdate, opt
 	return one[Quote](ctx, a.c, call{method: "PATCH", path: "/quotes/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
+// Delete permanently deletes a draft quote. The response for a quote in another status is 422
+// `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored
+// responses for Idempotency-Keys.
+//
+// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+func (a *QuotesAPI) Delete(ctx context.Context, id string, options ...Option) error {
+	return none(ctx, a.c, call{method: "DELETE", path: "/quotes/{id}", ids: []string{id}}, options)
+}
+
 // Send changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the quote
 // expires after 14 days. The platform sends no email: deliver the quote to the customer yourself. The quote's lead
 // becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.
@@ -738,8 +749,9 @@ func (a *InvoicesAPI) ListCSV(ctx context.Context, params InvoicesListCSVParams,
 }
 
 // Create creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you
-// can leave out both. The invoice then has one line: the booking's total minus its other invoices. Triggers the
-// `invoice.created` event.
+// can leave out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one line for
+// its package. A negative line deducts each opened invoice of the booking with its taxes, so that over all invoices
+// each tax equals that of the quote. Triggers the `invoice.created` event.
 //
 // Requires the scope write:invoices.
 func (a *InvoicesAPI) Create(ctx context.Context, body InvoiceCreate, options ...Option) (*Invoice, error) {
@@ -769,6 +781,15 @@ func (a *InvoicesAPI) Get(ctx context.Context, id string, params InvoicesGetPara
 // Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch].
 func (a *InvoicesAPI) Update(ctx context.Context, id string, body InvoiceUpdate, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "PATCH", path: "/invoices/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
+}
+
+// Delete permanently deletes a draft invoice. The response for an invoice in another status is 422
+// `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored
+// responses for Idempotency-Keys.
+//
+// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+func (a *InvoicesAPI) Delete(ctx context.Context, id string, options ...Option) error {
+	return none(ctx, a.c, call{method: "DELETE", path: "/invoices/{id}", ids: []string{id}}, options)
 }
 
 // Open opens a draft invoice: assigns the next number without gaps, freezes the lines, and stores the customer's name
@@ -827,6 +848,98 @@ func (a *InvoicesAPI) ReversePayment(ctx context.Context, id string, paymentID s
 // Requires the scope read:invoices. Errors: [ErrInvoiceNotFound].
 func (a *InvoicesAPI) GetPDF(ctx context.Context, id string, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/invoices/{id}/pdf", ids: []string{id}, accept: "application/pdf"}, options)
+}
+
+// CreateCreditNote credits all or part of an opened invoice, and gives the credit note the next number without gaps.
+// Send `line_items` or `amount`; without both, it credits everything that no credit note has credited yet. All credit
+// notes of an invoice together never exceed its total: otherwise the response is 422 on `amount`. A credit note first
+// reduces `amount_due`. `refund` determines what happens to the amount that was paid beyond the new total: `gateway`
+// refunds it to the cards that paid the invoice and also requires `payments:write`, `manual` records that you have
+// refunded it yourself, and `none` leaves it on the invoice. Refunds in progress are `refund_pending`. Repeating the
+// request with the same Idempotency-Key creates one credit note and one refund, even when processes crash. An invoice
+// on which nothing is due by credit alone becomes `credited`. If a payment and a credit together cover an invoice, it
+// becomes `paid` and triggers the `invoice.paid` event.
+//
+// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition],
+// [ErrLimitReached].
+func (a *InvoicesAPI) CreateCreditNote(ctx context.Context, id string, body CreditNoteCreate, options ...Option) (*CreditNote, error) {
+	return one[CreditNote](ctx, a.c, call{method: "POST", path: "/invoices/{id}/credit-notes", ids: []string{id}, body: body, key: true, strict: true}, options)
+}
+
+// CreditNotesAPI has the operations on credit notes.
+type CreditNotesAPI struct{ c *Client }
+
+// CreditNotesListParams are the parameters of List. Parameters without a value are not sent.
+type CreditNotesListParams struct {
+	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+	Limit int
+	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	Cursor string
+	// Order of the rows.
+	Sort SortOrder
+	// Returns only rows created at or after this time, RFC 3339.
+	CreatedAfter time.Time
+	// Returns only rows created before this time, RFC 3339.
+	CreatedBefore time.Time
+	// Returns only rows updated at or after this time, RFC 3339.
+	UpdatedAfter time.Time
+	// Returns only rows updated before this time, RFC 3339.
+	UpdatedBefore time.Time
+	// Returns only rows for this invoice, `inv_…`.
+	InvoiceID string
+	// Returns only rows for this customer, `cu_…`.
+	CustomerID string
+	// Returns only rows for this booking, `bk_…`.
+	BookingID string
+}
+
+func (p CreditNotesListParams) encode(q *query) {
+	q.number("limit", p.Limit)
+	q.text("cursor", p.Cursor)
+	q.text("sort", string(p.Sort))
+	q.time("created_after", p.CreatedAfter)
+	q.time("created_before", p.CreatedBefore)
+	q.time("updated_after", p.UpdatedAfter)
+	q.time("updated_before", p.UpdatedBefore)
+	q.text("invoice_id", p.InvoiceID)
+	q.text("customer_id", p.CustomerID)
+	q.text("booking_id", p.BookingID)
+}
+
+// List iterates over credit notes, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest
+// change first and skips none.
+//
+// The iteration gets a page when it needs its first row, and ends after an error.
+//
+// Requires the scope read:invoices.
+func (a *CreditNotesAPI) List(ctx context.Context, params CreditNotesListParams, options ...Option) iter.Seq2[CreditNote, error] {
+	return all(func(cursor string) (*Page[CreditNote], error) {
+		if cursor != "" {
+			params.Cursor = cursor
+		}
+		return a.ListPage(ctx, params, options...)
+	})
+}
+
+// ListPage gets one page. The NextCursor of a page is the Cursor of the next one.
+func (a *CreditNotesAPI) ListPage(ctx context.Context, params CreditNotesListParams, options ...Option) (*Page[CreditNote], error) {
+	return one[Page[CreditNote]](ctx, a.c, call{method: "GET", path: "/credit-notes", params: params}, options)
+}
+
+// Get returns one credit note.
+//
+// Requires the scope read:invoices. Errors: [ErrCreditNoteNotFound].
+func (a *CreditNotesAPI) Get(ctx context.Context, id string, options ...Option) (*CreditNote, error) {
+	return one[CreditNote](ctx, a.c, call{method: "GET", path: "/credit-notes/{id}", ids: []string{id}}, options)
+}
+
+// GetPDF returns the credit note as an A4 PDF with the number of its invoice. The operator, the recipient and the
+// limits are those of the invoice's PDF. If the tenant generates too many documents at the same time, the response is
+// 429 `rate_limited`.
+//
+// Requires the scope read:invoices. Errors: [ErrCreditNoteNotFound].
+func (a *CreditNotesAPI) GetPDF(ctx context.Context, id string, options ...Option) (*Document, error) {
+	return document(ctx, a.c, call{method: "GET", path: "/credit-notes/{id}/pdf", ids: []string{id}, accept: "application/pdf"}, options)
 }
 
 // PaymentIntentsAPI has the operations on payment intents.

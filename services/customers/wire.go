@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/libs/testclock"
@@ -18,11 +19,12 @@ import (
 )
 
 const (
-	countEvery = 15 * time.Second       // how often to count operations that wait for a completer
-	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
-	workEvery  = time.Second            // how often workers look for due items
-	allocEvery = 10 * time.Second       // how often to check some of the unallocated money
-	patience   = 5 * time.Second        // how long a request waits for another request's accept
+	countEvery   = 15 * time.Second       // how often to count operations that wait for a completer
+	fetchWait    = 250 * time.Millisecond // how long to collect events of bookings for a batch
+	workEvery    = time.Second            // how often workers look for due items
+	allocEvery   = 10 * time.Second       // how often to check some of the unallocated money
+	refundWithin = 5 * time.Second        // how long to wait for payments, which waits for the payment gateway; then the refund is pending
+	patience     = 5 * time.Second        // how long a request waits for another request's accept
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -41,13 +43,17 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
-	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants},
+	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Customers: customers, Wake: p.Relay.Wake, Now: time.Now}
+	charges := &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants}
+	notes := &app.CreditNotes{
+		DB: p.DB, Invoices: invoices, Charges: charges, Payments: &peers.Payments{Client: refunding(to["payments"])}, Tenants: tenants,
+	}
+	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, charges, notes,
 		&testclock.Events{DB: p.DB, Service: "customers"})
 	consumer := p.Consume(events.Handle)
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, fetchWait
 	quotes := &app.Quotes{
-		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
+		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Customers: customers,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
 	}
 	operations := operation.Runner{DB: p.DB, Keys: p.Idempotency}
@@ -63,6 +69,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
 
+	rt.Every("credit note completer", workEvery, (&app.CreditNoteCompleter{CreditNotes: notes, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
+
 	handlers := &api.API{
 		DB:          p.DB,
 		Idempotency: p.Idempotency,
@@ -70,6 +78,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Leads:       leads,
 		Quotes:      quotes,
 		Invoices:    invoices,
+		CreditNotes: notes,
 		Tenants:     tenants,
 		Exports: &app.Exports{
 			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: to["bookings"], Path: "/internal/v1/bookings"},
@@ -81,4 +90,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Now:    time.Now,
 	}
 	return p.Serve(handlers.Mount)
+}
+
+// refunding returns a client of payments that waits for the payment gateway.
+func refunding(c *peer.Client) *peer.Client {
+	return &peer.Client{Target: c.Target, BaseURL: c.BaseURL, Signer: c.Signer, Timeout: refundWithin}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -84,6 +85,8 @@ func tenantUpdate() *cobra.Command {
 	f.String("legal-name", "", "name on invoices, at most 200 characters")
 	f.String("address", "", "address on invoices, at most 500 characters")
 	f.String("tax-id", "", "tax number on invoices, at most 50 characters")
+	f.String("tax-behavior", "", "exclusive or inclusive: whether the prices of new quotes and invoices include taxes; null is exclusive")
+	f.String("default-taxes", "", `JSON such as [{"name":"VAT","rate":"19"}], at most 3 different taxes with a name of 1 to 50 characters and a rate in percent from 0 to 100 with at most 4 decimals; null is none`)
 	return cmd
 }
 
@@ -151,6 +154,10 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 			p.Address = text(v, "")
 		case "tax-id":
 			p.TaxID = text(v, "")
+		case "tax-behavior":
+			p.TaxBehavior = behavior(v)
+		case "default-taxes":
+			p.DefaultTaxes, ok = taxes(v)
 		default:
 			ok = policyFlag(&p, flag.Name, v)
 		}
@@ -211,6 +218,26 @@ func rules(s string) (patch.Field[[]domain.RefundRule], bool) {
 		out[i] = domain.RefundRule{HoursBefore: *r.HoursBefore, Percent: *r.Percent}
 	}
 	return patch.Value(out), true
+}
+
+// behavior parses the behavior of prices, which is checked later. null means the default.
+func behavior(s string) patch.Field[domain.TaxBehavior] {
+	if s == "null" {
+		return patch.Value(domain.DefaultInvoicing().TaxBehavior)
+	}
+	return patch.Value(domain.TaxBehavior(s))
+}
+
+// taxes parses a JSON array of taxes. null means none.
+func taxes(s string) (patch.Field[[]money.Tax], bool) {
+	var sent []money.TaxInput
+	d := json.NewDecoder(strings.NewReader(s))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&sent); err != nil || d.More() {
+		return patch.Field[[]money.Tax]{}, false
+	}
+	list, err := money.ParseTaxes("default_taxes", sent)
+	return patch.Value(list), err == nil
 }
 
 // boolean parses true or false. null means the default.

@@ -231,17 +231,20 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 	const sent = `{"name":"New","timezone":"Europe/Paris","currency":"EUR","country":"FR","booking_policy":{"auto_confirm":true,
 		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false,
 		"refund_rules":[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}],"auto_refund":true,"refund_late_payments":true},
-		"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1"}`
+		"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1",
+		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"},{"name":"Taxe","rate":"0.25"}]}`
 	changed := s.run("tenant", "update", "demo", "--json", "--name", "New", "--timezone", "Europe/Paris", "--currency", "EUR", "--country", "FR",
 		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false",
 		"--refund-rules", `[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}]`, "--auto-refund", "true", "--refund-late-payments", "true",
-		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1")
+		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1",
+		"--tax-behavior", "inclusive", "--default-taxes", `[{"name":"TVA","rate":"20.0"},{"name":"Taxe","rate":"0.25"}]`)
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
 		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "test_clock", "version", "created_at", "updated_at")
 	}
-	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "")
-	if got.InvoicePrefix+got.LegalName+got.Address+got.TaxID != "" || got.InvoiceYear || got.Version != 3 {
+	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "",
+		"--tax-behavior", "null", "--default-taxes", "null")
+	if got.TaxBehavior != "exclusive" || len(got.DefaultTaxes) != 0 || got.InvoicePrefix+got.LegalName+got.Address+got.TaxID != "" || got.InvoiceYear || got.Version != 3 {
 		t.Errorf("cleared: %+v", got)
 	}
 	if got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "null"); got.InvoicePrefix != "INV-" {
@@ -249,6 +252,14 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 	}
 	s.fails("--invoice-prefix: Must be at most 20", "tenant", "update", "demo", "--invoice-prefix", "RE 1")
 	s.fails("--invoice-year: Must be true or false", "tenant", "update", "demo", "--invoice-year", "2030")
+	s.fails("--tax-behavior: Must be exclusive or inclusive", "tenant", "update", "demo", "--tax-behavior", "net")
+	for _, wrong := range []string{
+		"19", `[{"name":"VAT","rate":19}]`, `[{"name":"VAT","rate":"101"}]`, `[{"name":"VAT","rate":"19"},{"name":"VAT","rate":"19.0"}]`,
+		`[{"name":"VAT","rate":"19","id":"1"}]`, `[] []`, `[{"name":"","rate":"19"}]`,
+		`[{"name":"A","rate":"1"},{"name":"B","rate":"1"},{"name":"C","rate":"1"},{"name":"D","rate":"1"}]`,
+	} {
+		s.fails("--default-taxes: Must be", "tenant", "update", "demo", "--default-taxes", wrong)
+	}
 	s.fails("Tenant not found", "tenant", "show", "unknown")
 }
 

@@ -73,9 +73,10 @@ const (
 	Type_TYPE_PACKAGE_UPDATED Type = 22
 	// lead.erased (internal): the personal data of a lead was erased with that of its customer.
 	Type_TYPE_LEAD_ERASED Type = 23
-	// quote.erased (internal): the personal data of a quote was erased with that of its customer.
+	// quote.erased (internal): the personal data of a quote was erased with that of its customer, or because the draft was deleted.
 	Type_TYPE_QUOTE_ERASED Type = 24
-	// invoice.erased (internal): the personal data of an invoice was erased with that of its customer, except the name and address of the recipient.
+	// invoice.erased (internal): the personal data of an invoice was erased with that of its customer, except the name and address of the
+	// recipient, or because the draft was deleted.
 	Type_TYPE_INVOICE_ERASED Type = 25
 	// holiday_rule.updated (internal): a holiday rule was created or changed; the object is its GET body.
 	Type_TYPE_HOLIDAY_RULE_UPDATED Type = 26
@@ -105,6 +106,10 @@ const (
 	Type_TYPE_CLOSURE_UPDATED Type = 40
 	// closure.deleted (internal): a closure was deleted; the object is its last GET body without conflicting_booking_ids.
 	Type_TYPE_CLOSURE_DELETED Type = 41
+	// credit_note.updated (internal): a credit note was created or changed; the object is its GET body.
+	Type_TYPE_CREDIT_NOTE_UPDATED Type = 42
+	// credit_note.erased (internal): the personal data of a credit note was erased with that of its customer.
+	Type_TYPE_CREDIT_NOTE_ERASED Type = 43
 )
 
 // Enum value maps for Type.
@@ -149,6 +154,8 @@ var (
 		36: "TYPE_OWED_REFUND_RETRIED",
 		40: "TYPE_CLOSURE_UPDATED",
 		41: "TYPE_CLOSURE_DELETED",
+		42: "TYPE_CREDIT_NOTE_UPDATED",
+		43: "TYPE_CREDIT_NOTE_ERASED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -190,6 +197,8 @@ var (
 		"TYPE_OWED_REFUND_RETRIED":       36,
 		"TYPE_CLOSURE_UPDATED":           40,
 		"TYPE_CLOSURE_DELETED":           41,
+		"TYPE_CREDIT_NOTE_UPDATED":       42,
+		"TYPE_CREDIT_NOTE_ERASED":        43,
 	}
 )
 
@@ -224,7 +233,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xa0\b\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xdb\b\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -265,7 +274,9 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x17TYPE_OWED_REFUND_CLOSED\x10#\x12\x1c\n" +
 	"\x18TYPE_OWED_REFUND_RETRIED\x10$\x12\x18\n" +
 	"\x14TYPE_CLOSURE_UPDATED\x10(\x12\x18\n" +
-	"\x14TYPE_CLOSURE_DELETED\x10)B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x14TYPE_CLOSURE_DELETED\x10)\x12\x1c\n" +
+	"\x18TYPE_CREDIT_NOTE_UPDATED\x10*\x12\x1b\n" +
+	"\x17TYPE_CREDIT_NOTE_ERASED\x10+B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -104,6 +104,13 @@ export class CalendarFeedNotFound extends NotFoundError {}
 export class ClosureNotFound extends NotFoundError {}
 
 /**
+ * 404 `credit_note_not_found`: The tenant has no credit note with this ID.
+ *
+ * Check the ID. The response is the same if the credit note belongs to another tenant.
+ */
+export class CreditNoteNotFound extends NotFoundError {}
+
+/**
  * 404 `customer_not_found`: The tenant has no customer with this ID.
  *
  * Check the ID. The response is the same if the customer belongs to another tenant.
@@ -363,6 +370,7 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["booking_not_found", BookingNotFound],
   ["calendar_feed_not_found", CalendarFeedNotFound],
   ["closure_not_found", ClosureNotFound],
+  ["credit_note_not_found", CreditNoteNotFound],
   ["customer_not_found", CustomerNotFound],
   ["delivery_not_found", DeliveryNotFound],
   ["event_not_found", EventNotFound],

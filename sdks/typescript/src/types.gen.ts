@@ -432,6 +432,10 @@ export type CustomerExport = {
      */
     invoices: Array<Invoice>;
     /**
+     * Credit notes of these invoices, newest first.
+     */
+    credit_notes: Array<CreditNote>;
+    /**
      * Card payments for the customer's bookings, newest first.
      */
     payment_intents: Array<PaymentIntent>;
@@ -489,6 +493,10 @@ export type Service = {
      * IDs of the units that offer the service.
      */
     unit_ids: Array<string>;
+    /**
+     * Taxes of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+     */
+    default_taxes: Array<Tax> | null;
     /**
      * Mode of the credential that created the service.
      */
@@ -712,6 +720,10 @@ export type ServiceCreate = {
      * IDs of the units that offer the service, at most 100.
      */
     unit_ids?: Array<string>;
+    /**
+     * Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+     */
+    default_taxes?: Array<TaxInput> | null;
 };
 
 /**
@@ -750,6 +762,10 @@ export type ServiceUpdate = {
      * IDs of the units that offer the service, at most 100. The list replaces the existing one.
      */
     unit_ids?: Array<string>;
+    /**
+     * Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+     */
+    default_taxes?: Array<TaxInput> | null;
 };
 
 /**
@@ -1768,7 +1784,7 @@ export type Cancellation = {
  */
 export type BookingPayment = {
     /**
-     * ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`.
+     * ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For the manual refund of a credit note, the ID of the credit note, `cn_…`.
      */
     id: string;
     /**
@@ -1780,11 +1796,11 @@ export type BookingPayment = {
      */
     source: PaymentSource;
     /**
-     * Amount that was paid.
+     * Amount that was paid, or 0 for a manual refund.
      */
     amount: Money;
     /**
-     * Amount that was refunded to the card.
+     * Amount that was refunded to the card, or by the manual refund.
      */
     amount_refunded: Money;
     /**
@@ -2243,7 +2259,7 @@ export type LineItemInput = {
      */
     quantity: number;
     /**
-     * Price per unit before discount and tax.
+     * Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
      */
     unit_amount: Price;
     /**
@@ -2251,13 +2267,76 @@ export type LineItemInput = {
      */
     discount_bps?: number;
     /**
-     * Tax in basis points of the discounted amount, 0 to 10,000. Defaults to 0.
+     * Fixed discount, at most the amount of the line. Cannot be combined with `discount_bps`.
+     */
+    discount_amount?: Price;
+    /**
+     * Taxes on the line, at most 3. `[]` means none. If you leave out both `taxes` and `tax_rate_bps`, the default taxes of the service apply, otherwise those of the operator.
+     */
+    taxes?: Array<TaxInput>;
+    /**
+     * Short form of one tax with the name `Tax`: its rate in basis points, 0 to 10,000. 0 means no tax. Cannot be combined with `taxes`.
      */
     tax_rate_bps?: number;
 };
 
 /**
- * A line of a quote or an invoice with its amounts. Each amount is rounded once, half away from zero. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+ * A tax on a line.
+ */
+export type TaxInput = {
+    /**
+     * Name on documents, such as `VAT`, 1 to 50 characters.
+     */
+    name: string;
+    /**
+     * Rate in percent: a decimal from 0 to 100 with at most 4 decimals, such as `8.875`.
+     */
+    rate: string;
+};
+
+/**
+ * A tax on a line.
+ */
+export type Tax = {
+    /**
+     * Name on documents, such as `VAT`.
+     */
+    name: string;
+    /**
+     * Rate in percent, without trailing zeros, such as `8.875`.
+     */
+    rate: string;
+};
+
+/**
+ * Whether prices include taxes.
+ */
+export type TaxBehavior = 'exclusive' | 'inclusive';
+
+/**
+ * The tax with one name and rate over all lines of a document. It is rounded once, half away from zero.
+ */
+export type TaxBreakdownRow = {
+    /**
+     * Name of the tax.
+     */
+    name: string;
+    /**
+     * Rate in percent, without trailing zeros, such as `8.875`.
+     */
+    rate: string;
+    /**
+     * Net amount of the lines with this tax, after discounts.
+     */
+    taxable_amount: Money;
+    /**
+     * Tax on these lines.
+     */
+    tax_amount: Money;
+};
+
+/**
+ * A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
  */
 export type LineItem = {
     /**
@@ -2269,7 +2348,7 @@ export type LineItem = {
      */
     quantity: number;
     /**
-     * Price per unit before discount and tax.
+     * Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
      */
     unit_amount: Money;
     /**
@@ -2277,19 +2356,27 @@ export type LineItem = {
      */
     discount_bps: number;
     /**
-     * Tax in basis points of the discounted amount.
+     * Fixed discount that you sent as `discount_amount`, or null if there is none.
      */
-    tax_rate_bps: number;
+    fixed_discount_amount: Money | null;
     /**
-     * Quantity times unit price, before discount and tax.
+     * Taxes on the line, at most 3.
+     */
+    taxes: Array<Tax>;
+    /**
+     * Sum of the rates in basis points, or null if it is not a whole number of basis points.
+     */
+    tax_rate_bps: number | null;
+    /**
+     * Quantity times unit price, before discount. It includes the taxes if `tax_behavior` is `inclusive`.
      */
     amount: Money;
     /**
-     * Discount on the amount.
+     * Discount of the line, including its share of the document's `discount_amount_total`.
      */
     discount_amount: Money;
     /**
-     * Tax on the discounted amount.
+     * Taxes on the discounted amount. Each tax is computed once per document, and the line has its share.
      */
     tax_amount: Money;
 };
@@ -2334,6 +2421,14 @@ export type QuoteCreate = {
      * Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
      */
     line_items?: Array<LineItemInput>;
+    /**
+     * Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
     /**
      * Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
      */
@@ -2396,6 +2491,14 @@ export type QuoteUpdate = {
      * Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
      */
     line_items?: Array<LineItemInput>;
+    /**
+     * Whether prices include taxes.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
     /**
      * Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
      */
@@ -2502,19 +2605,31 @@ export type Quote = {
      */
     line_items: Array<LineItem>;
     /**
-     * Sum of the amounts of the lines, before discount and tax.
+     * Whether prices include taxes.
+     */
+    tax_behavior: TaxBehavior;
+    /**
+     * Sum of the amounts of the lines, before discount.
      */
     subtotal_amount: Money;
     /**
-     * Sum of the discounts of the lines.
+     * Sum of the discounts of the lines, which includes `discount_amount_total`.
      */
     discount_amount: Money;
     /**
-     * Sum of the taxes of the lines.
+     * Fixed discount on the quote, or 0.
+     */
+    discount_amount_total: Money;
+    /**
+     * Sum of the taxes.
      */
     tax_amount: Money;
     /**
-     * Total of the quote: subtotal minus discount plus tax.
+     * Each tax, by name and rate, in the order of first use. At most 300 rows.
+     */
+    tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
      */
     total_amount: Money;
     /**
@@ -2631,6 +2746,14 @@ export type InvoiceCreate = {
      */
     line_items?: Array<LineItemInput>;
     /**
+     * Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
+    /**
      * Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
      */
     due_at?: string | null;
@@ -2669,6 +2792,14 @@ export type InvoiceUpdate = {
      */
     line_items?: Array<LineItemInput>;
     /**
+     * Whether prices include taxes.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
+    /**
      * Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
      */
     due_at?: string | null;
@@ -2687,9 +2818,9 @@ export type InvoiceUpdate = {
 };
 
 /**
- * Status of an invoice. `void` is final.
+ * Status of an invoice. `void` and `credited` are final.
  */
-export type InvoiceStatus = "draft" | "open" | "partially_paid" | "paid" | "uncollectible" | "void" | (string & {});
+export type InvoiceStatus = "draft" | "open" | "partially_paid" | "paid" | "uncollectible" | "void" | "credited" | (string & {});
 
 /**
  * Source of a payment.
@@ -2855,23 +2986,35 @@ export type Invoice = {
      */
     booking_status: string | null;
     /**
-     * Lines, at most 100.
+     * Lines, at most 100, or 200 on a balance, which has a negative line for each earlier invoice.
      */
     line_items: Array<LineItem>;
     /**
-     * Sum of the amounts of the lines, before discount and tax.
+     * Whether prices include taxes.
+     */
+    tax_behavior: TaxBehavior;
+    /**
+     * Sum of the amounts of the lines, before discount.
      */
     subtotal_amount: Money;
     /**
-     * Sum of the discounts of the lines.
+     * Sum of the discounts of the lines, which includes `discount_amount_total`.
      */
     discount_amount: Money;
     /**
-     * Sum of the taxes of the lines.
+     * Fixed discount on the invoice, or 0.
+     */
+    discount_amount_total: Money;
+    /**
+     * Sum of the taxes.
      */
     tax_amount: Money;
     /**
-     * Total of the invoice: subtotal minus discount plus tax.
+     * Each tax, by name and rate, in the order of first use. At most 300 rows.
+     */
+    tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
      */
     total_amount: Money;
     /**
@@ -2883,7 +3026,11 @@ export type Invoice = {
      */
     amount_refunded: Money;
     /**
-     * Amount that is still due; 0 if the invoice is void. A refund does not change it.
+     * Sum of the credit notes of the invoice.
+     */
+    amount_credited: Money;
+    /**
+     * Amount that is still due: the total minus the credited and the paid amount, plus what credit notes have refunded, and never below 0. It is 0 if the invoice is void. Other refunds do not change it.
      */
     amount_due: Money;
     /**
@@ -2931,7 +3078,7 @@ export type Invoice = {
      */
     opened_at: string | null;
     /**
-     * Time at which the invoice was fully paid, or null while an amount is due.
+     * Time at which the invoice was fully paid, or null if it is not `paid`.
      */
     paid_at: string | null;
     /**
@@ -2940,6 +3087,132 @@ export type Invoice = {
     voided_at: string | null;
     /**
      * Time at which the invoice was created, in UTC.
+     */
+    created_at: string;
+    /**
+     * Time of the last visible change, in UTC.
+     */
+    updated_at: string;
+};
+
+/**
+ * What happens to the amount that was paid beyond the new total of the invoice.
+ */
+export type CreditNoteRefund = "none" | "gateway" | "manual" | (string & {});
+
+/**
+ * Status of a credit note. The credit counts in each status.
+ */
+export type CreditNoteStatus = "issued" | "refund_pending" | "refund_failed" | (string & {});
+
+/**
+ * A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
+ */
+export type CreditNoteCreate = {
+    /**
+     * Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do.
+     */
+    line_items?: Array<LineItemInput>;
+    /**
+     * Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.
+     */
+    amount?: Payable | null;
+    /**
+     * Reason shown on the credit note, at most 500 characters, or null.
+     */
+    reason?: string | null;
+    /**
+     * What happens to the amount that was paid beyond the new total. Defaults to `none`.
+     */
+    refund?: CreditNoteRefundInput;
+};
+
+/**
+ * A correction of an invoice.
+ */
+export type CreditNote = {
+    /**
+     * ID of the credit note, `cn_…`. Treat it as an opaque string.
+     */
+    id: string;
+    /**
+     * Always `credit_note`.
+     */
+    object: 'credit_note';
+    /**
+     * Readable number, `CN-` and a counter without gaps per tenant and mode.
+     */
+    number: string;
+    /**
+     * Status of the credit note.
+     */
+    status: CreditNoteStatus;
+    /**
+     * ID of the credited invoice, `inv_…`.
+     */
+    invoice_id: string;
+    /**
+     * ID of the invoice's customer, `cu_…`.
+     */
+    customer_id: string;
+    /**
+     * ID of the invoice's booking, `bk_…`, or null.
+     */
+    booking_id: string | null;
+    /**
+     * Reason shown on the credit note, or null.
+     */
+    reason: string | null;
+    /**
+     * Credited lines, at most 200. If you sent `amount`, one line for each set of taxes.
+     */
+    line_items: Array<LineItem>;
+    /**
+     * Whether the prices of the lines include taxes. They do if you sent `amount`.
+     */
+    tax_behavior: TaxBehavior;
+    /**
+     * Sum of the amounts of the lines, before discount.
+     */
+    subtotal_amount: Money;
+    /**
+     * Sum of the discounts of the lines.
+     */
+    discount_amount: Money;
+    /**
+     * Sum of the credited taxes.
+     */
+    tax_amount: Money;
+    /**
+     * Each credited tax, by name and rate, in the order of first use.
+     */
+    tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Credited amount including taxes.
+     */
+    total_amount: Money;
+    /**
+     * What happens to the amount that was paid beyond the new total of the invoice.
+     */
+    refund: CreditNoteRefund;
+    /**
+     * Amount that the credit note refunds. 0 if nothing was paid beyond the new total, and without a refund.
+     */
+    refund_amount: Money;
+    /**
+     * ID of the refund at the payment gateway, `rf_…`. Null without one, and until the payment gateway knows it.
+     */
+    refund_id: string | null;
+    /**
+     * Mode of the credential that created the credit note.
+     */
+    mode: Mode;
+    /**
+     * Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+     */
+    version: number;
+    /**
+     * Time at which the credit note was created, in UTC.
      */
     created_at: string;
     /**
@@ -3247,6 +3520,10 @@ export type Refund = {
      */
     payment_intent_id: string | null;
     /**
+     * ID of the credit note that created the refund, `cn_…`, or null.
+     */
+    credit_note_id: string | null;
+    /**
      * Parts by payment intent, newest first, at most 20.
      */
     allocations: Array<RefundAllocation>;
@@ -3280,6 +3557,24 @@ export type RefundList = {
      * Refunds on this page, at most 100.
      */
     data: Array<Refund>;
+    /**
+     * Whether there are more rows after this page.
+     */
+    has_more: boolean;
+    /**
+     * Value of `cursor` for the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * A page of credit notes.
+ */
+export type CreditNoteList = {
+    /**
+     * Credit notes on this page, at most 100.
+     */
+    data: Array<CreditNote>;
     /**
      * Whether there are more rows after this page.
      */
@@ -4217,9 +4512,14 @@ export type QuoteStatusInput = 'draft' | 'sent' | 'accepted' | 'declined' | 'exp
 export type InvoiceKindInput = 'deposit' | 'balance' | 'full';
 
 /**
- * Status of an invoice. `void` is final.
+ * Status of an invoice. `void` and `credited` are final.
  */
-export type InvoiceStatusInput = 'draft' | 'open' | 'partially_paid' | 'paid' | 'uncollectible' | 'void';
+export type InvoiceStatusInput = 'draft' | 'open' | 'partially_paid' | 'paid' | 'uncollectible' | 'void' | 'credited';
+
+/**
+ * What happens to the amount that was paid beyond the new total of the invoice.
+ */
+export type CreditNoteRefundInput = 'none' | 'gateway' | 'manual';
 
 /**
  * Status of a payment intent, as defined by Stripe.
@@ -5157,6 +5457,16 @@ export type InvoiceId = string;
 export type InvoicePaymentId = string;
 
 /**
+ * ID of the credit note, `cn_…`.
+ */
+export type CreditNoteId = string;
+
+/**
+ * Returns only rows for this invoice, `inv_…`.
+ */
+export type InvoiceFilter = string;
+
+/**
  * ID of the payment intent from the payment gateway, `pi_…`.
  */
 export type PaymentIntentId = string;
@@ -5980,6 +6290,42 @@ export type CreateQuoteResponses = {
 
 export type CreateQuoteResponse = CreateQuoteResponses[keyof CreateQuoteResponses];
 
+export type DeleteQuoteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the quote, `qt_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/quotes/{id}';
+};
+
+export type DeleteQuoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteQuoteError = DeleteQuoteErrors[keyof DeleteQuoteErrors];
+
+export type DeleteQuoteResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteQuoteResponse = DeleteQuoteResponses[keyof DeleteQuoteResponses];
+
 export type GetQuoteData = {
     body?: never;
     path: {
@@ -6388,6 +6734,42 @@ export type CreateInvoiceResponses = {
 
 export type CreateInvoiceResponse = CreateInvoiceResponses[keyof CreateInvoiceResponses];
 
+export type DeleteInvoiceData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the invoice, `inv_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/invoices/{id}';
+};
+
+export type DeleteInvoiceErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteInvoiceError = DeleteInvoiceErrors[keyof DeleteInvoiceErrors];
+
+export type DeleteInvoiceResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteInvoiceResponse = DeleteInvoiceResponses[keyof DeleteInvoiceResponses];
+
 export type GetInvoiceData = {
     body?: never;
     path: {
@@ -6720,6 +7102,176 @@ export type GetInvoicePdfResponses = {
 };
 
 export type GetInvoicePdfResponse = GetInvoicePdfResponses[keyof GetInvoicePdfResponses];
+
+export type CreateCreditNoteData = {
+    body?: CreditNoteCreate;
+    headers?: {
+        /**
+         * A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+         */
+        Prefer?: string;
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the invoice, `inv_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/invoices/{id}/credit-notes';
+};
+
+export type CreateCreditNoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type CreateCreditNoteError = CreateCreditNoteErrors[keyof CreateCreditNoteErrors];
+
+export type CreateCreditNoteResponses = {
+    /**
+     * The new credit note.
+     */
+    201: CreditNote;
+};
+
+export type CreateCreditNoteResponse = CreateCreditNoteResponses[keyof CreateCreditNoteResponses];
+
+export type ListCreditNotesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
+         */
+        limit?: number;
+        /**
+         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         */
+        cursor?: string;
+        /**
+         * Order of the rows.
+         */
+        sort?: SortOrder;
+        /**
+         * Returns only rows created at or after this time, RFC 3339.
+         */
+        created_after?: string;
+        /**
+         * Returns only rows created before this time, RFC 3339.
+         */
+        created_before?: string;
+        /**
+         * Returns only rows updated at or after this time, RFC 3339.
+         */
+        updated_after?: string;
+        /**
+         * Returns only rows updated before this time, RFC 3339.
+         */
+        updated_before?: string;
+        /**
+         * Returns only rows for this invoice, `inv_…`.
+         */
+        invoice_id?: string;
+        /**
+         * Returns only rows for this customer, `cu_…`.
+         */
+        customer_id?: string;
+        /**
+         * Returns only rows for this booking, `bk_…`.
+         */
+        booking_id?: string;
+    };
+    url: '/credit-notes';
+};
+
+export type ListCreditNotesErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type ListCreditNotesError = ListCreditNotesErrors[keyof ListCreditNotesErrors];
+
+export type ListCreditNotesResponses = {
+    /**
+     * A page of credit notes.
+     */
+    200: CreditNoteList;
+};
+
+export type ListCreditNotesResponse = ListCreditNotesResponses[keyof ListCreditNotesResponses];
+
+export type GetCreditNoteData = {
+    body?: never;
+    path: {
+        /**
+         * ID of the credit note, `cn_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/credit-notes/{id}';
+};
+
+export type GetCreditNoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type GetCreditNoteError = GetCreditNoteErrors[keyof GetCreditNoteErrors];
+
+export type GetCreditNoteResponses = {
+    /**
+     * The credit note.
+     */
+    200: CreditNote;
+};
+
+export type GetCreditNoteResponse = GetCreditNoteResponses[keyof GetCreditNoteResponses];
+
+export type GetCreditNotePdfData = {
+    body?: never;
+    path: {
+        /**
+         * ID of the credit note, `cn_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/credit-notes/{id}/pdf';
+};
+
+export type GetCreditNotePdfErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type GetCreditNotePdfError = GetCreditNotePdfErrors[keyof GetCreditNotePdfErrors];
+
+export type GetCreditNotePdfResponses = {
+    /**
+     * The credit note as a PDF.
+     */
+    200: Blob | File;
+};
+
+export type GetCreditNotePdfResponse = GetCreditNotePdfResponses[keyof GetCreditNotePdfResponses];
 
 export type ListPaymentIntentsData = {
     body?: never;

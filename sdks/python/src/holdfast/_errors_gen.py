@@ -112,6 +112,13 @@ class ClosureNotFound(base.NotFoundError):
     """
 
 
+class CreditNoteNotFound(base.NotFoundError):
+    """``credit_note_not_found``, status 404. The tenant has no credit note with this ID.
+
+    Check the ID. The response is the same if the credit note belongs to another tenant.
+    """
+
+
 class CustomerNotFound(base.NotFoundError):
     """``customer_not_found``, status 404. The tenant has no customer with this ID.
 
@@ -373,6 +380,7 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "booking_not_found": BookingNotFound,
     "calendar_feed_not_found": CalendarFeedNotFound,
     "closure_not_found": ClosureNotFound,
+    "credit_note_not_found": CreditNoteNotFound,
     "customer_not_found": CustomerNotFound,
     "delivery_not_found": DeliveryNotFound,
     "event_not_found": EventNotFound,
@@ -414,6 +422,7 @@ __all__ = [
     "BookingNotPayable",
     "CalendarFeedNotFound",
     "ClosureNotFound",
+    "CreditNoteNotFound",
     "CurrencyMismatch",
     "CustomerNotFound",
     "DeliveryNotFound",

@@ -30,6 +30,7 @@ LIST_QUOTES_CSV: Operation[Any] = Operation("GET", "/quotes", accept="text/csv")
 CREATE_QUOTE: Operation[types.Quote] = Operation("POST", "/quotes", idempotent=True, strict=True)
 GET_QUOTE: Operation[types.Quote] = Operation("GET", "/quotes/{id}")
 UPDATE_QUOTE: Operation[types.Quote] = Operation("PATCH", "/quotes/{id}", conditional=True, idempotent=True, strict=True)
+DELETE_QUOTE: Operation[None] = Operation("DELETE", "/quotes/{id}", conditional=True)
 SEND_QUOTE: Operation[types.Quote] = Operation("POST", "/quotes/{id}/send", conditional=True, idempotent=True, strict=True)
 ACCEPT_QUOTE: Operation[types.Quote] = Operation("POST", "/quotes/{id}/accept", conditional=True, idempotent=True, strict=True)
 DECLINE_QUOTE: Operation[types.Quote] = Operation("POST", "/quotes/{id}/decline", conditional=True, idempotent=True, strict=True)
@@ -40,6 +41,7 @@ LIST_INVOICES_CSV: Operation[Any] = Operation("GET", "/invoices", accept="text/c
 CREATE_INVOICE: Operation[types.Invoice] = Operation("POST", "/invoices", idempotent=True, strict=True)
 GET_INVOICE: Operation[types.Invoice] = Operation("GET", "/invoices/{id}")
 UPDATE_INVOICE: Operation[types.Invoice] = Operation("PATCH", "/invoices/{id}", conditional=True, idempotent=True, strict=True)
+DELETE_INVOICE: Operation[None] = Operation("DELETE", "/invoices/{id}", conditional=True)
 OPEN_INVOICE: Operation[types.Invoice] = Operation("POST", "/invoices/{id}/open", conditional=True, idempotent=True, strict=True)
 VOID_INVOICE: Operation[types.Invoice] = Operation("POST", "/invoices/{id}/void", conditional=True, idempotent=True, strict=True)
 MARK_INVOICE_UNCOLLECTIBLE: Operation[types.Invoice] = Operation(
@@ -52,6 +54,12 @@ REVERSE_INVOICE_PAYMENT: Operation[types.Invoice] = Operation(
     "POST", "/invoices/{id}/payments/{payment_id}/reverse", conditional=True, idempotent=True, strict=True
 )
 GET_INVOICE_PDF: Operation[Any] = Operation("GET", "/invoices/{id}/pdf", accept="application/pdf")
+CREATE_CREDIT_NOTE: Operation[types.CreditNote] = Operation(
+    "POST", "/invoices/{id}/credit-notes", conditional=True, idempotent=True, strict=True
+)
+LIST_CREDIT_NOTES: Operation[types.CreditNote] = Operation("GET", "/credit-notes")
+GET_CREDIT_NOTE: Operation[types.CreditNote] = Operation("GET", "/credit-notes/{id}")
+GET_CREDIT_NOTE_PDF: Operation[Any] = Operation("GET", "/credit-notes/{id}/pdf", accept="application/pdf")
 LIST_PAYMENT_INTENTS: Operation[types.PaymentIntent] = Operation("GET", "/payment-intents")
 CREATE_PAYMENT_INTENT: Operation[types.PaymentIntent] = Operation("POST", "/payment-intents", idempotent=True, strict=True)
 GET_PAYMENT_INTENT: Operation[types.PaymentIntent] = Operation("GET", "/payment-intents/{id}")

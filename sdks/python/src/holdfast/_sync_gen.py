@@ -705,6 +705,22 @@ class Quotes:
         """
         return self._client._json(ops.UPDATE_QUOTE, {"id": id}, options, body=body)
 
+    def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a draft quote.
+
+        Permanently deletes a draft quote. The response for a quote in another status is 422
+        `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as
+        in stored responses for Idempotency-Keys.
+
+        Args:
+            id: ID of the quote, `qt_…`.
+
+        Scopes: write:quotes.
+
+        Errors: ModeMismatch, QuoteNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        """
+        self._client._json(ops.DELETE_QUOTE, {"id": id}, options)
+
     def send(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Quote:
         """Send a quote.
 
@@ -797,6 +813,7 @@ class QuotesWithRawResponse:
         self.create = raw(resource.create)
         self.get = raw(resource.get)
         self.update = raw(resource.update)
+        self.delete = raw(resource.delete)
         self.send = raw(resource.send)
         self.accept = raw(resource.accept)
         self.decline = raw(resource.decline)
@@ -951,8 +968,9 @@ class Invoices:
         """Create an invoice.
 
         Creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you
-        can leave out both. The invoice then has one line: the booking's total minus its other invoices. Triggers the
-        `invoice.created` event.
+        can leave out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one
+        line for its package. A negative line deducts each opened invoice of the booking with its taxes, so that over
+        all invoices each tax equals that of the quote. Triggers the `invoice.created` event.
 
         Scopes: write:invoices.
 
@@ -992,6 +1010,22 @@ class Invoices:
         InvalidRequest.
         """
         return self._client._json(ops.UPDATE_INVOICE, {"id": id}, options, body=body)
+
+    def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a draft invoice.
+
+        Permanently deletes a draft invoice. The response for an invoice in another status is 422
+        `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as
+        in stored responses for Idempotency-Keys.
+
+        Args:
+            id: ID of the invoice, `inv_…`.
+
+        Scopes: write:invoices.
+
+        Errors: ModeMismatch, InvoiceNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        """
+        self._client._json(ops.DELETE_INVOICE, {"id": id}, options)
 
     def open(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Invoice:
         """Open an invoice.
@@ -1097,6 +1131,31 @@ class Invoices:
         """
         return self._client._download(ops.GET_INVOICE_PDF, {"id": id}, options)
 
+    def create_credit_note(
+        self, id: str, body: types.CreditNoteCreate | None = None, **options: Unpack[ConditionalWriteOptions]
+    ) -> types.CreditNote:
+        """Create a credit note.
+
+        Credits all or part of an opened invoice, and gives the credit note the next number without gaps. Send
+        `line_items` or `amount`; without both, it credits everything that no credit note has credited yet. All
+        credit notes of an invoice together never exceed its total: otherwise the response is 422 on `amount`. A
+        credit note first reduces `amount_due`. `refund` determines what happens to the amount that was paid beyond
+        the new total: `gateway` refunds it to the cards that paid the invoice and also requires `payments:write`,
+        `manual` records that you have refunded it yourself, and `none` leaves it on the invoice. Refunds in progress
+        are `refund_pending`. Repeating the request with the same Idempotency-Key creates one credit note and one
+        refund, even when processes crash. An invoice on which nothing is due by credit alone becomes `credited`. If
+        a payment and a credit together cover an invoice, it becomes `paid` and triggers the `invoice.paid` event.
+
+        Args:
+            id: ID of the invoice, `inv_…`.
+
+        Scopes: write:invoices.
+
+        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
+        InvalidRequest, InvalidStatusTransition, LimitReached.
+        """
+        return self._client._json(ops.CREATE_CREDIT_NOTE, {"id": id}, options, body=body)
+
 
 class InvoicesWithRawResponse:
     """The methods of Invoices that return the whole response with its status and headers."""
@@ -1105,11 +1164,117 @@ class InvoicesWithRawResponse:
         self.create = raw(resource.create)
         self.get = raw(resource.get)
         self.update = raw(resource.update)
+        self.delete = raw(resource.delete)
         self.open = raw(resource.open)
         self.void = raw(resource.void)
         self.mark_uncollectible = raw(resource.mark_uncollectible)
         self.record_payment = raw(resource.record_payment)
         self.reverse_payment = raw(resource.reverse_payment)
+        self.create_credit_note = raw(resource.create_credit_note)
+
+
+class CreditNotes:
+    """A correction of an invoice."""
+
+    def __init__(self, client: SyncTransport) -> None:
+        self._client = client
+
+    @cached_property
+    def with_raw_response(self) -> CreditNotesWithRawResponse:
+        """The methods that return the whole response with its status and headers."""
+        return CreditNotesWithRawResponse(self)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        sort: types.SortOrder | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        updated_after: str | None = None,
+        updated_before: str | None = None,
+        invoice_id: str | None = None,
+        customer_id: str | None = None,
+        booking_id: str | None = None,
+        **options: Unpack[Options],
+    ) -> Pages[types.CreditNote]:
+        """List credit notes.
+
+        Returns a page of credit notes, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the
+        oldest change first and skips none.
+
+        Args:
+            limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
+                exceed 2 MiB.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            sort: Order of the rows.
+            created_after: Returns only rows created at or after this time, RFC 3339.
+            created_before: Returns only rows created before this time, RFC 3339.
+            updated_after: Returns only rows updated at or after this time, RFC 3339.
+            updated_before: Returns only rows updated before this time, RFC 3339.
+            invoice_id: Returns only rows for this invoice, `inv_…`.
+            customer_id: Returns only rows for this customer, `cu_…`.
+            booking_id: Returns only rows for this booking, `bk_…`.
+
+        Scopes: read:invoices.
+
+        Errors: InvalidCursor, InvalidRequest.
+        """
+        return self._client._pages(
+            ops.LIST_CREDIT_NOTES,
+            {},
+            options,
+            {
+                "limit": limit,
+                "cursor": cursor,
+                "sort": sort,
+                "created_after": created_after,
+                "created_before": created_before,
+                "updated_after": updated_after,
+                "updated_before": updated_before,
+                "invoice_id": invoice_id,
+                "customer_id": customer_id,
+                "booking_id": booking_id,
+            },
+        )
+
+    def get(self, id: str, **options: Unpack[Options]) -> types.CreditNote:
+        """Get a credit note.
+
+        Returns one credit note.
+
+        Args:
+            id: ID of the credit note, `cn_…`.
+
+        Scopes: read:invoices.
+
+        Errors: ModeMismatch, CreditNoteNotFound, InvalidRequest.
+        """
+        return self._client._json(ops.GET_CREDIT_NOTE, {"id": id}, options)
+
+    def get_pdf(self, id: str, **options: Unpack[Options]) -> Download:
+        """Download a credit note as PDF.
+
+        Returns the credit note as an A4 PDF with the number of its invoice. The operator, the recipient and the
+        limits are those of the invoice's PDF. If the tenant generates too many documents at the same time, the
+        response is 429 `rate_limited`.
+
+        Args:
+            id: ID of the credit note, `cn_…`.
+
+        Scopes: read:invoices.
+
+        Errors: ModeMismatch, CreditNoteNotFound, InvalidRequest.
+        """
+        return self._client._download(ops.GET_CREDIT_NOTE_PDF, {"id": id}, options)
+
+
+class CreditNotesWithRawResponse:
+    """The methods of CreditNotes that return the whole response with its status and headers."""
+
+    def __init__(self, resource: CreditNotes) -> None:
+        self.get = raw(resource.get)
 
 
 class PaymentIntents:
@@ -3028,6 +3193,11 @@ class Client(SyncTransport):
     def invoices(self) -> Invoices:
         """A request for payment to a customer."""
         return Invoices(self)
+
+    @cached_property
+    def credit_notes(self) -> CreditNotes:
+        """A correction of an invoice."""
+        return CreditNotes(self)
 
     @cached_property
     def payment_intents(self) -> PaymentIntents:

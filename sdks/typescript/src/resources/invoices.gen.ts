@@ -3,7 +3,7 @@ import type { ConditionalOptions, RequestOptions, WriteOptions } from "../option
 import type { Pages } from "../pages.js";
 import type { APIPromise } from "../promise.js";
 import { Resource } from "../resource.js";
-import type { GetInvoiceData, Invoice, InvoiceCreate, InvoicePaymentCreate, InvoiceUpdate, ListInvoicesData } from "../types.gen.js";
+import type { CreditNote, CreditNoteCreate, GetInvoiceData, Invoice, InvoiceCreate, InvoicePaymentCreate, InvoiceUpdate, ListInvoicesData } from "../types.gen.js";
 
 /**
  * Operations on invoices.
@@ -41,8 +41,9 @@ export class InvoicesResource extends Resource {
    * Create an invoice.
    *
    * Creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you can leave
-   * out both. The invoice then has one line: the booking's total minus its other invoices. Triggers the `invoice.created`
-   * event.
+   * out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one line for its package. A
+   * negative line deducts each opened invoice of the booking with its taxes, so that over all invoices each tax equals that
+   * of the quote. Triggers the `invoice.created` event.
    *
    * Scope: `write:invoices`.
    */
@@ -71,6 +72,18 @@ export class InvoicesResource extends Resource {
    */
   update(id: string, body: InvoiceUpdate, options?: WriteOptions & ConditionalOptions): APIPromise<Invoice> {
     return this.client.request("PATCH", "/invoices/{id}", { params: { id }, body }, options);
+  }
+
+  /**
+   * Delete a draft invoice.
+   *
+   * Permanently deletes a draft invoice. The response for an invoice in another status is 422 `invalid_status_transition`.
+   * Earlier events about the draft stay, but their personal fields are cleared, as in stored responses for Idempotency-Keys.
+   *
+   * Scope: `write:invoices`.
+   */
+  delete(id: string, options?: RequestOptions & ConditionalOptions): APIPromise<void> {
+    return this.client.request("DELETE", "/invoices/{id}", { params: { id } }, options);
   }
 
   /**
@@ -150,5 +163,24 @@ export class InvoicesResource extends Resource {
    */
   getPdf(id: string, options?: RequestOptions): APIPromise<Response> {
     return this.client.raw("GET", "/invoices/{id}/pdf", { params: { id }, accept: "application/pdf" }, options);
+  }
+
+  /**
+   * Create a credit note.
+   *
+   * Credits all or part of an opened invoice, and gives the credit note the next number without gaps. Send `line_items` or
+   * `amount`; without both, it credits everything that no credit note has credited yet. All credit notes of an invoice
+   * together never exceed its total: otherwise the response is 422 on `amount`. A credit note first reduces `amount_due`.
+   * `refund` determines what happens to the amount that was paid beyond the new total: `gateway` refunds it to the cards
+   * that paid the invoice and also requires `payments:write`, `manual` records that you have refunded it yourself, and
+   * `none` leaves it on the invoice. Refunds in progress are `refund_pending`. Repeating the request with the same
+   * Idempotency-Key creates one credit note and one refund, even when processes crash. An invoice on which nothing is due by
+   * credit alone becomes `credited`. If a payment and a credit together cover an invoice, it becomes `paid` and triggers the
+   * `invoice.paid` event.
+   *
+   * Scope: `write:invoices`.
+   */
+  createCreditNote(id: string, body?: CreditNoteCreate, options?: WriteOptions & ConditionalOptions): APIPromise<CreditNote> {
+    return this.client.request("POST", "/invoices/{id}/credit-notes", { params: { id }, body }, options);
   }
 }

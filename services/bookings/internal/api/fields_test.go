@@ -27,7 +27,7 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 		same(t, body, w.do(ctx, "POST", path, body).is(201).Body)
 	}
 	written("/services", fmt.Sprintf(`{"name":"New","description":"D","duration_minutes":90,"slot_step_minutes":30,"buffer_before_minutes":5,
-		"buffer_after_minutes":10,"active":false,"unit_ids":[%q]}`, unit), apitest.Written[publicapi.ServiceUpdate])
+		"buffer_after_minutes":10,"active":false,"unit_ids":[%q],"default_taxes":[{"name":"GST","rate":"5"},{"name":"QST","rate":"9.975"}]}`, unit), apitest.Written[publicapi.ServiceUpdate])
 	written("/units", fmt.Sprintf(`{"name":"New","description":"D","service_ids":[%q],"status":"maintenance","capacity":7,"booking_mode":"seats",
 		"opening_hours":{"mon":[["09:00","17:00"]]}}`, service), apitest.Written[publicapi.UnitUpdate])
 	written("/packages", fmt.Sprintf(`{"service_id":%q,"name":"New","description":"D","base_price":{"amount":5,"currency":"USD"},

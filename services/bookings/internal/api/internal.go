@@ -136,32 +136,35 @@ func showBooking(c *gin.Context, b domain.Booking) error {
 // lookupCatalogue determines the kind by the prefix of the id. An id with an unknown prefix counts as an unknown service.
 func (a *API) lookupCatalogue(c *gin.Context) error {
 	ctx, text := c.Request.Context(), c.Param("id")
-	version, err := int64(0), error(nil)
+	out := internalapi.CatalogueItem{ID: text, Details: &internalapi.CatalogueDetails{}}
+	var err error
 	switch kind, _, _ := strings.Cut(text, "_"); kind {
 	case domain.UnitPrefix{}.Prefix():
-		version, err = versionOf(ctx, a.units(), text)
+		var u domain.Unit
+		u, err = lookup(ctx, a.units(), text)
+		out.Version = u.Version
 	case domain.PackagePrefix{}.Prefix():
-		version, err = versionOf(ctx, a.packages(), text)
+		var p domain.Package
+		p, err = lookup(ctx, a.packages(), text)
+		out.Version, out.Details.ServiceID = p.Version, new(p.ServiceID.String())
 	default:
-		version, err = versionOf(ctx, a.services(), text)
+		var s domain.Service
+		s, err = lookup(ctx, a.services(), text)
+		out.Version, out.Details.DefaultTaxes = s.Version, view.Taxes(s.DefaultTaxes)
 	}
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, internalapi.CatalogueItem{ID: text, Version: version})
+	return rest.Object(c, out)
 }
 
-// versionOf reads the version of a resource. A resource of the other mode counts as unknown.
-func versionOf[ID, T any](ctx context.Context, r rest.Collection[ID, T], text string) (int64, error) {
+// lookup reads a resource. A resource of the other mode counts as unknown.
+func lookup[ID, T any](ctx context.Context, r rest.Collection[ID, T], text string) (v T, err error) {
 	id, err := r.Parse(text)
 	if err != nil {
-		return 0, r.NotFound
+		return v, r.NotFound
 	}
-	v, err := r.Load(ctx, r.DB.Read(ctx), id)
-	if err != nil {
-		return 0, err
-	}
-	return r.Show(v, httpx.Mode(ctx)).Version, nil
+	return r.Load(ctx, r.DB.Read(ctx), id)
 }
 
 func (a *API) priceBooking(c *gin.Context) error {

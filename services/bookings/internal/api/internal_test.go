@@ -349,6 +349,16 @@ func TestLookups(t *testing.T) {
 			w.from(who, "customers", "GET", path, "").is(404, what+"_not_found")
 		}
 	}
+	w.do(ctx, "PATCH", "/services/"+s.tour.String(), `{"default_taxes":[{"name":"VAT","rate":"8.875"}]}`).is(200)
+	for item, want := range map[string]string{
+		s.tour.String():   `"version":2,"details":{"service_id":null,"default_taxes":[{"name":"VAT","rate":"8.875"}]}`,
+		s.docked.String(): `"version":1,"details":{"service_id":null,"default_taxes":null}`,
+		s.gone.String():   `"version":1,"details":{"service_id":"` + s.tour.String() + `","default_taxes":null}`,
+	} {
+		if a := w.from(ctx, "customers", "GET", "/catalogue/"+item, "").is(200); !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s: %s", item, a.Body)
+		}
+	}
 	for _, path := range []string{
 		"/bookings/x", "/bookings/" + s.ada.String(), "/catalogue/x", "/catalogue/srv_x", "/catalogue/un_x", "/catalogue/pkg_x",
 		"/catalogue/" + b.ID, "/catalogue/" + id[domain.UnitPrefix]().String(), "/catalogue/" + id[domain.HolidayPrefix]().String(),

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -60,5 +61,22 @@ func fromService(b api.ServiceUpdate) domain.ServicePatch {
 		DurationMinutes: patch.FromNullable(b.DurationMinutes), SlotStepMinutes: patch.FromNullable(b.SlotStepMinutes),
 		BufferBeforeMinutes: patch.FromPointer(b.BufferBeforeMinutes), BufferAfterMinutes: patch.FromPointer(b.BufferAfterMinutes),
 		Active: patch.FromPointer(b.Active), UnitIDs: patch.FromPointer(b.UnitIds),
+		DefaultTaxes: fromTaxes(patch.FromNullable(b.DefaultTaxes)),
 	}
+}
+
+// fromTaxes converts a list of taxes that may be null.
+func fromTaxes(f patch.Field[[]api.TaxInput]) patch.Field[[]money.TaxInput] {
+	list := f.Pointer()
+	switch {
+	case !f.Given():
+		return patch.Field[[]money.TaxInput]{}
+	case list == nil:
+		return patch.Null[[]money.TaxInput]()
+	}
+	out := make([]money.TaxInput, len(*list))
+	for i, tax := range *list {
+		out[i] = money.TaxInput(tax)
+	}
+	return patch.Value(out)
 }

@@ -48,6 +48,16 @@ func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.G
 	})
 }
 
+// ApplyManualRefund applies an event about a refund outside the gateway once, even if it is delivered repeatedly. The refund never
+// changes.
+func (a *Payments) ApplyManualRefund(ctx context.Context, event ids.Event, r domain.ManualRefund) error {
+	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
+		return a.apply(ctx, tx, r.Booking, "credit note "+r.ID, func(currency string, _ bool) (domain.Received, error) {
+			return store.PutManualRefund(ctx, tx, r, currency)
+		})
+	})
+}
+
 // once runs the effect of an event in a transaction with its inbox row. It repeats this if the booking has moved to another unit.
 func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx context.Context, tx pg.Tx) error) error {
 	err := operation.RetryTx(ctx, a.Bookings.DB, func(ctx context.Context, tx pg.Tx) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -522,4 +523,36 @@ func TestOtherEventsOfInvoices(t *testing.T) {
 		{"id":"pay_2","amount":{"amount":7,"currency":"USD"},"reversed_at":null}]}`, i.id, id)
 	w.handle(w.message(i.id, "invoice.paid", 10, twice))
 	w.is(id, "pending", 7, "partially_paid", 2)
+}
+
+// TestManualRefundOfACreditNote checks that a manual refund counts once as refunded on the booking, in any order with the payment, and
+// that other credit notes change nothing.
+func TestManualRefundOfACreditNote(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"payment", "refund"} {
+		w := newTill(t, caller.Test)
+		id := w.book()
+		paid := w.bill(id)
+		paid.pay(1000)
+		note := func(refund string, amount int64) kafkax.Message {
+			n := newID("cn")
+			return w.message(n, "credit_note.updated", 1, fmt.Sprintf(
+				`{"id":%q,"invoice_id":%q,"booking_id":%q,"refund":%q,"refund_amount":{"amount":%d,"currency":"USD"}}`, n, paid.id, id, refund, amount))
+		}
+		payment, refund := w.event(paid), note("manual", 400)
+		list := []kafkax.Message{payment, refund}
+		if first == "refund" {
+			slices.Reverse(list)
+		}
+		for _, m := range append(list, refund, note("gateway", 300), note("none", 0), note("manual", 0)) {
+			w.handle(m)
+		}
+		b, err := store.Booking(w.ctx, w.DB.App.Read(w.ctx), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Paid.Minor != 1000 || b.Refunded.Minor != 400 || b.Due().Minor != 0 || b.Amounts.Status() != domain.PartiallyRefunded {
+			t.Errorf("%s first: paid %d, refunded %d, due %d, %s", first, b.Paid.Minor, b.Refunded.Minor, b.Due().Minor, b.Amounts.Status())
+		}
+	}
 }

@@ -333,6 +333,14 @@ type GatewayPayment struct {
 	Late     bool // the booking was already canceled or expired when it counted the payment for the first time
 }
 
+// ManualRefund is money that was returned outside the gateway, as a credit note records it.
+type ManualRefund struct {
+	ID      string // cn_…
+	Booking BookingID
+	Invoice string // inv_…
+	Amount  money.Amount
+}
+
 // Settlement contains the data that determines which card payments of a booking are refunded automatically.
 type Settlement struct {
 	Booking  Booking
@@ -348,7 +356,7 @@ type CountedPayment struct {
 // BookingPayment is a payment of a booking in a list.
 type BookingPayment struct {
 	Row        [16]byte // its position in the list
-	ID         string   // pay_… or pi_…
+	ID         string   // pay_…, pi_…, or cn_… of a manual refund, whose amount is 0
 	Source     string   // manual or gateway
 	Amount     money.Amount
 	Refunded   int64

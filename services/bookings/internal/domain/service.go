@@ -3,7 +3,9 @@ package domain
 import (
 	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 )
 
@@ -18,6 +20,7 @@ type Service struct {
 	BufferAfterMinutes  int
 	Active              bool
 	UnitIDs             []UnitID
+	DefaultTaxes        *[]money.Tax // of lines of documents; nil: those of the operator apply
 	Version             int64
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
@@ -33,6 +36,7 @@ type ServicePatch struct {
 	BufferAfterMinutes  patch.Field[int]
 	Active              patch.Field[bool]
 	UnitIDs             patch.Field[[]string] // as sent
+	DefaultTaxes        patch.Field[[]money.TaxInput]
 }
 
 // NewService returns a service before its first patch.
@@ -47,6 +51,19 @@ func (s Service) Apply(p ServicePatch) (Service, error) {
 	p.BufferBeforeMinutes.Set(&s.BufferBeforeMinutes)
 	p.BufferAfterMinutes.Set(&s.BufferAfterMinutes)
 	p.Active.Set(&s.Active)
-	err := setIDs(&s.UnitIDs, p.UnitIDs, "unit_ids", "Unit not found.")
-	return s, err
+	return s, apperr.Join(setIDs(&s.UnitIDs, p.UnitIDs, "unit_ids", "Unit not found."), s.setTaxes(p.DefaultTaxes))
+}
+
+func (s *Service) setTaxes(in patch.Field[[]money.TaxInput]) error {
+	if !in.Given() {
+		return nil
+	}
+	s.DefaultTaxes = nil
+	list := in.Pointer()
+	if list == nil {
+		return nil
+	}
+	taxes, err := money.ParseTaxes("default_taxes", *list)
+	s.DefaultTaxes = &taxes
+	return err
 }

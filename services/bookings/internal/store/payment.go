@@ -49,6 +49,17 @@ func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, c
 	return received(ctx, tx, b, args)
 }
 
+// PutManualRefund writes a manual refund from an event, as a payment of 0 that is refunded. It returns the amounts received for its
+// booking in the currency. The booking must be locked.
+func PutManualRefund(ctx context.Context, tx pg.Tx, r domain.ManualRefund, currency string) (domain.Received, error) {
+	args := pg.Args{
+		"id": r.ID, "booking": r.Booking, "invoice": r.Invoice, "refunded": r.Amount.Minor, "paid_in": r.Amount.Currency, "currency": currency,
+	}
+	b := &pgx.Batch{}
+	b.Queue(putManualRefund, args)
+	return received(ctx, tx, b, args)
+}
+
 // received sends a batch with the query for the amounts received for the booking.
 func received(ctx context.Context, tx pg.Tx, b *pgx.Batch, args pg.Args) (out domain.Received, err error) {
 	b.Queue(paidOf, args)
@@ -88,6 +99,10 @@ const (
 		set amount = excluded.amount, refunded = excluded.refunded, disputed = excluded.disputed, invoice_id = excluded.invoice_id,
 			paid_at = excluded.paid_at, version = excluded.version
 		where p.version < excluded.version`
+	putManualRefund = `
+		insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, refunded)
+		values (@tenant, @live, @id, @booking, @invoice, 0, @paid_in, @refunded)
+		on conflict do nothing`
 	paidOf = `
 		select coalesce(sum(p.amount), 0)::bigint as paid, coalesce(sum(p.refunded), 0)::bigint as refunded,
 			coalesce(bool_or(p.disputed), false) as disputed

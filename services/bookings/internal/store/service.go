@@ -16,7 +16,7 @@ func serviceRow(s domain.Service) pg.Args {
 	return pg.Args{
 		"id": s.ID, "name": s.Name, "description": s.Description, "duration_minutes": s.DurationMinutes,
 		"slot_step_minutes": s.SlotStepMinutes, "buffer_before_minutes": s.BufferBeforeMinutes,
-		"buffer_after_minutes": s.BufferAfterMinutes, "active": s.Active,
+		"buffer_after_minutes": s.BufferAfterMinutes, "active": s.Active, "default_taxes": s.DefaultTaxes,
 	}
 }
 

@@ -40,10 +40,10 @@ func TestNavigation(t *testing.T) {
 		return out
 	}
 	for role, want := range map[string]string{
-		"owner": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules closures availability prices " +
+		"owner": "today calendar bookings customers leads quotes invoices credit-notes payments refunds services units packages holiday-rules closures availability prices " +
 			"endpoints events requests feeds keys apps grants quickstart clock members audit /oauth/account business policy gateway",
-		"staff":  "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules closures availability prices feeds quickstart clock /oauth/account",
-		"viewer": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules closures availability prices feeds quickstart /oauth/account",
+		"staff":  "today calendar bookings customers leads quotes invoices credit-notes payments refunds services units packages holiday-rules closures availability prices feeds quickstart clock /oauth/account",
+		"viewer": "today calendar bookings customers leads quotes invoices credit-notes payments refunds services units packages holiday-rules closures availability prices feeds quickstart /oauth/account",
 	} {
 		if got := strings.Join(links(role, "test"), " "); got != want {
 			t.Errorf("%s:\n%s, want\n%s", role, got, want)

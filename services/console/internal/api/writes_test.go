@@ -302,7 +302,7 @@ func TestChangedMeanwhile(t *testing.T) {
 func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		"customers/cu_01k00000000000000000000001/erase", "endpoints/we_01k00000000000000000000001/rotate", "refunds/new",
+		"customers/cu_01k00000000000000000000001/erase", "invoices/inv_01k00000000000000000000001/credit", "endpoints/we_01k00000000000000000000001/rotate", "refunds/new",
 		"owed-refunds/rfo_01k00000000000000000000001/retry", "owed-refunds/rfo_01k00000000000000000000001/close", "members/new", "members/op_01k00000000000000000000001/role", "members/op_01k00000000000000000000001/remove", "apps/app_01k00000000000000000000001/delete",
 		"keys/key_01k00000000000000000000001/replace", "gateway", "gateway/disconnect", "policy", "business", "apps/new", "grants/gr_01k00000000000000000000001/withdraw",
 		"feeds/new", "feeds/cf_01k00000000000000000000001/delete", "endpoints/new", "endpoints/we_01k00000000000000000000001/edit",

@@ -113,7 +113,7 @@ var resourceTable = []Resource{
 		Sections: []Section{
 			{"invoice", []string{"status", "kind", customerOf, "booking_id", "due_at", "overdue", "billing_address", "notes"}},
 			{"lines", []string{"line_items"}},
-			{"money", []string{"subtotal_amount", "discount_amount", "tax_amount", "total_amount", "amount_paid", "amount_refunded", "amount_due", "disputed"}},
+			{"money", []string{"subtotal_amount", "discount_amount", "tax_amount", "total_amount", "amount_paid", "amount_refunded", "amount_credited", "amount_due", "disputed"}},
 			{"payments", []string{"payments"}},
 			{"chain", []string{"lead_id", "quote_id"}},
 			{"metadata", []string{"metadata"}},
@@ -124,10 +124,25 @@ var resourceTable = []Resource{
 		Actions: []Action{
 			{Name: "open", Operation: "openInvoice", From: []string{"draft"}},
 			{Name: "pay", Operation: "recordInvoicePayment", From: []string{"open", "partially_paid", "uncollectible"}, Fields: []string{"amount", "method", "paid_at", "reference"}},
+			{Name: "credit", Operation: "createCreditNote", From: []string{"open", "partially_paid", "paid", "uncollectible"}, Fields: []string{"amount", "reason", "refund"}, Fresh: true},
 			{Name: "uncollectible", Operation: "markInvoiceUncollectible", From: []string{"open", "partially_paid"}, Danger: true},
 			{Name: "void", Operation: "voidInvoice", From: []string{"open", "uncollectible"}, Danger: true},
 		},
-		Except: []string{"metadata", customerOf, "booking_id", "kind", "number", "customer", "booking_status", "billing", "updated_at"},
+		Related: []Related{{"credit-notes", "invoice_id", ""}},
+		Except:  []string{"metadata", customerOf, "booking_id", "kind", "number", "customer", "booking_status", "billing", "updated_at"},
+	},
+	{
+		Name: "credit-notes", Prefix: "cn", Group: Business, PDF: "getCreditNotePdf",
+		List: "listCreditNotes", Get: "getCreditNote",
+		Title: []string{"number"}, Columns: []string{"number", "status", "invoice_id", customerOf, "total_amount", "refund_amount", "created_at"},
+		Filters: []string{"invoice_id", "booking_id"},
+		Sections: []Section{
+			{"credit_note", []string{"status", "invoice_id", customerOf, "booking_id", "reason"}},
+			{"lines", []string{"line_items"}},
+			{"money", []string{"subtotal_amount", "discount_amount", "tax_amount", "total_amount", "refund", "refund_amount", "refund_id"}},
+			times,
+		},
+		Except: []string{"number"},
 	},
 	{
 		Name: "payments", Prefix: "pi", Group: Business, Events: true,

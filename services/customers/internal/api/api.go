@@ -24,6 +24,7 @@ type API struct {
 	Quotes      *app.Quotes
 	Leads       *app.Leads
 	Invoices    *app.Invoices
+	CreditNotes *app.CreditNotes
 	Tenants     app.TenantService
 	Exports     *app.Exports
 	Pages       *page.Codec
@@ -51,6 +52,7 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listQuotes":   {Handle: a.listQuotes},
 		"getQuote":     {Handle: a.getQuote, Exists: a.quotes().Exists},
 		"updateQuote":  {Handle: a.updateQuote, Exists: a.quotes().Exists},
+		"deleteQuote":  {Handle: a.deleteQuote, Exists: a.quotes().Exists},
 		"sendQuote":    {Handle: a.sendQuote, Exists: a.quotes().Exists},
 		"acceptQuote":  {Handle: a.acceptQuote, Exists: a.quotes().Exists},
 		"declineQuote": {Handle: a.declineQuote, Exists: a.quotes().Exists},
@@ -66,11 +68,17 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listInvoices":             {Handle: a.listInvoices},
 		"getInvoice":               {Handle: a.getInvoice, Exists: a.invoices().Exists},
 		"updateInvoice":            {Handle: a.updateInvoice, Exists: a.invoices().Exists},
+		"deleteInvoice":            {Handle: a.deleteInvoice, Exists: a.invoices().Exists},
 		"openInvoice":              {Handle: a.openInvoice, Exists: a.invoices().Exists},
 		"voidInvoice":              {Handle: a.voidInvoice, Exists: a.invoices().Exists},
 		"markInvoiceUncollectible": {Handle: a.markInvoiceUncollectible, Exists: a.invoices().Exists},
 		"recordInvoicePayment":     {Handle: a.recordInvoicePayment, Exists: a.invoices().Exists},
 		"reverseInvoicePayment":    {Handle: a.reverseInvoicePayment, Exists: a.invoices().Exists},
 		"getInvoicePdf":            {Handle: a.getInvoicePdf, Exists: a.invoices().Exists},
+
+		"createCreditNote": {Handle: a.createCreditNote, Exists: a.invoices().Exists},
+		"listCreditNotes":  {Handle: a.listCreditNotes},
+		"getCreditNote":    {Handle: a.getCreditNote, Exists: a.creditNotes().Exists},
+		"getCreditNotePdf": {Handle: a.getCreditNotePdf, Exists: a.creditNotes().Exists},
 	})
 }

@@ -32,6 +32,7 @@ type exported struct {
 	Leads          []json.RawMessage
 	Quotes         []json.RawMessage
 	Invoices       []json.RawMessage
+	CreditNotes    []json.RawMessage `json:"credit_notes"`
 	PaymentIntents []json.RawMessage `json:"payment_intents"`
 	Refunds        []json.RawMessage
 	Events         []json.RawMessage
@@ -82,6 +83,12 @@ func (w *world) filled(ctx context.Context) (id string, paths map[string][]strin
 	}
 	w.do(ctx, "POST", paths["invoices"][0]+"/open", "").is(200)
 	w.do(ctx, "POST", paths["invoices"][0]+"/record-payment", `{"amount":`+usd(1)+`,"method":"cash","reference":"r"}`).is(200)
+	for range 2 {
+		n := w.do(ctx, "POST", paths["invoices"][0]+"/credit-notes", `{"amount":`+usd(1)+`,"reason":"r"}`)
+		if n.Status == 201 { // the second one credits the paid part
+			paths["credit_notes"] = append(paths["credit_notes"], "/credit-notes/"+n.note().ID)
+		}
+	}
 	for range 3 {
 		booking := ids.New[ids.BookingPrefix]().String()
 		w.archive.Add(ctx, "bookings", id, booking, example(w.T, "getBooking", exampleBooking, booking))
@@ -125,7 +132,7 @@ func TestExport(t *testing.T) {
 			if self := w.do(ctx, "GET", "/customers/"+id, "").is(200); got.Object != "customer_export" || string(got.Customer) != string(self.Body) {
 				t.Errorf("%s of %s", got.Object, got.Customer)
 			}
-			for name, list := range map[string][]json.RawMessage{"leads": got.Leads, "quotes": got.Quotes, "invoices": got.Invoices} {
+			for name, list := range map[string][]json.RawMessage{"leads": got.Leads, "quotes": got.Quotes, "invoices": got.Invoices, "credit_notes": got.CreditNotes} {
 				var want []string
 				for _, path := range slices.Backward(paths[name]) {
 					want = append(want, string(w.do(ctx, "GET", path, "").is(200).Body))

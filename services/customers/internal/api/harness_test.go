@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
@@ -30,12 +31,13 @@ import (
 var elsewhere = map[string][]int{
 	"createCustomer": {403, 429, 504}, "listCustomers": {403, 429, 504}, "getCustomer": {400, 429, 504},
 	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504}, "exportCustomer": {400},
-	"createQuote": {403, 429, 504}, "listQuotes": {429, 504}, "getQuote": {400, 429, 504}, "updateQuote": {429, 504},
+	"createQuote": {403, 429, 504}, "listQuotes": {429, 504}, "getQuote": {400, 429, 504}, "updateQuote": {429, 504}, "deleteQuote": {400, 413, 429, 504},
 	"sendQuote": {429, 504}, "acceptQuote": {429}, "declineQuote": {429, 504}, "cancelQuote": {429, 504},
 	"createLead": {403, 429, 504}, "listLeads": {429, 504}, "getLead": {400, 429, 504}, "updateLead": {429, 504}, "convertLead": {429, 504},
-	"listInvoices": {429, 504}, "createInvoice": {403, 429, 504}, "getInvoice": {400, 429, 504}, "updateInvoice": {429, 504},
+	"listInvoices": {429, 504}, "createInvoice": {403, 429, 504}, "getInvoice": {400, 429, 504}, "updateInvoice": {429, 504}, "deleteInvoice": {400, 413, 429, 504},
 	"openInvoice": {429, 504}, "voidInvoice": {429, 504}, "markInvoiceUncollectible": {429, 504},
 	"recordInvoicePayment": {429, 504}, "reverseInvoicePayment": {429, 504}, "getInvoicePdf": {400, 429, 504}, "getQuotePdf": {400, 429, 504},
+	"createCreditNote": {429, 504}, "listCreditNotes": {403, 429, 504}, "getCreditNote": {400, 429, 504}, "getCreditNotePdf": {400, 429, 504},
 }
 
 func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "customers", elsewhere)) }
@@ -46,6 +48,7 @@ type world struct {
 	engine     http.Handler
 	bookings   *peerstest.Bookings
 	tenants    *peerstest.Tenants
+	payments   *peerstest.Payments
 	archive    *peerstest.Archive
 	exports    others // the same, unless a test sets it
 	clock      *clock
@@ -53,6 +56,8 @@ type world struct {
 	quotes     *app.Quotes
 	expiry     *app.QuoteExpiry
 	completer  *app.QuoteCompleter
+	notes      *app.CreditNotes
+	refunder   *app.CreditNoteCompleter
 	operations operation.Runner
 	late       atomic.Int64 // by how much the clock of the idempotency store is ahead
 	ahead      atomic.Int64 // by how much the clock of the leads is ahead
@@ -75,7 +80,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		Env: apitest.New(t, "customers", migrations.FS), bookings: &peerstest.Bookings{}, clock: &clock{}, archive: &peerstest.Archive{},
-		tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}},
+		tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}, payments: &peerstest.Payments{},
 	}
 	w.exports = others{w.archive.Of("bookings"), w.archive.Of("payment_intents"), w.archive.Of("refunds"), w.archive}
 	pgtest.Scoped(t, w.DB)
@@ -90,12 +95,17 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	wake := func() { w.wakes.Add(1) }
 	customers := &app.Customers{Idempotency: idempotency, Contract: server.Contract, Wake: wake}
 	w.operations = operation.Runner{DB: db, Keys: idempotency}
+	catalogue := &app.Catalogue{DB: db, Bookings: w.bookings}
 	w.leads = &app.Leads{
-		DB: db, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings}, Customers: customers, Bookings: w.bookings,
+		DB: db, Catalogue: catalogue, Customers: customers, Bookings: w.bookings,
 		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
 	}
-	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: wake, Now: w.clock.now}
-	w.serveQuotes(db, invoices)
+	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Catalogue: catalogue, Customers: customers, Wake: wake, Now: w.clock.now}
+	w.serveQuotes(db, customers, invoices)
+	w.notes = &app.CreditNotes{
+		DB: db, Invoices: invoices, Charges: &app.Charges{DB: db, Invoices: invoices, Tenants: w.tenants}, Payments: w.payments, Tenants: w.tenants,
+	}
+	w.refunder = &app.CreditNoteCompleter{CreditNotes: w.notes, Operations: w.operations, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	handlers := &api.API{
 		Quotes:      w.quotes,
 		Now:         w.clock.now,
@@ -104,6 +114,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Customers:   customers,
 		Leads:       w.leads,
 		Invoices:    invoices,
+		CreditNotes: w.notes,
 		Tenants:     w.tenants,
 		Exports:     &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Refunds: w.exports.refunds, Events: w.exports.events},
 		Pages:       w.Pages(),

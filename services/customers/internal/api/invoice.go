@@ -50,6 +50,10 @@ func (a *API) updateInvoice(c *gin.Context) error {
 	return rest.Update(c, a.invoices(), fromInvoiceUpdate, a.Invoices.PrepareUpdate, a.Invoices.Update)
 }
 
+func (a *API) deleteInvoice(c *gin.Context) error {
+	return rest.Delete(c, a.invoices(), a.Invoices.Delete)
+}
+
 func (a *API) openInvoice(c *gin.Context) error {
 	return rest.Action(c, a.invoices(), a.Invoices.PrepareOpen, a.Invoices.Open)
 }
@@ -165,8 +169,12 @@ func fromInvoiceCreate(b api.InvoiceCreate) domain.InvoiceInput {
 
 func fromInvoiceUpdate(b api.InvoiceUpdate) domain.InvoiceInput {
 	return domain.InvoiceInput{
+		PriceInput: domain.PriceInput{
+			Lines: fromLines(b.LineItems), Behavior: patch.FromPointer((*domain.TaxBehavior)(b.TaxBehavior)),
+			DiscountTotal: fromPrice(b.DiscountAmountTotal),
+		},
 		CustomerID: patch.FromPointer(b.CustomerId), BookingID: patch.FromNullable(b.BookingId),
-		Kind: patch.FromPointer((*domain.InvoiceKind)(b.Kind)), Lines: fromLines(b.LineItems), DueAt: patch.FromNullable(b.DueAt),
+		Kind: patch.FromPointer((*domain.InvoiceKind)(b.Kind)), DueAt: patch.FromNullable(b.DueAt),
 		BillingAddress: patch.FromNullable(b.BillingAddress), Notes: patch.FromNullable(b.Notes), Metadata: patch.FromNullable(b.Metadata),
 	}
 }

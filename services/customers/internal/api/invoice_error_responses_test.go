@@ -15,6 +15,7 @@ func TestErrorResponsesOfInvoices(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	v := w.pay(ctx, w.open(ctx, 2), 1).is(200).invoice()
+	note := w.credit(ctx, v, `{"amount":`+usd(1)+`}`).is(201).note()
 	path, payment := "/invoices/"+v.ID, `{"amount":`+usd(1)+`,"method":"cash"}`
 	requests := []apitest.Request{
 		{Method: "GET", Path: "/invoices"},
@@ -27,6 +28,10 @@ func TestErrorResponsesOfInvoices(t *testing.T) {
 		{Method: "POST", Path: path + "/void"},
 		{Method: "POST", Path: path + "/mark-uncollectible"},
 		{Method: "POST", Path: path + "/payments/" + v.Payments[0].ID + "/reverse"},
+		{Method: "POST", Path: path + "/credit-notes", Body: `{"refund":"none"}`},
+		{Method: "GET", Path: "/credit-notes"},
+		{Method: "GET", Path: "/credit-notes/" + note.ID},
+		{Method: "GET", Path: "/credit-notes/" + note.ID + "/pdf"},
 	}
 	before := w.Types()
 	for _, r := range requests {
@@ -48,7 +53,7 @@ func TestErrorResponsesOfInvoices(t *testing.T) {
 	if w.Types() != before {
 		t.Errorf("events of refused requests: %s", w.Types())
 	}
-	w.Exec(`drop table invoices cascade`)
+	w.Exec(`drop table invoices, credit_notes cascade`)
 	for _, r := range requests {
 		a := w.do(ctx, r.Method, r.Path, r.Body).is(500, "internal_error")
 		if strings.Contains(string(a.Body), "relation") {
@@ -67,7 +72,7 @@ func TestInvoiceKeyInUse(t *testing.T) {
 	for path, body := range map[string]string{
 		"": `{"customer_id":` + str(v.CustomerID) + `,"line_items":[` + line(1) + `]}`, "/" + v.ID + "/open": "", "/" + v.ID + "/void": "",
 		"/" + v.ID + "/mark-uncollectible": "", "/" + v.ID + "/record-payment": `{"amount":` + usd(1) + `,"method":"cash"}`,
-		"/" + v.ID + "/payments/" + v.Payments[0].ID + "/reverse": "",
+		"/" + v.ID + "/payments/" + v.Payments[0].ID + "/reverse": "", "/" + v.ID + "/credit-notes": "",
 	} {
 		w.do(ctx, "POST", "/invoices"+path, body, "Idempotency-Key: a").is(409, "idempotency_in_progress")
 	}

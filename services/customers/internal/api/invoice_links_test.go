@@ -128,8 +128,9 @@ func TestBalance(t *testing.T) {
 	w.open(ctx, 300, booked, `"kind":"deposit"`)         // this one does
 	given := w.invoicing(ctx, booked, balance, `"line_items":[`+line(1)+`]`).is(201).invoice()
 	v := w.invoicing(ctx, booked, balance).is(201).invoice()
-	if l := v.LineItems[0]; given.Total.Amount != 1 || v.Total.Amount != 699 || v.Tax.Amount != 0 || len(v.LineItems) != 1 ||
-		l.Description != "Balance of booking "+b.Number || l.Quantity != 1 || v.CustomerID != c.ID || v.Kind != "balance" || v.Status != "draft" {
+	if l := v.LineItems; given.Total.Amount != 1 || v.Total.Amount != 699 || v.Tax.Amount != 0 || len(l) != 3 ||
+		l[0].Description != "Booking "+b.Number || l[0].UnitAmount.Amount != 1000 || l[1].UnitAmount.Amount != -300 || l[2].UnitAmount.Amount != -1 ||
+		!strings.HasPrefix(l[1].Description, "Less invoice INV-000002 of 20") || v.CustomerID != c.ID || v.Kind != "balance" || v.Status != "draft" {
 		t.Errorf("given %+v, created %+v", given, v)
 	}
 	a := w.invoicing(ctx, booked, balance).is(422, "invalid_request", "booking_id")

@@ -24,13 +24,17 @@ func TestInvoiceOfAQuote(t *testing.T) {
 	info := domain.Invoicing{Prefix: "R-", Year: true}
 	openForQuote := func(deposit int64, lines ...domain.Line) (invoice, domain.InvoiceSource, domain.Booking) {
 		t.Helper()
+		lines, totals, err := domain.Price(lines, domain.NoTerms("USD"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		q := domain.InvoiceSource{
 			Quote: ids.New[ids.QuotePrefix](), Lead: ids.New[ids.LeadPrefix](), Number: "Q-000007", Customer: customerID(t, c),
-			Lines: lines, Currency: "USD", Deposit: deposit,
+			Lines: lines, Totals: totals, Deposit: deposit,
 		}
 		b := w.bookings.AddBooking(q.Customer, usdOf(1100))
 		var id domain.InvoiceID
-		err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		err = w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 			id, err = use.OpenForQuote(ctx, tx, q, b, info)
 			return err
 		})
@@ -39,11 +43,11 @@ func TestInvoiceOfAQuote(t *testing.T) {
 		}
 		return w.invoice(ctx, id.String()), q, b
 	}
-	boat := domain.Line{Description: "Boat", Quantity: 1, UnitAmount: 1000, TaxRateBps: 1000}
+	boat := domain.Line{Description: "Boat", Quantity: 1, UnitAmount: 1000, Taxes: domain.ShortTaxes(1000)}
 	year := time.Now().In(time.FixedZone("", -5*3600)).Format("2006-")
 
 	v, q, b := openForQuote(300, boat)
-	if l := v.LineItems; v.Kind != "deposit" || v.Status != "open" || v.Total.Amount != 300 || v.Tax.Amount != 0 || len(l) != 1 ||
+	if l := v.LineItems; v.Kind != "deposit" || v.Status != "open" || v.Total.Amount != 300 || v.Tax.Amount != 27 || l[0].TaxAmount.Amount != 27 || len(l) != 1 ||
 		l[0].Description != "Deposit for quote Q-000007" || deref(v.Number) != "R-"+year+"000001" || v.Version != 1 || v.OpenedAt == nil ||
 		v.CustomerID != c.ID || deref(v.QuoteID) != q.Quote.String() || deref(v.LeadID) != q.Lead.String() || deref(v.BookingID) != b.ID.String() ||
 		deref(v.BookingStatus) != "pending" || v.Billing == nil || v.Billing.Name != "Ann" || deref(v.Billing.Company) != "Acme" {

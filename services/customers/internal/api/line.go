@@ -1,6 +1,7 @@
 package api
 
 import (
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/proto/api"
 
@@ -15,11 +16,25 @@ func fromLines(list *[]api.LineItemInput) patch.Field[[]domain.LineInput] {
 	out := make([]domain.LineInput, len(*list))
 	for i, l := range *list {
 		out[i] = domain.LineInput{
-			Line:     domain.Line{Description: l.Description, Quantity: l.Quantity, UnitAmount: l.UnitAmount.Amount},
-			Currency: l.UnitAmount.Currency,
+			Description: l.Description, Quantity: l.Quantity, UnitAmount: toAmount(l.UnitAmount), DiscountBps: l.DiscountBps,
+			TaxRateBps: l.TaxRateBps, Taxes: fromTaxes(l.Taxes),
 		}
-		patch.FromPointer(l.DiscountBps).Set(&out[i].DiscountBps)
-		patch.FromPointer(l.TaxRateBps).Set(&out[i].TaxRateBps)
+		if l.DiscountAmount != nil {
+			out[i].Discount = new(toAmount(*l.DiscountAmount))
+		}
 	}
 	return patch.Value(out)
 }
+
+func fromTaxes(list *[]api.TaxInput) *[]money.TaxInput {
+	if list == nil {
+		return nil
+	}
+	out := make([]money.TaxInput, len(*list))
+	for i, tax := range *list {
+		out[i] = money.TaxInput(tax)
+	}
+	return &out
+}
+
+func toAmount(p api.Price) money.Amount { return money.Amount{Minor: p.Amount, Currency: p.Currency} }

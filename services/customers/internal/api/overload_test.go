@@ -16,6 +16,7 @@ func TestOverload(t *testing.T) {
 	path, lead := "/customers/"+w.create(ctx, "").ID, "/leads/"+w.lead(ctx, `"email":"a@b.co"`).ID
 	v := w.pay(ctx, w.open(ctx, 2), 1).is(200).invoice()
 	offer := "/quotes/" + w.sentQuote(ctx, "").ID
+	note := w.credit(ctx, v, `{"amount":`+usd(1)+`}`).is(201).note()
 	bill, payment := "/invoices/"+v.ID, `{"amount":`+usd(1)+`,"method":"cash"}`
 	w.Overloaded(ctx, w.serve, []apitest.Request{
 		{Method: "POST", Path: "/customers", Body: ann},
@@ -38,17 +39,23 @@ func TestOverload(t *testing.T) {
 		{Method: "GET", Path: "/invoices?overdue=true"},
 		{Method: "GET", Path: bill},
 		{Method: "PATCH", Path: bill, Body: `{"notes":"x"}`},
+		{Method: "DELETE", Path: bill},
 		{Method: "POST", Path: bill + "/open"},
 		{Method: "POST", Path: bill + "/void"},
 		{Method: "POST", Path: bill + "/mark-uncollectible"},
 		{Method: "POST", Path: bill + "/record-payment", Body: payment},
 		{Method: "POST", Path: bill + "/payments/" + v.Payments[0].ID + "/reverse"},
 		{Method: "GET", Path: bill + "/pdf"},
+		{Method: "POST", Path: bill + "/credit-notes"},
+		{Method: "GET", Path: "/credit-notes"},
+		{Method: "GET", Path: "/credit-notes/" + note.ID},
+		{Method: "GET", Path: "/credit-notes/" + note.ID + "/pdf"},
 		{Method: "POST", Path: "/quotes", Body: `{"customer_id":` + str(v.CustomerID) + `,` + lines + `}`},
 		{Method: "GET", Path: "/quotes"},
 		{Method: "GET", Path: "/quotes?expand=customer"},
 		{Method: "GET", Path: offer},
 		{Method: "PATCH", Path: offer, Body: `{"notes":"x"}`},
+		{Method: "DELETE", Path: offer},
 		{Method: "POST", Path: offer + "/send"},
 		{Method: "POST", Path: offer + "/accept"},
 		{Method: "POST", Path: offer + "/decline"},

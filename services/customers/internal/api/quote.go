@@ -36,6 +36,8 @@ func (a *API) updateQuote(c *gin.Context) error {
 	return rest.Update(c, a.quotes(), fromQuoteUpdate, a.Quotes.PrepareUpdate, a.Quotes.Update)
 }
 
+func (a *API) deleteQuote(c *gin.Context) error { return rest.Delete(c, a.quotes(), a.Quotes.Delete) }
+
 func (a *API) sendQuote(c *gin.Context) error { return rest.Act(c, a.quotes(), a.Quotes.Send) }
 
 func (a *API) acceptQuote(c *gin.Context) error {
@@ -78,16 +80,20 @@ func fromQuoteCreate(b api.QuoteCreate) domain.QuoteInput {
 	return fromQuoteUpdate(api.QuoteUpdate{
 		CustomerId: &b.CustomerId, LeadId: b.LeadId, ServiceId: b.ServiceId, UnitId: b.UnitId, PackageId: b.PackageId,
 		EventDate: b.EventDate, EventStartTime: b.EventStartTime, EventEndTime: b.EventEndTime, LineItems: b.LineItems,
+		TaxBehavior: b.TaxBehavior, DiscountAmountTotal: b.DiscountAmountTotal,
 		DepositAmount: b.DepositAmount, ExpiresAt: b.ExpiresAt, Notes: b.Notes, Terms: b.Terms, Metadata: b.Metadata,
 	})
 }
 
 func fromQuoteUpdate(b api.QuoteUpdate) domain.QuoteInput {
 	return domain.QuoteInput{
+		PriceInput: domain.PriceInput{
+			Lines: fromLines(b.LineItems), Behavior: patch.FromPointer((*domain.TaxBehavior)(b.TaxBehavior)),
+			DiscountTotal: fromPrice(b.DiscountAmountTotal),
+		},
 		CustomerID: patch.FromPointer(b.CustomerId), LeadID: patch.FromNullable(b.LeadId), ServiceID: patch.FromNullable(b.ServiceId),
 		UnitID: patch.FromNullable(b.UnitId), PackageID: patch.FromNullable(b.PackageId), EventDate: patch.FromNullable(b.EventDate),
 		Start: patch.FromNullable(b.EventStartTime), End: patch.FromNullable(b.EventEndTime), Deposit: fromPrice(b.DepositAmount),
-		Lines:     fromLines(b.LineItems),
 		ExpiresAt: patch.FromNullable(b.ExpiresAt), Notes: patch.FromNullable(b.Notes), Terms: patch.FromNullable(b.Terms),
 		Metadata: patch.FromNullable(b.Metadata),
 	}
@@ -98,7 +104,7 @@ func fromPrice(n nullable.Nullable[api.Price]) patch.Field[money.Amount] {
 	f := patch.FromNullable(n)
 	switch p := f.Pointer(); {
 	case p != nil:
-		return patch.Value(money.Amount{Minor: p.Amount, Currency: p.Currency})
+		return patch.Value(toAmount(*p))
 	case f.Given():
 		return patch.Null[money.Amount]()
 	default:

@@ -24,7 +24,7 @@ func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	service, unit, pkg := w.catalogue()
 	body := fmt.Sprintf(`{"customer_id":%q,"lead_id":%q,"service_id":%q,"unit_id":%q,"package_id":%q,"event_date":"2031-05-01T18:00:00Z",
 		"event_start_time":"10:00","event_end_time":"02:00","line_items":[{"description":"Hall","quantity":2,"unit_amount":{"amount":1050,"currency":"USD"},
-		"discount_bps":1000,"tax_rate_bps":825}],"deposit_amount":{"amount":500,"currency":"USD"},"expires_at":"2031-01-01T00:00:00Z",
+		"discount_bps":1000,"tax_rate_bps":825}],"tax_behavior":"inclusive","discount_amount_total":{"amount":90,"currency":"USD"},"deposit_amount":{"amount":500,"currency":"USD"},"expires_at":"2031-01-01T00:00:00Z",
 		"notes":"n","terms":"t","metadata":{"k":"v"}}`, w.create(ctx, "").ID, w.lead(ctx, "").ID, service, unit, pkg)
 	created := w.do(ctx, "POST", "/quotes", body).is(201)
 	apitest.Written[publicapi.QuoteCreate](t, body, created.Body, "line_items")
@@ -32,14 +32,14 @@ func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	changed := w.do(ctx, "PATCH", "/quotes/"+w.newQuote(ctx, "").ID, body).is(200)
 	apitest.Written[publicapi.QuoteUpdate](t, body, changed.Body, "line_items")
 	q := changed.quote()
-	if q.Subtotal.Amount != 2100 || q.Discount.Amount != 210 || q.Tax.Amount != 156 || q.Total.Amount != 2046 || deref(q.LocalDate) != "2031-05-01" || len(q.LineItems) != 1 {
+	if q.Subtotal.Amount != 2100 || q.Discount.Amount != 300 || q.Tax.Amount != 137 || q.Total.Amount != 1800 || deref(q.LocalDate) != "2031-05-01" || len(q.LineItems) != 1 {
 		t.Errorf("amounts %+v", q)
 	}
 	cleared := `{"lead_id":null,"service_id":null,"unit_id":null,"package_id":null,"event_date":null,"event_start_time":null,"event_end_time":null,
-		"deposit_amount":null,"expires_at":null,"notes":null,"terms":null,"metadata":null}`
+		"discount_amount_total":null,"deposit_amount":null,"expires_at":null,"notes":null,"terms":null,"metadata":null}`
 	got := w.do(ctx, "PATCH", "/quotes/"+q.ID, cleared).is(200)
-	apitest.Written[publicapi.QuoteUpdate](t, cleared, got.Body, "customer_id", "line_items", "deposit_amount", "metadata")
-	if c := got.quote(); c.Deposit.Amount != 0 || string(c.Metadata) != "{}" || c.Total.Amount != 2046 {
+	apitest.Written[publicapi.QuoteUpdate](t, cleared, got.Body, "customer_id", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "metadata")
+	if c := got.quote(); c.Deposit.Amount != 0 || string(c.Metadata) != "{}" || c.Total.Amount != 1890 {
 		t.Errorf("cleared %+v", c)
 	}
 	events := len(w.Events())

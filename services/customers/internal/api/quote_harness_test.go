@@ -16,10 +16,10 @@ import (
 func (c *clock) move(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // serveQuotes creates the use cases and workers of quotes.
-func (w *world) serveQuotes(db *pg.DB, invoices app.InvoiceOpener) {
+func (w *world) serveQuotes(db *pg.DB, customers *app.Customers, invoices app.InvoiceOpener) {
 	w.quotes = &app.Quotes{
 		DB: db, Bookings: w.bookings, Tenants: w.tenants, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings},
-		Leads: w.leads, Invoices: invoices, Numbers: &numbers.Numbers{DB: db, Table: "quote_counters", Format: "Q-%06d"},
+		Leads: w.leads, Invoices: invoices, Customers: customers, Numbers: &numbers.Numbers{DB: db, Table: "quote_counters", Format: "Q-%06d"},
 		Wake: func() { w.wakes.Add(1) }, Now: w.clock.now, Patience: 5 * time.Second,
 	}
 	log := slog.New(slog.DiscardHandler)

@@ -28,7 +28,7 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := testutil.GatherAndCount(reg)
-		if err != nil || n != 4 {
+		if err != nil || n != 6 {
 			t.Fatalf("%d series, %v", n, err)
 		}
 		families, err := reg.Gather()
@@ -37,29 +37,36 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 		}
 		for i, m := range append(families[0].GetMetric(), families[1].GetMetric()...) {
 			got, resource := m.GetGauge().GetValue(), m.GetLabel()[0].GetValue()
-			if i < 2 && got != float64(want) {
+			if i < 3 && got != float64(want) {
 				t.Errorf("%s: %v, want %d", resource, got, want)
 			}
-			if i >= 2 && (got < oldest || got > oldest+30) {
+			if i >= 3 && (got < oldest || got > oldest+30) {
 				t.Errorf("%s: the oldest is %v s old, want about %v", resource, got, oldest)
 			}
 		}
 	}
 	q, l := w.sentQuote(ctx, ""), w.lead(ctx, withEmail)
 	counted(0, 0)
-	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
+	w.fail(apperr.ErrUnavailable, nil)
 	w.onQuote(ctx, q.ID, "accept").is(503, "unavailable")
 	w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503, "unavailable")
+	payer := withScopes(ctx, "payments:write")
+	v, _ := w.cardPaid(payer, "1", 100, 100)
+	w.payments.Before = func(context.Context) error { return apperr.ErrUnavailable }
+	w.credit(payer, v, `{"refund":"gateway"}`).is(201)
 	counted(0, 0) // their processes may still continue
 	now = later
 	counted(1, 30)
 	w.resumeAccepts(31 * time.Second)
 	w.complete(31 * time.Second)
+	w.completeNotes(0)
 	counted(1, 30)             // another process holds them now, but they still wait
 	now = later.Add(time.Hour) // a failed attempt does not change their age
 	counted(1, 3630)
-	w.bookings.Before = nil
+	w.fail(nil, nil)
+	w.payments.Before = nil
 	w.resumeAccepts(time.Hour)
 	w.complete(time.Hour)
+	w.completeNotes(0)
 	counted(0, 0)
 }

@@ -91,13 +91,18 @@ func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingI
 		if found.done {
 			return nil, nil
 		}
-		return nil, &operation.Again{Why: "booking " + id.String() + " is not in the projection", Fetch: func(ctx context.Context) error {
-			w.found = lookUp(ctx, w.bookings, id)
-			return nil
-		}}
+		return nil, w.again(id)
 	}
 	if found.booking != nil {
-		b.Number = found.booking.Number
+		b.Number, b.Package = found.booking.Number, found.booking.Package
 	}
 	return &b, err
+}
+
+// again returns the error that requests a booking from bookings, and repeats the transaction with the response.
+func (w *InvoiceWrite) again(id domain.BookingID) error {
+	return &operation.Again{Why: "booking " + id.String() + " is not in the projection", Fetch: func(ctx context.Context) error {
+		w.found = lookUp(ctx, w.bookings, id)
+		return nil
+	}}
 }

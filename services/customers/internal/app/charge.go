@@ -58,17 +58,31 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 	return nil
 }
 
-// refund writes the refunded amounts and the dispute of a charge to the invoices that it has paid. It returns false if a state at
-// least as new is stored already. It locks the invoices in the order in which they were paid, and changes each once, with all parts
-// of the charge.
+// refund stores a state of a charge and shows it on the invoices that the charge has paid. It returns false if a state at least as new
+// is stored already.
 func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer bool, err error) {
 	unapplied, newer, err := store.PutChargeState(ctx, tx, c)
 	if err != nil || !newer {
 		return false, err
 	}
+	return true, a.show(ctx, tx, c, unapplied)
+}
+
+// spread shows the stored state of a charge again, because a credit note has refunded another part of it.
+func (a *Charges) spread(ctx context.Context, tx pg.Tx, id string) error {
+	c, unapplied, err := store.Charge(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	return a.show(ctx, tx, c, unapplied)
+}
+
+// show writes the refunded amounts and the dispute of a charge to the invoices that it has paid. It locks the invoices in the order in
+// which they were paid, and changes each once, with all parts of the charge.
+func (a *Charges) show(ctx context.Context, tx pg.Tx, c domain.Charge, unapplied int64) error {
 	list, err := store.ChargedInvoices(ctx, tx, c)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var invoices []domain.InvoiceID
 	parts := map[domain.InvoiceID]map[domain.PaymentID]int64{}
@@ -86,10 +100,10 @@ func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer 
 			return store.RefundPayments(ctx, tx, v, parts[id], c.Disputed)
 		})
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, store.PutDisputed(ctx, tx, list, c.Disputed) // also if the invoice does not change: another charge may be disputed too
+	return store.PutDisputed(ctx, tx, list, c.Disputed) // also if the invoice does not change: another charge may be disputed too
 }
 
 // changeAndAllocate changes an invoice. If the invoice awaits money afterwards, it allocates the unallocated money of its booking

@@ -21,7 +21,7 @@ type owned struct {
 	name string // name in an export
 	// show reads a page of the customer's resources, newest first.
 	show func(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error)
-	rows store.OwnedRows
+	rows store.OwnedRows // nil: no public event is about them
 
 	event string // the internal event type that requests the platform to erase its copies
 	// next clears the next rows of the customer after the given one. It returns none if all are cleared.
@@ -30,21 +30,26 @@ type owned struct {
 	body func(id string) view.Erased
 }
 
-// ownedByCustomer are the resources that are exported and erased with a customer.
-var ownedByCustomer = []owned{
-	{
+// The resources that are exported and erased with a customer.
+var (
+	ownedLeads = owned{
 		name: "leads", show: showLeads, rows: store.LeadRows,
 		event: "lead.erased", next: store.EraseLeads, id: publicID[ids.LeadPrefix], body: view.ErasedLead,
-	},
-	{
+	}
+	ownedQuotes = owned{
 		name: "quotes", show: showQuotes, rows: store.QuoteRows,
 		event: "quote.erased", next: store.EraseQuotes, id: publicID[ids.QuotePrefix], body: view.ErasedQuote,
-	},
-	{
+	}
+	ownedInvoices = owned{
 		name: "invoices", show: showInvoices, rows: store.InvoiceRows,
 		event: "invoice.erased", next: store.EraseInvoices, id: publicID[ids.InvoicePrefix], body: view.ErasedInvoice,
-	},
-}
+	}
+	ownedCreditNotes = owned{
+		name: "credit_notes", show: showCreditNotes,
+		event: "credit_note.erased", next: store.EraseCreditNotes, id: publicID[ids.CreditNotePrefix], body: view.ErasedCreditNote,
+	}
+	ownedByCustomer = []owned{ownedLeads, ownedQuotes, ownedInvoices, ownedCreditNotes}
+)
 
 func publicID[P ids.Prefix](uuid [16]byte) string { return ids.FromUUID[P](uuid).String() }
 

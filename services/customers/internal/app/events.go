@@ -61,6 +61,14 @@ func leadUpdated(l domain.Lead, body, previous json.RawMessage) outbox.Event {
 	}
 }
 
+// creditNoteUpdated is an event for the platform's own services. The invoice of the credit note has its own event.
+func creditNoteUpdated(n domain.CreditNote, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "credit_note.updated", Topic: topic, AggregateID: n.ID.String(), Version: n.Version,
+		Object: body, Previous: previous, Internal: true,
+	}
+}
+
 func invoiceCreated(v domain.Invoice, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "invoice.created", Topic: topic, AggregateID: v.ID.String(), Version: v.Version, Object: body}
 }

@@ -157,18 +157,10 @@ func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
 func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.Seq2[[]string, error] {
 	sources := []iter.Seq2[[]string, error]{func(yield func([]string, error) bool) { yield([]string{customer.String()}, nil) }}
 	for _, kind := range ownedByCustomer {
-		sources = append(sources, paged(ctx, func(after *page.Position) ([]string, *page.Position, bool, error) {
-			rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
-			if err != nil || len(rows.Items) == 0 {
-				return nil, nil, false, err
-			}
-			list := make([]string, len(rows.Items))
-			for i, row := range rows.Items {
-				list[i] = kind.id(row.ID)
-			}
-			last := rows.Items[len(rows.Items)-1]
-			return list, &page.Position{At: last.CreatedAt, ID: last.ID}, rows.More, nil
-		}))
+		if kind.rows == nil {
+			continue
+		}
+		sources = append(sources, a.idsOf(ctx, kind, customer))
 	}
 	for _, from := range []CustomerResources{a.Bookings, a.Payments} {
 		sources = append(sources, paged(ctx, func(cursor string) ([]string, string, bool, error) {
@@ -185,6 +177,22 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 			}
 		}
 	}
+}
+
+// idsOf returns the ids of a kind of resource that belong to a customer, page by page.
+func (a *Exports) idsOf(ctx context.Context, kind owned, customer domain.CustomerID) iter.Seq2[[]string, error] {
+	return paged(ctx, func(after *page.Position) ([]string, *page.Position, bool, error) {
+		rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
+		if err != nil || len(rows.Items) == 0 {
+			return nil, nil, false, err
+		}
+		list := make([]string, len(rows.Items))
+		for i, row := range rows.Items {
+			list[i] = kind.id(row.ID)
+		}
+		last := rows.Items[len(rows.Items)-1]
+		return list, &page.Position{At: last.CreatedAt, ID: last.ID}, rows.More, nil
+	})
 }
 
 var exportSlots = page.NewSlots()
@@ -298,6 +306,12 @@ func showInvoices(ctx context.Context, q pg.Q, customer domain.CustomerID, at do
 	rows, err := store.Invoices(ctx, q, store.InvoiceFilter{Customer: &customer}, r)
 	return shown(rows, err, func(v domain.Invoice) page.Position { return position(v.ID, v.CreatedAt) },
 		func(v domain.Invoice) api.Invoice { return view.Invoice(v.At(at), exportMode(ctx)) })
+}
+
+func showCreditNotes(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.Place, r page.Request) (exportPage, error) {
+	rows, err := store.CreditNotes(ctx, q, store.CreditNoteFilter{Customer: &customer}, r)
+	return shown(rows, err, func(n domain.CreditNote) page.Position { return position(n.ID, n.CreatedAt) },
+		func(n domain.CreditNote) api.CreditNote { return view.CreditNote(n, exportMode(ctx)) })
 }
 
 func position(id interface{ UUID() [16]byte }, created time.Time) page.Position {

@@ -21,8 +21,10 @@ import (
 
 // Invoices are the use cases of an invoice.
 type Invoices struct {
-	Bookings BookingService
-	Tenants  TenantService
+	Bookings  BookingService
+	Tenants   TenantService
+	Catalogue *Catalogue
+	Customers *Customers
 	// Wake signals the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
@@ -45,21 +47,31 @@ type InvoiceWrite struct {
 
 	bookings BookingService
 	found    lookup
+	taxes    taxDefaults
 }
 
-// PrepareCreate requests the booking of a balance, because the booking's current total applies.
+// PrepareCreate requests the booking of a balance, because the booking's current total applies, and the tenant's default taxes if they
+// can apply.
 func (a *Invoices) PrepareCreate(ctx context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
 	w := &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}
 	if in.MakesBalance() {
 		_, booking := in.Named()
 		w.found = lookUp(ctx, a.Bookings, booking)
 	}
+	if in.NeedsDefaults() {
+		w.taxes = newTaxDefaults(ctx, a.Tenants, a.Catalogue)
+	}
 	return w, nil
 }
 
-// PrepareUpdate calls no other service. If the projection lacks the booking, InvoiceWrite requests it from bookings later.
-func (a *Invoices) PrepareUpdate(_ context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
-	return &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}, nil
+// PrepareUpdate requests the tenant's default taxes if they can apply. If the projection lacks the booking, InvoiceWrite requests it
+// from bookings later.
+func (a *Invoices) PrepareUpdate(ctx context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
+	w := &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}
+	if in.Untaxed() {
+		w.taxes = newTaxDefaults(ctx, a.Tenants, a.Catalogue)
+	}
+	return w, nil
 }
 
 // Create drafts an invoice.
@@ -71,6 +83,11 @@ func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domai
 	refs, err := w.refs(ctx, tx)
 	if err != nil {
 		return domain.Invoice{}, err
+	}
+	if w.NeedsDefaults() {
+		if refs.Defaults, err = w.defaults(ctx, tx, refs.Booking); err != nil {
+			return domain.Invoice{}, err
+		}
 	}
 	v, err := domain.NewInvoice(ids.New[ids.InvoicePrefix](), w.InvoiceInput, refs, at)
 	if err != nil {
@@ -105,7 +122,7 @@ func (w *InvoiceWrite) refs(ctx context.Context, tx pg.Tx) (refs domain.InvoiceR
 		}
 	}
 	if w.MakesBalance() {
-		refs.Invoiced, err = store.Invoiced(ctx, tx, booking, true)
+		refs.Balance, err = store.Balance(ctx, tx, booking)
 	}
 	return refs, err
 }
@@ -135,8 +152,32 @@ func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w 
 		return domain.Invoice{}, err
 	}
 	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		if w.Untaxed() && current.Status == domain.InvoiceDraft {
+			sold := refs.Booking
+			if !w.BookingID.Given() {
+				if sold, err = w.booking(ctx, tx, current.BookingID); err != nil {
+					return domain.Invoice{}, err
+				}
+			}
+			if refs.Defaults, err = w.defaults(ctx, tx, sold); err != nil {
+				return domain.Invoice{}, err
+			}
+		}
 		return current.Change(w.InvoiceInput, refs, at, match)
 	}, store.UpdateInvoice)
+}
+
+// defaults returns what applies to an invoice of a booking that specifies no taxes. b is nil if there is no booking. It requests a
+// booking whose service the projection lacks from bookings.
+func (w *InvoiceWrite) defaults(ctx context.Context, tx pg.Tx, b *domain.Booking) (domain.TaxDefaults, error) {
+	var service domain.ServiceID
+	if b != nil && (w.Untaxed() || w.MakesBalance()) {
+		if !b.Described && !w.found.done {
+			return domain.TaxDefaults{}, w.again(b.ID)
+		}
+		service = b.ServiceID
+	}
+	return w.taxes.of(ctx, tx, service, domain.PackageID{})
 }
 
 // Invoicing is identity's response about the tenant's invoices, or the error if there is none.
@@ -197,11 +238,30 @@ func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Pla
 	if err != nil || v.Kind != domain.BalanceInvoice {
 		return v, err
 	}
-	invoiced, err := store.Invoiced(ctx, tx, v.BookingID, false)
+	balance, err := store.Balance(ctx, tx, v.BookingID)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	return v, v.CheckBalance(b.Total, invoiced)
+	balance = balance.Opened()
+	return v, v.CheckBalance(balance.Left(b), balance.Total(b))
+}
+
+// Delete deletes a draft. It erases the copies of the draft, because a later erasure of the customer would not find them.
+func (a *Invoices) Delete(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) error {
+	current, err := store.InvoiceForUpdate(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := match.Check(current.Version); err != nil {
+		return err
+	}
+	if current.Status != domain.InvoiceDraft {
+		return domain.NotDraft("invoice", string(current.Status))
+	}
+	if err := store.DeleteInvoice(ctx, tx, id); err != nil {
+		return err
+	}
+	return a.Customers.eraseCopies(ctx, tx, ownedInvoices, []store.Erased{{ID: id.UUID(), Version: current.Version + 1}})
 }
 
 // Void voids an invoice without payments.

@@ -46,7 +46,8 @@ func (s step) String() string { return fmt.Sprintf("{%q, %d, %d}", s.kind, s.of,
 
 // kinds contains the kinds of steps. Frequent kinds are repeated.
 var kinds = strings.Fields(`draft draft open open open quote balance card card card card cardOn refund refund refund refundLess
-	dispute dispute cash cash reverse reverse void uncollectible again late cancel worker`)
+	dispute dispute cash cash reverse reverse void uncollectible again late cancel worker
+	credit creditCash creditCard creditCard creditCard noteEnds noteEnds`)
 
 // bookingTotal is the price of a booking in these tests.
 const bookingTotal = 1000
@@ -59,12 +60,14 @@ type till struct {
 	invoices *app.Invoices
 	charges  *app.Charges
 	worker   *app.Allocator
+	notes    *app.CreditNotes
 	owner    *pgx.Conn
 	customer domain.CustomerID
 
 	booking domain.Booking
 	list    []domain.InvoiceID
 	taken   []domain.Charge
+	refunds []*noteRefund
 	events  []ids.Event // the last event about each charge
 }
 
@@ -77,6 +80,7 @@ func newTill(t *testing.T) *till {
 	w.ctx = caller.With(t.Context(), c)
 	w.invoices = &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: func() {}, Now: time.Now}
 	w.charges = &app.Charges{DB: w.DB.App, Invoices: w.invoices, Tenants: tenants}
+	w.notes = &app.CreditNotes{DB: w.DB.App, Invoices: w.invoices, Charges: w.charges, Payments: &noteGateway{w}, Tenants: tenants}
 	w.worker = &app.Allocator{DB: w.DB.App, Invoices: w.invoices, Tenants: tenants, Worker: w.DB.Worker}
 	w.owner, w.customer = w.Owner(), ids.New[ids.CustomerPrefix]()
 	err := w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -94,7 +98,7 @@ func (w *till) begin() error {
 	w.booking = domain.Booking{
 		ID: ids.New[ids.BookingPrefix](), CustomerID: w.customer, Status: "pending", Total: money.Amount{Minor: bookingTotal, Currency: "USD"}, Version: 1,
 	}
-	w.list, w.taken, w.events = nil, nil, nil
+	w.list, w.taken, w.events, w.refunds = nil, nil, nil, nil
 	return w.project()
 }
 
@@ -153,6 +157,8 @@ func (w *till) take(s step) error {
 		return w.project()
 	case "worker":
 		return w.worker.Run(w.ctx)
+	case "noteEnds":
+		return w.endRefund(s)
 	case "refund", "refundLess", "dispute", "again", "late":
 		return w.change(s)
 	default:
@@ -163,7 +169,7 @@ func (w *till) take(s step) error {
 func (w *till) draft(kind domain.InvoiceKind, total int) error {
 	in := domain.InvoiceInput{CustomerID: patch.Value(w.customer.String()), BookingID: patch.Value(w.booking.ID.String()), Kind: patch.Value(kind)}
 	if kind != domain.BalanceInvoice {
-		in.Lines = patch.Value([]domain.LineInput{{Line: domain.Line{Description: "d", Quantity: 1, UnitAmount: int64(total)}, Currency: "USD"}})
+		in.Lines = patch.Value([]domain.LineInput{{Description: "d", Quantity: 1, UnitAmount: money.Amount{Minor: int64(total), Currency: "USD"}}})
 	}
 	write, err := w.invoices.PrepareCreate(w.ctx, in)
 	if err != nil {
@@ -174,10 +180,13 @@ func (w *till) draft(kind domain.InvoiceKind, total int) error {
 
 // quote opens the invoice of an accepted quote, for its deposit or for the total.
 func (w *till) quote(deposit int) error {
+	lines, totals, err := domain.Price([]domain.Line{{Description: "d", Quantity: 1, UnitAmount: bookingTotal}}, domain.NoTerms("USD"))
+	if err != nil {
+		return err
+	}
 	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
 		id, err := w.invoices.OpenForQuote(ctx, tx, domain.InvoiceSource{
-			Quote: domain.NewQuoteID(), Number: "Q-1", Customer: w.customer, Currency: "USD", Deposit: int64(deposit % 3 * 100),
-			Lines: []domain.Line{{Description: "d", Quantity: 1, UnitAmount: bookingTotal}},
+			Quote: domain.NewQuoteID(), Number: "Q-1", Customer: w.customer, Deposit: int64(deposit % 3 * 100), Lines: lines, Totals: totals,
 		}, w.booking, domain.Invoicing{Prefix: "INV-"})
 		w.list = append(w.list, id)
 		return err
@@ -206,8 +215,8 @@ func (w *till) change(s step) error {
 		return w.charges.ApplyEvent(w.ctx, ids.New[ids.EventPrefix](), old)
 	case "refund":
 		c.Refunded += int64(s.amt) % (c.Amount.Minor - c.Refunded + 1)
-	case "refundLess": // a refund has failed
-		c.Refunded -= int64(s.amt) % (c.Refunded + 1)
+	case "refundLess": // a refund of no credit note has failed
+		c.Refunded -= int64(s.amt) % (c.Refunded - w.ofNotes(c.ID) + 1)
 	case "dispute":
 		c.Disputed = !c.Disputed
 	}
@@ -222,6 +231,8 @@ func (w *till) act(s step) error {
 	}
 	id := w.list[s.of%len(w.list)]
 	switch s.kind {
+	case "credit", "creditCash", "creditCard":
+		return w.credit(s, id)
 	case "open":
 		info, err := w.invoices.PrepareOpen(w.ctx)
 		if err != nil {
@@ -280,13 +291,17 @@ func (w *till) wrong() (string, error) {
 				disputes[p.Part.Charge] = append(disputes[p.Part.Charge], p.Part.Disputed)
 			}
 		}
-		if paid != v.Paid.Minor || paid > v.Total.Minor || (v.Status == domain.InvoicePaid) != (v.Due().IsZero() && v.Number != nil && v.VoidedAt == nil) {
+		if text, err := w.wrongNotes(v); err != nil || text != "" {
+			out = append(out, text, fmt.Sprint(err))
+		}
+		settled := v.Status == domain.InvoicePaid || v.Status == domain.InvoiceCredited
+		if paid != v.Paid.Minor || paid > v.Total.Minor || settled != (v.Due().IsZero() && v.Number != nil && v.VoidedAt == nil) {
 			out = append(out, fmt.Sprintf("%s is %s: paid %d, its payments are %d, of %d", v.ID, v.Status, v.Paid.Minor, paid, v.Total.Minor))
 		}
 		if v.Status.Awaits() {
 			awaited += v.Due().Minor
 		}
-		last, err := w.lastObject(v.ID)
+		last, err := w.lastObject(v.ID.String())
 		if err != nil {
 			return "", err
 		}
@@ -304,11 +319,15 @@ func (w *till) wrong() (string, error) {
 		}
 	}
 	for _, c := range w.taken {
-		var unapplied int64
-		if err := w.owner.QueryRow(w.ctx, `select unapplied from charges where id = $1`, c.ID).Scan(&unapplied); err != nil {
+		var unapplied, directed int64
+		if err := w.owner.QueryRow(w.ctx, `select unapplied, directed from charges where id = $1`, c.ID).Scan(&unapplied, &directed); err != nil {
 			return "", err
 		}
-		free := max(0, unapplied-c.Refunded)
+		undirected := c.Refunded
+		if directed <= c.Refunded {
+			undirected -= directed
+		}
+		free := max(0, unapplied-undirected)
 		if got := parts[c.ID] - refunded[c.ID] + free; unapplied < 0 || parts[c.ID]+unapplied != c.Amount.Minor || got != c.Amount.Minor-c.Refunded {
 			out = append(out, fmt.Sprintf("of %s: %d on invoices (%d refunded), %d on none; it is %d, %d refunded",
 				c.ID, parts[c.ID], refunded[c.ID], unapplied, c.Amount.Minor, c.Refunded))
@@ -323,10 +342,10 @@ func (w *till) wrong() (string, error) {
 	return strings.Join(out, "\n"), nil
 }
 
-// lastObject returns the object of the last event about an invoice, from which the other services know the invoice.
-func (w *till) lastObject(id domain.InvoiceID) (json.RawMessage, error) {
+// lastObject returns the object of the last event about an invoice or a credit note, from which the other services know it.
+func (w *till) lastObject(id string) (json.RawMessage, error) {
 	var message []byte
-	if err := w.owner.QueryRow(w.ctx, `select message from outbox where aggregate_id = $1 order by seq desc limit 1`, id.String()).Scan(&message); err != nil {
+	if err := w.owner.QueryRow(w.ctx, `select message from outbox where aggregate_id = $1 order by seq desc limit 1`, id).Scan(&message); err != nil {
 		return nil, fmt.Errorf("last event of %s: %w", id, err)
 	}
 	e, err := outbox.Decode(message)
@@ -376,7 +395,7 @@ func TestDisputeOfTwoParts(t *testing.T) {
 }
 
 // TestMoneyAddsUp runs random sequences of steps on one booking: quotes, invoices, card and cash payments, reversals, voids,
-// refunds that can fail, disputes, cancellations, and repeated or late events. It checks after each step that every charge is fully
+// refunds that can fail, credit notes with their refunds, disputes, cancellations, and repeated or late events. It checks after each step that every charge is fully
 // accounted for as allocated or unallocated, that no money is unallocated while an invoice awaits money, that the paid amount of an
 // invoice is the sum of its payments, and that the last event contains the stored state.
 func TestMoneyAddsUp(t *testing.T) {

@@ -24,6 +24,13 @@ type BookingService interface {
 	Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error)
 }
 
+// PaymentService is the payments service, which calls the payment gateway. No method may be called inside a transaction.
+type PaymentService interface {
+	// RefundNote creates the refund of a credit note, or returns the state of the one that exists. *domain.RefusedRefundError means
+	// that there is none and nothing was refunded. After any other error, there may be one.
+	RefundNote(ctx context.Context, n domain.CreditNote) (domain.NoteRefund, error)
+}
+
 // CustomerBodies is another service in an export, with its data about a customer. No method may be called inside a transaction.
 type CustomerBodies interface {
 	// BodiesOf returns a page of the resources of a customer, newest first, as their public bodies. next is the cursor of the next

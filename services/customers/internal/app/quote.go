@@ -38,6 +38,7 @@ type Quotes struct {
 	Catalogue *Catalogue
 	Leads     LeadQuoter
 	Invoices  InvoiceOpener
+	Customers *Customers
 	Numbers   *numbers.Numbers
 	// Wake signals the relay that an event has been committed.
 	Wake func()
@@ -53,6 +54,7 @@ type QuoteWrite struct {
 
 	catalogue error // the errors on ids that the catalogue lacks
 	price     *domain.PackagePrice
+	taxes     taxDefaults
 	number    string
 }
 
@@ -73,13 +75,20 @@ func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w Quo
 		}
 		w.price = &price
 	}
+	if in.NeedsDefaults() {
+		w.taxes = newTaxDefaults(ctx, a.Tenants, a.Catalogue)
+	}
 	w.number, err = a.Numbers.Next(ctx)
 	return w, err
 }
 
-// PrepareUpdate checks with bookings that the ids exist.
+// PrepareUpdate checks with bookings that the ids exist. It requests the tenant's default taxes if they can apply.
 func (a *Quotes) PrepareUpdate(ctx context.Context, in domain.QuoteInput) (QuoteWrite, error) {
-	return QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}, nil
+	w := QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}
+	if in.Untaxed() {
+		w.taxes = newTaxDefaults(ctx, a.Tenants, a.Catalogue)
+	}
+	return w, nil
 }
 
 // quoteReferences returns the ids of catalogue items that an input names.
@@ -105,11 +114,20 @@ func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quo
 	}
 	zero := money.Amount{Currency: c.Currency}
 	blank := domain.Quote{
-		ID: domain.NewQuoteID(), Number: w.number, Loc: loc, Totals: domain.Totals{Subtotal: zero, Discount: zero, Tax: zero, Total: zero}, Deposit: zero,
+		ID: domain.NewQuoteID(), Number: w.number, Loc: loc, Totals: domain.Sum(nil, domain.NoTerms(c.Currency), nil), Deposit: zero,
 	}
 	refs, err := quoteRefs(ctx, tx, w)
 	if err != nil {
 		return domain.Quote{}, err
+	}
+	if w.NeedsDefaults() && refs.Catalogue == nil {
+		service, pkg := blank.Sold(w.QuoteInput)
+		if service.IsZero() && w.price != nil {
+			service = w.price.Service
+		}
+		if refs.Defaults, err = w.taxes.of(ctx, tx, service, pkg); err != nil {
+			return domain.Quote{}, err
+		}
 	}
 	q, err := domain.NewQuote(w.QuoteInput, refs, blank, a.now(ctx))
 	if err != nil {
@@ -152,6 +170,12 @@ func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w Quot
 		if err != nil {
 			return domain.Quote{}, err
 		}
+		if w.Untaxed() && refs.Catalogue == nil && current.Status == domain.QuoteDraft {
+			service, pkg := current.Sold(w.QuoteInput)
+			if refs.Defaults, err = w.taxes.of(ctx, tx, service, pkg); err != nil {
+				return domain.Quote{}, err
+			}
+		}
 		return current.Change(w.QuoteInput, refs, a.now(ctx))
 	})
 }
@@ -185,6 +209,24 @@ func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match 
 		}
 		return current.Cancel(a.now(ctx))
 	})
+}
+
+// Delete deletes a draft. It erases the copies of the draft, because a later erasure of the customer would not find them.
+func (a *Quotes) Delete(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) error {
+	current, err := store.QuoteForUpdate(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := match.Check(current.At(a.now(ctx)).Version); err != nil {
+		return err
+	}
+	if current.Status != domain.QuoteDraft {
+		return domain.NotDraft("quote", string(current.At(a.now(ctx)).Status))
+	}
+	if err := store.DeleteQuote(ctx, tx, id); err != nil {
+		return err
+	}
+	return a.Customers.eraseCopies(ctx, tx, ownedQuotes, []store.Erased{{ID: id.UUID(), Version: current.Version + 1}})
 }
 
 // change locks a quote, writes its expiry if it has expired, and writes the result of a change with its event.

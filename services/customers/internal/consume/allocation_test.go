@@ -40,7 +40,7 @@ func (w *ledger) draft(total int64) (id domain.InvoiceID) {
 	}
 	v.Paid.Currency = "USD"
 	var err error
-	if v.Totals, err = domain.Sum(v.Lines, "USD"); err != nil {
+	if v.Lines, v.Totals, err = domain.Price(v.Lines, domain.NoTerms("USD")); err != nil {
 		w.T.Fatal(err)
 	}
 	w.in(func(ctx context.Context, tx pg.Tx) error {

@@ -22,6 +22,7 @@ func booking(e *eventsv1.Event) (domain.Booking, error) {
 		Status     string            `json:"status"`
 		Number     string            `json:"number"`
 		CustomerID domain.CustomerID `json:"customer_id"` // null: none
+		ServiceID  domain.ServiceID  `json:"service_id"`  // null: none
 		Total      struct {
 			Amount   int64  `json:"amount"`
 			Currency string `json:"currency"`
@@ -34,7 +35,7 @@ func booking(e *eventsv1.Event) (domain.Booking, error) {
 		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body of %s has no status or no total", id))
 	}
 	return domain.Booking{
-		ID: id, Number: body.Number, CustomerID: body.CustomerID, Status: body.Status, Version: e.GetResourceVersion(),
+		ID: id, Number: body.Number, CustomerID: body.CustomerID, ServiceID: body.ServiceID, Described: true, Status: body.Status, Version: e.GetResourceVersion(),
 		Total: money.Amount{Minor: body.Total.Amount, Currency: body.Total.Currency},
 	}, nil
 }

@@ -46,8 +46,8 @@ func TestBookingProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	pgtest.Scoped(t, db)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil), caller.FromContext(ctx)
-	id, customer := ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil), caller.FromContext(ctx)
+	id, customer, service := ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix](), ids.New[ids.ServicePrefix]()
 	handle := func(m kafkax.Message) {
 		t.Helper()
 		if err := h.Handle(t.Context(), m); err != nil {
@@ -55,11 +55,11 @@ func TestBookingProjection(t *testing.T) {
 		}
 	}
 	body := func(status, customer string, total int64) string {
-		return fmt.Sprintf(`{"status":%q,"customer_id":%s,"total_amount":{"amount":%d,"currency":"USD"},"number":"B-1"}`, status, customer, total)
+		return fmt.Sprintf(`{"status":%q,"customer_id":%s,"service_id":%q,"total_amount":{"amount":%d,"currency":"USD"},"number":"B-1"}`, status, customer, service, total)
 	}
 	expect := func(want domain.Booking) {
 		t.Helper()
-		want.ID = id
+		want.ID, want.ServiceID, want.Described = id, service, true
 		if got, err := store.Booking(ctx, db.App.Read(ctx), id); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
@@ -101,7 +101,7 @@ func TestBookingProjection(t *testing.T) {
 func TestBatchOfBookings(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
-	h := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil)
+	h := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil)
 	tenant := caller.FromContext(ctx).Tenant
 	live, other := pgtest.CtxOf(t, tenant, caller.Live), pgtest.Ctx(t, caller.Test)
 	id := ids.New[ids.BookingPrefix]()
@@ -150,7 +150,7 @@ func TestBatchOfBookings(t *testing.T) {
 func TestParallelBatches(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil), caller.FromContext(ctx)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil), caller.FromContext(ctx)
 	const bookings, versions = 20, 5
 	list := make([]ids.Booking, bookings)
 	var all []kafkax.Message

@@ -38,7 +38,7 @@ func TestCatalogueProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	pgtest.Scoped(t, db)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil), caller.FromContext(ctx)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil), caller.FromContext(ctx)
 	service, unit, pkg := ids.New[ids.ServicePrefix]().String(), ids.New[ids.UnitPrefix]().String(), ids.New[ids.PackagePrefix]().String()
 	handle := func(m kafkax.Message) {
 		t.Helper()
@@ -82,7 +82,7 @@ func TestCatalogueProjection(t *testing.T) {
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil), caller.FromContext(ctx)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil, nil, nil), caller.FromContext(ctx)
 	for name, m := range map[string]kafkax.Message{
 		"no event":      {Topic: "bookings", Value: []byte("nonsense")},
 		"no tenant":     message(t, caller.Caller{}, "unit.updated", ids.New[ids.UnitPrefix]().String(), 1),

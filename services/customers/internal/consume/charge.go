@@ -17,10 +17,13 @@ import (
 )
 
 // Charges handles the events of the payments service.
-type Charges struct{ App *app.Charges }
+type Charges struct {
+	App         *app.Charges
+	CreditNotes *app.CreditNotes
+}
 
 // Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores other types than those about a
-// payment intent, and intents without a charge.
+// payment intent or a refund, intents without a charge, and refunds without a credit note.
 func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -31,13 +34,20 @@ func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 		return err
 	}
 	switch e.GetType() {
-	case "payment.succeeded", "payment.failed", "payment_intent.updated":
+	case "payment.succeeded", "payment.failed", "payment_intent.updated", "refund.updated":
 	default:
 		return nil
 	}
 	id, err := ids.Parse[ids.EventPrefix](e.GetId())
 	if err != nil {
 		return kafkax.Poison(err)
+	}
+	if e.GetType() == "refund.updated" {
+		note, r, err := noteRefund(e)
+		if err != nil || note.IsZero() {
+			return err
+		}
+		return h.CreditNotes.ApplyEvent(caller.With(ctx, from), id, note, r)
 	}
 	c, err := charge(e)
 	if err != nil {
@@ -47,6 +57,31 @@ func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 		return nil
 	}
 	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
+}
+
+// noteRefund reads the state of the refund of a credit note from an event. The id is zero if no credit note created the refund.
+func noteRefund(e *eventsv1.Event) (note domain.CreditNoteID, r domain.NoteRefund, err error) {
+	var body struct {
+		ID          string              `json:"id"`
+		Status      string              `json:"status"`
+		CreditNote  domain.CreditNoteID `json:"credit_note_id"` // null: none
+		Allocations []struct {
+			Intent string `json:"payment_intent_id"`
+			Amount int64  `json:"amount"`
+			Status string `json:"status"`
+		} `json:"allocations"`
+	}
+	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
+		return note, r, kafkax.Poison(fmt.Errorf("refund body: %w", err))
+	}
+	if body.ID != e.GetObjectId() || body.Status == "" {
+		return note, r, kafkax.Poison(fmt.Errorf("refund %q of the event about %q cannot be read", body.ID, e.GetObjectId()))
+	}
+	r = domain.NoteRefund{ID: body.ID, Status: body.Status, Shown: true, Version: e.GetResourceVersion()}
+	for _, a := range body.Allocations {
+		r.Parts = append(r.Parts, domain.NoteRefundPart{Charge: a.Intent, Amount: a.Amount, Status: a.Status})
+	}
+	return body.CreditNote, r, nil
 }
 
 // charge reads the state of a payment intent from an event. It reads no personal data.

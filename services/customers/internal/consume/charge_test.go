@@ -37,6 +37,7 @@ type ledger struct {
 	h        consume.Handlers
 	booking  domain.BookingID
 	customer domain.CustomerID
+	notes    *app.CreditNotes
 }
 
 func newLedger(t *testing.T) *ledger {
@@ -45,8 +46,9 @@ func newLedger(t *testing.T) *ledger {
 	pgtest.Scoped(t, w.DB)
 	tenants := &peerstest.Tenants{}
 	invoices := &app.Invoices{Tenants: tenants, Wake: func() {}, Now: time.Now}
-	w.h = consume.New(&app.Catalogue{DB: w.DB.App}, &app.BookingProjection{Worker: w.DB.Worker},
-		&app.Charges{DB: w.DB.App, Invoices: invoices, Tenants: tenants}, nil)
+	charges := &app.Charges{DB: w.DB.App, Invoices: invoices, Tenants: tenants}
+	w.notes = &app.CreditNotes{DB: w.DB.App, Invoices: invoices, Charges: charges, Tenants: tenants}
+	w.h = consume.New(&app.Catalogue{DB: w.DB.App}, &app.BookingProjection{Worker: w.DB.Worker}, charges, w.notes, nil)
 	w.booking, w.customer = ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
 	w.in(func(ctx context.Context, tx pg.Tx) error {
 		_, err := store.InsertCustomer(ctx, tx, domain.Customer{ID: w.customer, FirstName: "Ada", Email: "ada@example.com"})
@@ -70,7 +72,7 @@ func (w *ledger) open(kind domain.InvoiceKind, total int64) domain.InvoiceID {
 		Lines: []domain.Line{{Description: "d", Quantity: 1, UnitAmount: total}}, Paid: money.Amount{Currency: "USD"}, Version: 1,
 	}
 	var err error
-	if v.Totals, err = domain.Sum(v.Lines, "USD"); err != nil {
+	if v.Lines, v.Totals, err = domain.Price(v.Lines, domain.NoTerms("USD")); err != nil {
 		w.T.Fatal(err)
 	}
 	w.in(func(ctx context.Context, tx pg.Tx) error {

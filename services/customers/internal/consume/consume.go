@@ -18,10 +18,14 @@ type Handlers struct {
 }
 
 // New returns the handlers.
-func New(catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app.Charges, clocks *testclock.Events) Handlers {
+func New(
+	catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app.Charges, notes *app.CreditNotes, clocks *testclock.Events,
+) Handlers {
 	b := &Bookings{Catalogue: catalogue, Bookings: bookings}
 	return Handlers{
-		Topics:   map[string]kafkax.Handler{"bookings": b.Handle, "identity": clocks.Handle, "payments": (&Charges{App: charges}).Handle},
+		Topics: map[string]kafkax.Handler{
+			"bookings": b.Handle, "identity": clocks.Handle, "payments": (&Charges{App: charges, CreditNotes: notes}).Handle,
+		},
 		bookings: b,
 	}
 }

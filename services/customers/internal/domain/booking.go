@@ -12,7 +12,10 @@ import (
 type Booking struct {
 	ID         BookingID
 	Number     string     // "" from the projection, which does not store it
+	Package    string     // the name of its package; "" like Number
 	CustomerID CustomerID // zero: none
+	ServiceID  ServiceID  // zero: none, or not known yet
+	Described  bool       // whether ServiceID is known: rows of an earlier version do not have it
 	Status     string
 	Total      money.Amount
 	Version    int64
@@ -30,10 +33,17 @@ func Lost(b BookingID, status string) error {
 	return ErrTransition.WithMessage("The booking %s of this quote %s. Create another quote.", b, happened).WithField("status")
 }
 
-// CatalogueItem is this service's copy of a service, a unit or a package: only the fact that it exists.
+// CatalogueItem is this service's copy of a service, a unit or a package: the fact that it exists, and what determines taxes.
 type CatalogueItem struct {
 	ID      string // srv_…, un_… or pkg_…
 	Version int64
+	Details *CatalogueDetails // nil: not known yet
+}
+
+// CatalogueDetails are the details of a service or a package. A unit has none.
+type CatalogueDetails struct {
+	Service ServiceID    // of a package
+	Taxes   *[]money.Tax // default taxes of a service; nil: those of the operator apply
 }
 
 // LinkedBooking is a booking to be created exactly once for a quote or a lead.
@@ -63,6 +73,7 @@ type Invoicing struct {
 	Address   string
 	Country   string // ISO 3166-1 code; "" when none is set
 	TaxID     string
+	Defaults  TaxDefaults
 }
 
 // NumberPrefix returns the text before the counter in the number of an invoice that is opened now.

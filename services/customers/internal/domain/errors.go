@@ -12,9 +12,11 @@ var (
 	ErrNotInCatalogue  = apperr.New(apperr.NotFound, "not_found", "Not found in the catalogue.")
 )
 
-// ErrInvoiceNotFound and ErrPaymentNotFound are the errors for an id in a path that is unknown, malformed or of another tenant. A
-// payment is looked up only within its invoice.
+// ErrInvoiceNotFound and the others are the errors for an id in a path that is unknown, malformed or of another tenant. A payment is
+// looked up only within its invoice.
 var (
+	ErrCreditNoteNotFound = apperr.New(apperr.NotFound, "credit_note_not_found", "Credit note not found.")
+
 	ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")
 	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "Invoice payment not found.")
 )
@@ -32,4 +34,9 @@ func UnknownReference(field string) error {
 func MissingScope(scope string) error {
 	return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+scope+".").
 		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+}
+
+// NotDraft returns the error for a quote or an invoice that cannot be deleted because of its status.
+func NotDraft(noun, status string) error {
+	return ErrTransition.WithMessage("Only a draft can be deleted. This %s is %s.", noun, strings.ReplaceAll(status, "_", " ")).WithField("status")
 }

@@ -10,13 +10,14 @@ func (PaymentPrefix) Prefix() string { return "pay" }
 
 // LeadID and the other types are the ids of this service's resources and of the resources that they reference.
 type (
-	CustomerID = ids.Customer
-	LeadID     = ids.Lead
-	QuoteID    = ids.Quote
-	InvoiceID  = ids.Invoice
-	PaymentID  = ids.ID[PaymentPrefix]
-	BookingID  = ids.Booking
-	ServiceID  = ids.Service
-	UnitID     = ids.Unit
-	PackageID  = ids.Package
+	CustomerID   = ids.Customer
+	LeadID       = ids.Lead
+	QuoteID      = ids.Quote
+	InvoiceID    = ids.Invoice
+	PaymentID    = ids.ID[PaymentPrefix]
+	CreditNoteID = ids.CreditNote
+	BookingID    = ids.Booking
+	ServiceID    = ids.Service
+	UnitID       = ids.Unit
+	PackageID    = ids.Package
 )

@@ -38,6 +38,11 @@ type Invoice struct {
 	Lines          []Line
 	Paid           money.Amount // the sum of the payments that are not reversed
 	Payments       []Payment    // the oldest first
+	Parts          Parts        // of a balance whose lines the platform wrote; nil: they follow from the lines
+	Credited       int64        // the sum of its credit notes, in the smallest unit
+	CreditedParts  Parts        // the same by sets of taxes
+	Returned       Returned
+	CreditNotes    int // how many it has
 	DueAt          *time.Time
 	Overdue        bool // set by At
 	BillingAddress *string
@@ -68,9 +73,16 @@ type Place struct {
 	Now      time.Time
 }
 
-// Due returns the amount that is still to be paid. It is 0 for a void invoice.
+// Returned contains what the credit notes of an invoice have refunded of its payments, including refunds in progress.
+type Returned struct {
+	All  int64
+	Card int64 // the part of All that goes through the payment gateway
+}
+
+// Due returns the amount that is still to be paid, which is never negative. What credit notes have refunded was paid beyond the
+// total that they leave, so it does not become due again. It is 0 for a void invoice.
 func (v Invoice) Due() money.Amount {
-	due := money.Amount{Minor: v.Total.Minor - v.Paid.Minor, Currency: v.Total.Currency}
+	due := money.Amount{Minor: max(0, v.Total.Minor-v.Credited-v.Paid.Minor+v.Returned.All), Currency: v.Total.Currency}
 	if v.Status == InvoiceVoid {
 		due.Minor = 0
 	}
@@ -102,21 +114,6 @@ func (v Invoice) At(at Place) Invoice {
 func (p Place) Today() time.Time {
 	start, _ := civil.DateOf(p.Now.In(p.Zone)).Start(p.Zone) // the day exists: the clock shows it
 	return start
-}
-
-// CheckBalance refuses to open a balance whose line the platform wrote if it exceeds the part of the booking's total that is not
-// invoiced yet. Since the balance was drafted, other invoices of the booking may have been opened, or the total may have changed. A
-// booking with the total 0 has no price.
-func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
-	left := total.Minor - invoiced
-	switch computed := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, balanceOf); {
-	case !computed, total.Minor == 0, total.Currency != v.Total.Currency, v.Total.Minor <= left:
-		return nil
-	case left <= 0:
-		return apperr.Field("booking_id", "Nothing is left to invoice.")
-	default:
-		return apperr.Field("booking_id", "Only %s is left to invoice. This balance is higher.", money.Amount{Minor: left, Currency: total.Currency})
-	}
 }
 
 // Opened returns the invoice after its opening, without its number. Its lines are frozen, and if nothing is due, it is paid. An
@@ -151,6 +148,9 @@ func (v Invoice) Voided(at Place) (Invoice, error) {
 	if !v.Paid.IsZero() && v.Status == InvoiceUncollectible {
 		return Invoice{}, ErrTransition.WithMessage("An invoice with payments cannot be voided.").WithField("status")
 	}
+	if _, ok := v.Status.Next(VoidUnpaidInvoice); ok && v.CreditNotes > 0 {
+		return Invoice{}, ErrTransition.WithMessage("An invoice with credit notes cannot be voided. Credit the rest of it instead.").WithField("status")
+	}
 	if err := v.move(VoidUnpaidInvoice, "voided"); err != nil {
 		return Invoice{}, err
 	}
@@ -176,22 +176,22 @@ type InvoiceSource struct {
 	Number   string // of the quote
 	Customer CustomerID
 	Lines    []Line
-	Currency string
+	Totals   Totals
 	Deposit  int64 // in the smallest unit; 0: none
 }
 
 // InvoiceOf drafts the invoice that accepting a quote opens: for the deposit, or else for the total.
 func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
+	currency := q.Totals.Total.Currency
 	v := Invoice{
 		ID: id, Status: InvoiceDraft, Kind: FullInvoice, CustomerID: q.Customer, LeadID: q.Lead, QuoteID: q.Quote,
-		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Paid: money.Amount{Currency: q.Currency}, Version: 1,
-	}
-	if q.Deposit > 0 {
-		v.Kind = DepositInvoice
-		v.Lines = []Line{{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: q.Deposit}}
+		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Totals: q.Totals, Paid: money.Amount{Currency: currency}, Version: 1,
 	}
 	var err error
-	v.Totals, err = Sum(v.Lines, q.Currency)
+	if q.Deposit > 0 {
+		v.Kind = DepositInvoice
+		v.Lines, v.Totals, err = depositLines(q)
+	}
 	return v, err
 }
 

@@ -13,10 +13,11 @@ import (
 
 // InvoiceInput holds the fields of a create or an update, ids and times as sent. An absent field stays unchanged.
 type InvoiceInput struct {
+	PriceInput
+
 	CustomerID     patch.Field[string] // never null
 	BookingID      patch.Field[string]
 	Kind           patch.Field[InvoiceKind] // never null
-	Lines          patch.Field[[]LineInput] // never null
 	DueAt          patch.Field[string]
 	BillingAddress patch.Field[string]
 	Notes          patch.Field[string]
@@ -27,7 +28,8 @@ type InvoiceInput struct {
 type InvoiceRefs struct {
 	Customer *Customer // of a create without customer_id: that of the booking
 	Booking  *Booking
-	Invoiced int64 // the invoiced part of the booking's total, for a balance without lines
+	Balance  Balance // for a balance without lines
+	Defaults TaxDefaults
 }
 
 // Named returns the ids of an input, zero for an absent or a malformed one.
@@ -53,16 +55,20 @@ func (in InvoiceInput) MakesBalance() bool {
 	return kind != nil && *kind == BalanceInvoice && in.BookingID.Pointer() != nil && !in.Lines.Given()
 }
 
+// NeedsDefaults reports whether a new invoice depends on the defaults for its taxes.
+func (in InvoiceInput) NeedsDefaults() bool { return !in.Behavior.Given() || in.Untaxed() }
+
 // NewInvoice drafts an invoice. Every failed field is reported, in the contract's order.
 func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invoice, error) {
 	v := Invoice{ID: id, Status: InvoiceDraft, Kind: FullInvoice, Paid: money.Amount{Currency: at.Currency}, Version: 1}
+	v.PriceTerms = PriceTerms{Behavior: refs.Defaults.Behavior, DiscountTotal: v.Paid}
 	in.Kind.Set(&v.Kind)
 	customer := v.setCustomer(refs.Customer)
 	if customer != nil && !in.CustomerID.Given() {
 		customer = ErrNoCustomer(in.BookingID.Pointer() != nil, refs.Booking)
 	}
 	booking := v.setBooking(in, refs, at.Currency)
-	if err := apperr.Join(customer, booking, v.setFirstLines(in, refs, booking == nil, at.Currency), v.setDue(in, at.Zone)); err != nil {
+	if err := apperr.Join(customer, booking, v.setFirstLines(in, refs, booking == nil, at), v.setDue(in, at.Zone)); err != nil {
 		return Invoice{}, err
 	}
 	v.write(in)
@@ -106,44 +112,26 @@ func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string)
 	return nil
 }
 
-// balanceOf, followed by the booking's number, is the description of the line that the platform writes on a balance.
-const balanceOf = "Balance of booking "
-
 // setFirstLines sets the lines of a new invoice: those of the input, or the line of a balance.
-func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, currency string) error {
+func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, at Place) error {
 	switch {
 	case in.Lines.Given():
-		return v.setLines(*in.Lines.Pointer(), currency)
+		return v.setPrice(in, refs, at.Currency)
 	case !in.MakesBalance():
 		return apperr.Field("line_items", "Is required, except with the kind balance and a booking_id.")
 	case !booked:
 		return nil // the booking is the failed field
 	}
-	left := refs.Booking.Total.Minor - refs.Invoiced
-	if left <= 0 {
-		return apperr.Field("booking_id", "Nothing is left to invoice.")
-	}
-	return v.setLine(Line{Description: balanceOf + refs.Booking.Number, Quantity: 1, UnitAmount: left}, currency)
+	return v.setBalance(in, refs, at.Zone)
 }
 
-// setLine sets the only line.
-func (v *Invoice) setLine(l Line, currency string) error {
-	v.Lines = []Line{l}
-	var err error
-	v.Totals, err = Sum(v.Lines, currency)
-	return err
-}
-
-func (v *Invoice) setLines(in []LineInput, currency string) error {
-	lines, err := Lines(in, currency)
+// setPrice sets the lines and the totals.
+func (v *Invoice) setPrice(in InvoiceInput, refs InvoiceRefs, currency string) error {
+	lines, totals, err := in.price(v.Lines, v.PriceTerms, currency, refs.Defaults.Taxes)
 	if err != nil {
 		return err
 	}
-	totals, err := Sum(lines, currency)
-	if err != nil {
-		return err
-	}
-	v.Lines, v.Totals, v.Paid = lines, totals, money.Amount{Currency: currency}
+	v.Lines, v.Totals, v.Paid, v.Parts = lines, totals, money.Amount{Currency: currency}, nil
 	return nil
 }
 
@@ -201,8 +189,13 @@ func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
 	}
 	in.Kind.Set(&v.Kind)
 	booked, was := v.BookingID, v.Total.Currency
-	if in.Lines.Given() {
-		lines = v.setLines(*in.Lines.Pointer(), at.Currency)
+	switch {
+	case in.Lines.Given():
+		lines = v.setPrice(in, refs, at.Currency)
+	case in.Reprices() && v.Parts != nil:
+		lines = apperr.Field("line_items", "Is required to change the price of a balance whose lines the platform wrote.")
+	case in.Reprices():
+		lines = v.setPrice(in, refs, was)
 	}
 	if lines == nil && !booked.IsZero() && !in.BookingID.Given() && v.Total.Currency != was {
 		lines = apperr.Field("line_items", "Must be in %s, the currency of the booking.", was)
@@ -221,6 +214,8 @@ func (in InvoiceInput) frozen(status InvoiceStatus) error {
 		{"booking_id", in.BookingID.Given()},
 		{"kind", in.Kind.Given()},
 		{"line_items", in.Lines.Given()},
+		{"tax_behavior", in.Behavior.Given()},
+		{"discount_amount_total", in.DiscountTotal.Given()},
 		{"billing_address", in.BillingAddress.Given()},
 	} {
 		if f.given {

@@ -3,7 +3,7 @@ package domain
 // InvoiceStatus is the state of an invoice.
 type InvoiceStatus string
 
-// The states of an invoice; void is final.
+// The states of an invoice; void and credited are final.
 const (
 	InvoiceDraft         InvoiceStatus = "draft"
 	InvoiceOpen          InvoiceStatus = "open"
@@ -11,13 +11,15 @@ const (
 	InvoicePaid          InvoiceStatus = "paid"
 	InvoiceUncollectible InvoiceStatus = "uncollectible"
 	InvoiceVoid          InvoiceStatus = "void"
+	InvoiceCredited      InvoiceStatus = "credited"
 )
 
 // InvoiceAction moves an invoice from one state to another.
 type InvoiceAction string
 
 // The actions on an invoice. A payment is named after what it pays: a part or all of the amount due. A reversal is named after what
-// it reverses: a part or all of the paid amount.
+// it reverses: a part or all of the paid amount, or, on an invoice with credit notes, what was paid in excess. A credit is named after
+// what it leaves: a part of the total, nothing of the total, or a rest that is paid.
 const (
 	OpenInvoice       InvoiceAction = "open"
 	OpenFreeInvoice   InvoiceAction = "open_nothing_due"
@@ -25,6 +27,11 @@ const (
 	PayAll            InvoiceAction = "pay_all"
 	ReversePart       InvoiceAction = "reverse_part"
 	ReverseAll        InvoiceAction = "reverse_all"
+	ReverseExcess     InvoiceAction = "reverse_excess"
+	ReverseCredited   InvoiceAction = "reverse_credited"
+	CreditPart        InvoiceAction = "credit_part"
+	CreditAll         InvoiceAction = "credit_all"
+	CreditRest        InvoiceAction = "credit_rest"
 	MarkUncollectible InvoiceAction = "mark_uncollectible"
 	VoidUnpaidInvoice InvoiceAction = "void"
 )
@@ -33,16 +40,22 @@ var invoiceTransitions = map[InvoiceStatus]map[InvoiceAction]InvoiceStatus{
 	InvoiceDraft: {OpenInvoice: InvoiceOpen, OpenFreeInvoice: InvoicePaid},
 	InvoiceOpen: {
 		PayPart: InvoicePartiallyPaid, PayAll: InvoicePaid, MarkUncollectible: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
+		CreditPart: InvoiceOpen, CreditAll: InvoiceCredited,
 	},
 	InvoicePartiallyPaid: {
 		PayPart: InvoicePartiallyPaid, PayAll: InvoicePaid, ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen,
-		MarkUncollectible: InvoiceUncollectible,
+		MarkUncollectible: InvoiceUncollectible, CreditPart: InvoicePartiallyPaid, CreditAll: InvoiceCredited, CreditRest: InvoicePaid,
 	},
-	InvoicePaid: {ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen},
+	InvoicePaid: {
+		ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen, ReverseExcess: InvoicePaid, ReverseCredited: InvoiceCredited,
+		CreditPart: InvoicePaid,
+	},
 	InvoiceUncollectible: {
 		PayPart: InvoiceUncollectible, PayAll: InvoicePaid, ReversePart: InvoiceUncollectible, ReverseAll: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
+		CreditPart: InvoiceUncollectible, CreditAll: InvoiceCredited, CreditRest: InvoicePaid,
 	},
-	InvoiceVoid: {},
+	InvoiceVoid:     {},
+	InvoiceCredited: {},
 }
 
 // Next returns the state after the action. It returns false if the state does not allow the action.

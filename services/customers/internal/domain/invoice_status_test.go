@@ -11,9 +11,10 @@ import (
 func TestInvoiceTransitions(t *testing.T) {
 	t.Parallel()
 	want := map[InvoiceStatus]string{
-		InvoiceDraft: "open paid", InvoiceOpen: "paid partially_paid uncollectible void",
-		InvoicePartiallyPaid: "open paid partially_paid partially_paid uncollectible", InvoicePaid: "open partially_paid",
-		InvoiceUncollectible: "paid uncollectible uncollectible uncollectible void", InvoiceVoid: "",
+		InvoiceDraft: "open paid", InvoiceOpen: "credited open paid partially_paid uncollectible void",
+		InvoicePartiallyPaid: "credited open paid paid partially_paid partially_paid partially_paid uncollectible",
+		InvoicePaid:          "credited open paid paid partially_paid",
+		InvoiceUncollectible: "credited paid paid uncollectible uncollectible uncollectible uncollectible void", InvoiceVoid: "", InvoiceCredited: "",
 	}
 	if len(invoiceTransitions) != len(want) {
 		t.Errorf("%d states have a row", len(invoiceTransitions))

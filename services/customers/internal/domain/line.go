@@ -1,103 +1,105 @@
 package domain
 
 import (
-	"errors"
 	"fmt"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/money"
 )
 
-// maxTotal is the largest amount of a Price in the contract, in the smallest unit of any currency.
-const maxTotal = 99_999_999_999
-
-// Line is a line of a quote or an invoice as a client sends it. It is stored as JSON.
+// Line is a line of a quote or an invoice.
 type Line struct {
-	Description string `json:"description"`
-	Quantity    int64  `json:"quantity"`
-	UnitAmount  int64  `json:"unit_amount"` // in the smallest unit of the document's currency
-	DiscountBps int64  `json:"discount_bps"`
-	TaxRateBps  int64  `json:"tax_rate_bps"`
+	Description   string
+	Quantity      int64
+	UnitAmount    int64 // in the smallest unit of the document's currency, like all amounts of a line
+	DiscountBps   int64
+	FixedDiscount *int64 // instead of DiscountBps; nil: none
+	Taxes         []money.Tax
+	Amounts       LineAmounts // set by Price
 }
 
-// LineAmounts are the amounts of a line, each rounded once as package money rounds, so that a card can pay their sums.
+// LineAmounts are the amounts of a line in its document.
 type LineAmounts struct {
-	Amount   money.Amount // quantity × unit amount
-	Discount money.Amount // of Amount
-	Tax      money.Amount // of Amount without Discount
+	Amount   int64 // quantity × unit amount
+	Discount int64 // of Amount, with the line's share of the document's discount
+	Tax      int64 // the line's shares of the taxes on Amount without Discount
 }
 
-// Totals contains the sums over the lines of a document. Total is Subtotal minus Discount plus Tax.
-type Totals struct{ Subtotal, Discount, Tax, Total money.Amount }
+// Net returns the amount without the discount. It includes the taxes if prices do.
+func (a LineAmounts) Net() int64 { return a.Amount - a.Discount }
 
-// Amounts returns the amounts of the line in a currency.
-func (l Line) Amounts(currency string) (LineAmounts, error) {
-	if l.UnitAmount > 0 && l.Quantity > maxTotal/l.UnitAmount {
-		return LineAmounts{}, errTotal
+// TaxRateBps returns the sum of the rates in basis points. exact is false if it is no whole number of them.
+func (l Line) TaxRateBps() (bps int64, exact bool) {
+	var sum money.Rate
+	for _, tax := range l.Taxes {
+		sum += tax.Rate
 	}
-	var out LineAmounts
-	var err error
-	if out.Amount, err = (money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}).Rounded(); err != nil {
-		return LineAmounts{}, err
-	}
-	if out.Discount, err = out.Amount.MulBps(l.DiscountBps); err != nil {
-		return LineAmounts{}, err
-	}
-	net, err := out.Amount.Sub(out.Discount)
-	if err != nil {
-		return LineAmounts{}, err
-	}
-	out.Tax, err = net.MulBps(l.TaxRateBps)
-	return out, err
+	return sum.Bps()
 }
 
-// errTotal reports that an amount exceeds the maximum of the contract.
-var errTotal = errors.New("the amount is too large")
+// shortTax is the name of a tax that is given as tax_rate_bps.
+const shortTax = "Tax"
 
-// Sum adds up the lines of a document. A sum above the largest amount is a 422 on line_items.
-func Sum(lines []Line, currency string) (Totals, error) {
-	zero := money.Amount{Currency: currency}
-	t := Totals{Subtotal: zero, Discount: zero, Tax: zero}
-	for i, l := range lines {
-		a, err := l.Amounts(currency)
-		if errors.Is(err, errTotal) {
-			return Totals{}, apperr.Field(fmt.Sprintf("line_items.%d.unit_amount", i), "Multiplied by quantity, must be at most 99,999,999,999.")
-		}
-		if err != nil {
-			return Totals{}, err
-		}
-		t.Subtotal.Minor += a.Amount.Minor
-		t.Discount.Minor += a.Discount.Minor
-		t.Tax.Minor += a.Tax.Minor
+// ShortTaxes returns the taxes that tax_rate_bps stands for.
+func ShortTaxes(bps int64) []money.Tax {
+	if bps == 0 {
+		return nil
 	}
-	t.Total = money.Amount{Minor: t.Subtotal.Minor - t.Discount.Minor + t.Tax.Minor, Currency: currency}
-	if t.Subtotal.Minor > maxTotal || t.Total.Minor > maxTotal {
-		return Totals{}, apperr.Field("line_items", "The total must be at most 99,999,999,999.")
-	}
-	return t, nil
+	return []money.Tax{{Name: shortTax, Rate: money.RateOfBps(bps)}}
 }
 
-// LineInput is a line as a client sends it. Its currency is not checked yet.
+// LineInput is a line as a client sends it, within the bounds of the contract. Absent fields are nil.
 type LineInput struct {
-	Line
-
-	Currency string
+	Description string
+	Quantity    int64
+	UnitAmount  money.Amount
+	DiscountBps *int64
+	Discount    *money.Amount
+	Taxes       *[]money.TaxInput
+	TaxRateBps  *int64
 }
 
-// Lines returns the lines of an input. A currency other than the tenant's is a 422 on the line.
-func Lines(in []LineInput, currency string) ([]Line, error) {
-	var failed []apperr.FieldError
+// Lines returns the lines of an input, not priced yet. Lines without taxes get the default ones. Every failed field is reported, in the
+// contract's order.
+func Lines(in []LineInput, currency string, defaults []money.Tax) ([]Line, error) {
+	var failed []error
 	out := make([]Line, len(in))
 	for i, l := range in {
-		out[i] = l.Line
-		if l.Currency != currency {
-			failed = append(failed, apperr.FieldError{
-				Field: fmt.Sprintf("line_items.%d.unit_amount.currency", i), Message: "Must be " + currency + ", the operator's currency.",
-			})
+		field := fmt.Sprintf("line_items.%d.", i)
+		out[i] = Line{Description: l.Description, Quantity: l.Quantity, UnitAmount: l.UnitAmount.Minor, Taxes: defaults}
+		failed = append(failed, sameCurrency(field+"unit_amount.currency", l.UnitAmount, currency), out[i].discount(field, l, currency))
+		switch {
+		case l.Taxes != nil && l.TaxRateBps != nil:
+			failed = append(failed, apperr.Field(field+"taxes", "Cannot be combined with tax_rate_bps."))
+		case l.Taxes != nil:
+			var err error
+			out[i].Taxes, err = money.ParseTaxes(field+"taxes", *l.Taxes)
+			failed = append(failed, err)
+		case l.TaxRateBps != nil:
+			out[i].Taxes = ShortTaxes(*l.TaxRateBps)
 		}
 	}
-	if len(failed) > 0 {
-		return nil, apperr.Fields(failed)
+	if err := apperr.Join(failed...); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// discount sets the discount of a line.
+func (l *Line) discount(field string, in LineInput, currency string) error {
+	if in.DiscountBps != nil {
+		l.DiscountBps = *in.DiscountBps
+	}
+	if in.Discount == nil {
+		return nil
+	}
+	if in.DiscountBps != nil {
+		return apperr.Field(field+"discount_amount", "Cannot be combined with discount_bps.")
+	}
+	if err := sameCurrency(field+"discount_amount.currency", *in.Discount, currency); err != nil {
+		return err
+	}
+	rounded, err := in.Discount.Rounded()
+	l.FixedDiscount = &rounded.Minor
+	return err
 }

@@ -151,9 +151,10 @@ type ChargeState struct {
 
 // ChargedInvoice is a payment of an invoice that is a part of a charge.
 type ChargedInvoice struct {
-	Invoice InvoiceID
-	Payment PaymentID
-	Amount  int64
+	Invoice  InvoiceID
+	Payment  PaymentID
+	Amount   int64
+	Directed int64 // what the credit notes of the invoice have refunded of the charge, from all of its parts on the invoice
 }
 
 // UnallocatedCharge is a charge with a part that is neither allocated to an invoice nor refunded.
@@ -166,13 +167,28 @@ type UnallocatedCharge struct {
 }
 
 // RefundedParts returns the amount refunded of each part of a charge, given the amount refunded of the whole charge. parts are in
-// the order in which they were paid. A refund first reduces the amount that no invoice took, and then the parts, starting with the
-// last one.
+// the order in which they were paid. The refund of a credit note reduces the parts on its invoice. Other refunds first reduce the
+// amount that no invoice took, and then the parts, starting with the last one. If the charge shows less than the credit notes have
+// refunded, its next state is on its way, and none of them counts yet.
 func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
-	out, rest := make([]int64, len(parts)), max(0, refunded-unapplied)
+	out, left, directed := make([]int64, len(parts)), map[InvoiceID]int64{}, int64(0)
+	for _, p := range parts {
+		if _, seen := left[p.Invoice]; !seen {
+			left[p.Invoice], directed = p.Directed, directed+p.Directed
+		}
+	}
+	if directed > refunded {
+		clear(left)
+	}
 	for i := len(parts) - 1; i >= 0; i-- {
-		out[i] = min(rest, parts[i].Amount)
-		rest -= out[i]
+		p := parts[i]
+		out[i] = min(refunded, left[p.Invoice], p.Amount)
+		refunded, left[p.Invoice] = refunded-out[i], left[p.Invoice]-out[i]
+	}
+	rest := max(0, refunded-unapplied)
+	for i := len(parts) - 1; i >= 0; i-- {
+		more := min(rest, parts[i].Amount-out[i])
+		out[i], rest = out[i]+more, rest-more
 	}
 	return out
 }
@@ -219,17 +235,29 @@ func (v Invoice) Reverse(id PaymentID, at Place, match patch.Precondition) (Invo
 	case p.ReversedAt != nil:
 		return v, i, nil
 	}
-	paid := v.Paid.Minor - p.Amount.Minor
-	action := ReverseAll
-	if paid > 0 {
-		action = ReversePart
-	}
-	if err := v.move(action, "relieved of a payment"); err != nil {
+	v.Paid.Minor -= p.Amount.Minor
+	if err := v.move(v.reversal(), "relieved of a payment"); err != nil {
 		return Invoice{}, 0, err
 	}
 	p.ReversedAt = &at.Now
 	v.Payments = slices.Clone(v.Payments)
 	v.Payments[i] = p
-	v.Paid.Minor, v.PaidAt = paid, nil
+	if v.Status != InvoicePaid {
+		v.PaidAt = nil
+	}
 	return v.At(at), i, nil
+}
+
+// reversal returns the action of a reversal that left the paid amount of the invoice.
+func (v Invoice) reversal() InvoiceAction {
+	switch due := v.Due().IsZero(); {
+	case due && v.Paid.IsZero():
+		return ReverseCredited
+	case due:
+		return ReverseExcess
+	case v.Paid.IsZero():
+		return ReverseAll
+	default:
+		return ReversePart
+	}
 }

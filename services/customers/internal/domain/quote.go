@@ -240,6 +240,6 @@ func (q Quote) Accept(b Booking, now time.Time) (Quote, error) {
 // InvoiceSource returns the data of the invoice that accepting the quote opens.
 func (q Quote) InvoiceSource() InvoiceSource {
 	return InvoiceSource{
-		Quote: q.ID, Lead: q.LeadID, Number: q.Number, Customer: q.CustomerID, Lines: q.Lines, Currency: q.Total.Currency, Deposit: q.Deposit.Minor,
+		Quote: q.ID, Lead: q.LeadID, Number: q.Number, Customer: q.CustomerID, Lines: q.Lines, Totals: q.Totals, Deposit: q.Deposit.Minor,
 	}
 }

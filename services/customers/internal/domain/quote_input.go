@@ -13,6 +13,8 @@ import (
 
 // QuoteInput contains the fields of a create or an update, ids and times as sent. An absent field stays unchanged.
 type QuoteInput struct {
+	PriceInput
+
 	CustomerID patch.Field[string]
 	LeadID     patch.Field[string]
 	ServiceID  patch.Field[string]
@@ -20,7 +22,6 @@ type QuoteInput struct {
 	PackageID  patch.Field[string]
 	EventDate  patch.Field[string]
 	Start, End patch.Field[string]
-	Lines      patch.Field[[]LineInput]
 	Deposit    patch.Field[money.Amount]
 	ExpiresAt  patch.Field[string]
 	Notes      patch.Field[string]
@@ -33,6 +34,7 @@ type QuoteRefs struct {
 	Customer, Lead bool          // whether the row exists
 	Catalogue      error         // 422s on ids that are not in the catalogue
 	Price          *PackagePrice // of the package on the day; nil: not requested
+	Defaults       TaxDefaults
 }
 
 // Priced reports whether the package's price determines the line of a new quote.
@@ -40,25 +42,42 @@ func (in QuoteInput) Priced() bool {
 	return in.Lines.Pointer() == nil && in.PackageID.Pointer() != nil && in.EventDate.Pointer() != nil
 }
 
+// NeedsDefaults reports whether a new quote depends on the defaults for its taxes.
+func (in QuoteInput) NeedsDefaults() bool {
+	return !in.Behavior.Given() || in.Untaxed() || in.Priced()
+}
+
+// Sold returns the service and the package of the quote after an input. A malformed id is zero.
+func (q Quote) Sold(in QuoteInput) (ServiceID, PackageID) {
+	return linked(q.ServiceID, in.ServiceID), linked(q.PackageID, in.PackageID)
+}
+
 // NewQuote drafts a quote from an input.
 func NewQuote(in QuoteInput, refs QuoteRefs, blank Quote, now time.Time) (Quote, error) {
 	q := blank
-	q.Status, q.Version = QuoteDraft, 1
-	var unpriced error
+	q.Status, q.Version, q.Behavior = QuoteDraft, 1, refs.Defaults.Behavior
+	var prices error
 	switch {
 	case in.Lines.Pointer() != nil:
 	case refs.Price != nil:
-		q.Lines = []Line{{Description: refs.Price.Name, Quantity: 1, UnitAmount: refs.Price.Total.Minor}}
-		unpriced = sameCurrency("package_id", refs.Price.Total, q.Total.Currency)
-		if in.Deposit.Pointer() == nil {
-			in.Deposit = patch.Value(refs.Price.Deposit)
-		}
+		q.Lines = []Line{{Description: refs.Price.Name, Quantity: 1, UnitAmount: refs.Price.Total.Minor, Taxes: refs.Defaults.Taxes}}
+		prices = sameCurrency("package_id", refs.Price.Total, q.Total.Currency)
 	case in.PackageID.Pointer() == nil:
-		unpriced = apperr.Field("line_items", "Requires line_items or package_id.")
+		prices = apperr.Field("line_items", "Requires line_items or package_id.")
 	case in.EventDate.Pointer() == nil:
-		unpriced = apperr.Field("event_date", "Is required with package_id if there are no line_items.")
+		prices = apperr.Field("event_date", "Is required with package_id if there are no line_items.")
 	}
-	return q.apply(in, refs, now, unpriced)
+	if prices == nil {
+		prices = q.setPrice(in, refs)
+	}
+	if in.Lines.Pointer() == nil && refs.Price != nil && in.Deposit.Pointer() == nil {
+		deposit := refs.Price.Deposit
+		if prices == nil {
+			deposit.Minor = min(deposit.Minor, q.Total.Minor) // a discount can make the quote cheaper than the package
+		}
+		in.Deposit = patch.Value(deposit)
+	}
+	return q.apply(in, refs, now, prices)
 }
 
 // Change applies an input to the quote, as far as its state allows.
@@ -68,23 +87,34 @@ func (q Quote) Change(in QuoteInput, refs QuoteRefs, now time.Time) (Quote, erro
 			return Quote{}, err
 		}
 	}
-	return q.apply(in, refs, now, nil)
+	var prices error
+	if in.Reprices() {
+		prices = q.setPrice(in, refs)
+	}
+	return q.apply(in, refs, now, prices)
 }
 
-// apply sets the fields of an input. It reports every failed field, in the contract's order; unpriced is one of the errors.
-func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, unpriced error) (Quote, error) {
+// setPrice sets the lines and the totals.
+func (q *Quote) setPrice(in QuoteInput, refs QuoteRefs) error {
+	lines, totals, err := in.price(q.Lines, q.PriceTerms, q.Total.Currency, refs.Defaults.Taxes)
+	if err != nil {
+		return err
+	}
+	q.Lines, q.Totals = lines, totals
+	return nil
+}
+
+// apply sets the fields of an input other than the price. It reports every failed field, in the contract's order; prices is the error
+// on the price.
+func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, prices error) (Quote, error) {
 	links := q.link(in, refs)
 	when := q.schedule(in)
-	lines := unpriced
-	if lines == nil {
-		lines = q.sum(in)
-	}
-	deposit := q.putDeposit(in, lines == nil)
+	deposit := q.putDeposit(in, prices == nil)
 	expiry := q.expire(in, now)
 	in.Notes.SetNullable(&q.Notes)
 	in.Terms.SetNullable(&q.Terms)
 	patch.SetMetadata(in.Metadata, &q.Metadata)
-	return q, apperr.Join(links, when, lines, deposit, expiry)
+	return q, apperr.Join(links, when, prices, deposit, expiry)
 }
 
 // link sets the ids. It does not check an unchanged id again, because the resource may have been erased or retired in the meantime.
@@ -181,23 +211,6 @@ func (e QuoteEvent) times(loc *time.Location) error {
 	return nil
 }
 
-// sum sets the lines and their totals.
-func (q *Quote) sum(in QuoteInput) error {
-	if given := in.Lines.Pointer(); given != nil {
-		lines, err := Lines(*given, q.Total.Currency)
-		if err != nil {
-			return err
-		}
-		q.Lines = lines
-	}
-	totals, err := Sum(q.Lines, q.Total.Currency)
-	if err != nil {
-		return err
-	}
-	q.Totals = totals
-	return nil
-}
-
 // putDeposit sets the deposit, and checks it against the total if the total is known.
 func (q *Quote) putDeposit(in QuoteInput, summed bool) error {
 	if in.Deposit.Given() {
@@ -261,6 +274,8 @@ func (in QuoteInput) frozen(status QuoteStatus) error {
 		{"event_start_time", in.Start.Given()},
 		{"event_end_time", in.End.Given()},
 		{"line_items", in.Lines.Given()},
+		{"tax_behavior", in.Behavior.Given()},
+		{"discount_amount_total", in.DiscountTotal.Given()},
 		{"deposit_amount", in.Deposit.Given()},
 		{"expires_at", in.ExpiresAt.Given()},
 		{"terms", in.Terms.Given()},

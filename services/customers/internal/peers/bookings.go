@@ -55,7 +55,36 @@ func (p *Bookings) Catalogue(ctx context.Context, id string) (domain.CatalogueIt
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/catalogue/"+url.PathEscape(id), nil, &got); err != nil {
 		return domain.CatalogueItem{}, notFound(err, domain.ErrNotInCatalogue)
 	}
-	return domain.CatalogueItem{ID: got.ID, Version: got.Version}, nil
+	item := domain.CatalogueItem{ID: got.ID, Version: got.Version}
+	if got.Details == nil {
+		return item, nil
+	}
+	item.Details = &domain.CatalogueDetails{}
+	var err error
+	if got.Details.ServiceID != nil {
+		if item.Details.Service, err = ids.Parse[ids.ServicePrefix](*got.Details.ServiceID); err != nil {
+			return domain.CatalogueItem{}, fmt.Errorf("service id %q: %w", *got.Details.ServiceID, err)
+		}
+	}
+	if got.Details.DefaultTaxes != nil {
+		taxes, err := fromTaxes(*got.Details.DefaultTaxes)
+		item.Details.Taxes = &taxes
+		return item, err
+	}
+	return item, nil
+}
+
+// fromTaxes converts the taxes of another service.
+func fromTaxes(list []api.Tax) ([]money.Tax, error) {
+	out := make([]money.Tax, len(list))
+	for i, tax := range list {
+		rate, err := money.ParseRate(tax.Rate)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = money.Tax{Name: tax.Name, Rate: rate}
+	}
+	return out, nil
 }
 
 // Price returns the price of a package on a day.
@@ -82,12 +111,20 @@ func booking(b api.Booking) (domain.Booking, error) {
 		return domain.Booking{}, fmt.Errorf("booking id %q: %w", b.Id, err)
 	}
 	out := domain.Booking{
-		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version,
+		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version, Described: true,
 		Total: money.Amount{Minor: b.TotalAmount.Amount, Currency: b.TotalAmount.Currency},
+	}
+	if p, err := b.PackageSnapshot.Get(); err == nil {
+		out.Package = p.Name
 	}
 	if text, err := b.CustomerId.Get(); err == nil {
 		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {
 			return domain.Booking{}, fmt.Errorf("customer id %q: %w", text, err)
+		}
+	}
+	if text, err := b.ServiceId.Get(); err == nil {
+		if out.ServiceID, err = ids.Parse[ids.ServicePrefix](text); err != nil {
+			return domain.Booking{}, fmt.Errorf("service id %q: %w", text, err)
 		}
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/customers/internal/app"
@@ -62,6 +64,7 @@ func invoicing(version int64, clock *time.Time) internalapi.Tenant {
 	return internalapi.Tenant{
 		Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: version, Clock: clock, InvoicePrefix: fmt.Sprint("R", version, "-"),
 		InvoiceYear: true, LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1",
+		TaxBehavior: new(internalapi.Inclusive), DefaultTaxes: &[]api.Tax{{Name: "VAT", Rate: "19"}},
 	}
 }
 
@@ -83,7 +86,8 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 		c.PolicyVersion = policyVersion
 		got, err := tenants.Invoicing(caller.With(ctx, c))
 		want := domain.Invoicing{Prefix: prefix, Year: true, Name: "Demo", LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1"}
-		if err != nil || got != want || calls.Load() != wantCalls {
+		want.Defaults = domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}
+		if err != nil || !reflect.DeepEqual(got, want) || calls.Load() != wantCalls {
 			t.Errorf("version %d: %+v, %v after %d calls", policyVersion, got, err, calls.Load())
 		}
 	}
@@ -94,6 +98,24 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 	at(2, "R2-", 3)
 	at(2, "R2-", 3)
 	at(1, "R1-", 3)
+}
+
+// TestInvoicingOfThePreviousVersion checks that the response of an identity that knows no taxes means none, and is not stored.
+func TestInvoicingOfThePreviousVersion(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, _ *http.Request, _ caller.Caller) {
+		body := invoicing(1, nil)
+		if calls.Add(1) == 1 {
+			body.TaxBehavior, body.DefaultTaxes = nil, nil
+		}
+		_ = json.NewEncoder(w).Encode(body)
+	}))
+	for i, want := range []domain.TaxDefaults{{Behavior: domain.TaxExclusive}, {Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}} {
+		if got, err := tenants.Invoicing(pgtest.Ctx(t, caller.Test)); err != nil || !reflect.DeepEqual(got.Defaults, want) {
+			t.Errorf("call %d: %+v, %v", i+1, got.Defaults, err)
+		}
+	}
 }
 
 // TestActing checks that a worker acts with the tenant's state of a few seconds ago at most, and with the test clock only in test
@@ -143,6 +165,7 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Test)
 	quote, lead, booking, customer := ids.New[ids.QuotePrefix](), ids.New[ids.LeadPrefix](), ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
+	service := ids.New[ids.ServicePrefix]()
 	until := time.Date(2030, 5, 1, 10, 0, 0, 0, time.FixedZone("", 3600))
 	var received []map[string]any
 	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
@@ -160,13 +183,13 @@ func TestCreate(t *testing.T) {
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
 			return
 		}
-		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"total_amount":{"amount":500,"currency":"USD"}}`, booking, customer)
+		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"service_id":%q,"total_amount":{"amount":500,"currency":"USD"}}`, booking, customer, service)
 	})}
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
 	got, err := bookings.Create(ctx, domain.LinkedBooking{
 		Key: "k", Quote: quote, Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), Total: usd(500), Deposit: usd(0), ValidUntil: until,
 	})
-	if err != nil || got != (domain.Booking{ID: booking, CustomerID: customer, Status: "pending", Total: usd(500), Version: 3}) {
+	if err != nil || got != (domain.Booking{ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(500), Version: 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = bookings.Create(ctx, domain.LinkedBooking{Key: "k", Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), ValidUntil: until})
@@ -197,7 +220,11 @@ func TestLookups(t *testing.T) {
 		case "GET /bookings/" + booking.String():
 			fmt.Fprintf(w, `{"id":%q,"status":"cancelled","version":2,"customer_id":null,"total_amount":{"amount":0,"currency":"JPY"}}`, booking)
 		case "GET /catalogue/" + unit.String():
-			fmt.Fprintf(w, `{"id":%q,"version":4}`, unit)
+			fmt.Fprintf(w, `{"id":%q,"version":4}`, unit) // of the previous version
+		case "GET /catalogue/" + pack.String():
+			fmt.Fprintf(w, `{"id":%q,"version":5,"details":{"service_id":%q,"default_taxes":null}}`, pack, service)
+		case "GET /catalogue/" + service.String():
+			fmt.Fprintf(w, `{"id":%q,"version":6,"details":{"service_id":null,"default_taxes":[{"name":"VAT","rate":"8.875"}]}}`, service)
 		case "POST /prices":
 			var in internalapi.PriceQuery
 			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -212,14 +239,20 @@ func TestLookups(t *testing.T) {
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
 		}
 	})}
-	if got, err := bookings.Booking(ctx, booking); err != nil || got != (domain.Booking{ID: booking, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}}) {
+	if got, err := bookings.Booking(ctx, booking); err != nil || got != (domain.Booking{ID: booking, Described: true, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := bookings.Booking(ctx, ids.New[ids.BookingPrefix]()); !errors.Is(err, domain.ErrBookingNotFound) {
 		t.Errorf("no booking: %v", err)
 	}
-	if got, err := bookings.Catalogue(ctx, unit.String()); err != nil || got != (domain.CatalogueItem{ID: unit.String(), Version: 4}) {
-		t.Errorf("%+v, %v", got, err)
+	for _, want := range []domain.CatalogueItem{
+		{ID: unit.String(), Version: 4},
+		{ID: pack.String(), Version: 5, Details: &domain.CatalogueDetails{Service: service}},
+		{ID: service.String(), Version: 6, Details: &domain.CatalogueDetails{Taxes: &[]money.Tax{{Name: "VAT", Rate: 88_750}}}},
+	} {
+		if got, err := bookings.Catalogue(ctx, want.ID); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 	for _, id := range []string{ids.New[ids.UnitPrefix]().String(), "un_a/b?c"} {
 		if _, err := bookings.Catalogue(ctx, id); !errors.Is(err, domain.ErrNotInCatalogue) {

@@ -59,9 +59,18 @@ func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 	}
 	shown := domain.Invoicing{
 		Prefix: got.InvoicePrefix, Year: got.InvoiceYear, Name: got.Name, LegalName: got.LegalName, Address: got.Address, TaxID: got.TaxID,
-		Country: country(got),
+		Country: country(got), Defaults: domain.TaxDefaults{Behavior: domain.TaxExclusive},
 	}
-	if got.PolicyVersion >= c.PolicyVersion { // an older response must not be stored for the newer version
+	if got.TaxBehavior != nil {
+		shown.Defaults.Behavior = domain.TaxBehavior(*got.TaxBehavior)
+	}
+	if got.DefaultTaxes != nil {
+		if shown.Defaults.Taxes, err = fromTaxes(*got.DefaultTaxes); err != nil {
+			return domain.Invoicing{}, err
+		}
+	}
+	// An older response must not be stored for the newer version, nor one of the previous version of identity, which lacks the taxes.
+	if got.PolicyVersion >= c.PolicyVersion && got.TaxBehavior != nil {
 		t.shown.Set(key, shown)
 	}
 	return shown, nil

@@ -14,11 +14,11 @@ import (
 
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var b domain.Booking
-	err := row.Scan(&b.ID, &b.CustomerID, &b.Status, &b.Total.Currency, &b.Total.Minor, &b.Version)
+	err := row.Scan(&b.ID, &b.CustomerID, &b.ServiceID, &b.Described, &b.Status, &b.Total.Currency, &b.Total.Minor, &b.Version)
 	return b, err
 }
 
-const oneBooking = `select b.id, b.customer_id, b.status, b.currency, b.total, b.version from bookings b
+const oneBooking = `select b.id, b.customer_id, b.service_id, b.described, b.status, b.currency, b.total, b.version from bookings b
 	where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`
 
 // Booking reads the copy of a booking, or returns domain.ErrBookingNotFound.
@@ -32,19 +32,20 @@ func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domai
 	return pg.One(ctx, tx, scanBooking, domain.ErrBookingNotFound, oneBooking+` for update`, pg.Args{"id": id})
 }
 
-const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, status, currency, total, version) `
+const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, service_id, described, status, currency, total, version) `
 
-// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains.
+// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains, but gets the service
+// if an earlier version wrote it.
 const unlessKnown = `
 	on conflict (tenant_id, livemode, id) do update
-	set customer_id = excluded.customer_id, status = excluded.status, currency = excluded.currency, total = excluded.total,
+	set customer_id = excluded.customer_id, service_id = excluded.service_id, described = excluded.described, status = excluded.status, currency = excluded.currency, total = excluded.total,
 	    version = excluded.version
-	where b.version < excluded.version`
+	where b.version < excluded.version or b.version = excluded.version and excluded.described and not b.described`
 
 // PutBooking writes the state of a booking with the next statement, before it, unless a state at least as new is stored already.
 func PutBooking(tx pg.Tx, b domain.Booking) {
-	pg.Queue(tx, "put booking", putBooking+`values (@tenant, @live, @id, @customer, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
-		"id": b.ID, "customer": b.CustomerID, "status": b.Status, "currency": b.Total.Currency, "total": b.Total.Minor, "version": b.Version,
+	pg.Queue(tx, "put booking", putBooking+`values (@tenant, @live, @id, @customer, @service, @described, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
+		"id": b.ID, "customer": b.CustomerID, "service": b.ServiceID, "described": b.Described, "status": b.Status, "currency": b.Total.Currency, "total": b.Total.Minor, "version": b.Version,
 	})
 }
 
@@ -60,28 +61,43 @@ type BookingKey struct {
 func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booking) error {
 	n := len(list)
 	tenants, modes, keys := make([][16]byte, 0, n), make([]bool, 0, n), make([][16]byte, 0, n)
-	customers, status, currencies := make([]domain.CustomerID, 0, n), make([]string, 0, n), make([]string, 0, n)
+	customers, services, described := make([]domain.CustomerID, 0, n), make([]domain.ServiceID, 0, n), make([]bool, 0, n)
+	status, currencies := make([]string, 0, n), make([]string, 0, n)
 	totals, versions := make([]int64, 0, n), make([]int64, 0, n)
 	for key, b := range list {
 		tenants, modes, keys = append(tenants, key.Tenant.UUID()), append(modes, key.Livemode), append(keys, key.ID.UUID())
-		customers, status, currencies = append(customers, b.CustomerID), append(status, b.Status), append(currencies, b.Total.Currency)
+		customers, services, described = append(customers, b.CustomerID), append(services, b.ServiceID), append(described, b.Described)
+		status, currencies = append(status, b.Status), append(currencies, b.Total.Currency)
 		totals, versions = append(totals, b.Total.Minor), append(versions, b.Version)
 	}
 	_, err := tx.Exec(ctx, putBooking+`
-		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::bigint[])
-		     l (tenant_id, livemode, id, customer_id, status, currency, total, version)
-		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, status, currencies, totals, versions)
+		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::uuid[], $6::boolean[], $7::text[], $8::text[], $9::bigint[],
+			$10::bigint[]) l (tenant_id, livemode, id, customer_id, service_id, described, status, currency, total, version)
+		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, services, described, status, currencies, totals, versions)
 	if err != nil {
 		return fmt.Errorf("put %d bookings: %w", n, err)
 	}
 	return nil
 }
 
-// Invoiced returns the sum of the totals of a booking's invoices. Void invoices and drafts do not count. With balances, drafts of
-// kind balance count as well, because two of them would charge the same money.
-func Invoiced(ctx context.Context, tx pg.Tx, id domain.BookingID, balances bool) (int64, error) {
-	return pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
-		select coalesce(sum(v.total), 0)::bigint from invoices v
+// Balance reads what a balance of a booking is written from. The transaction has locked the booking, so that of two simultaneous
+// balances the second one sees the first one.
+func Balance(ctx context.Context, tx pg.Tx, id domain.BookingID) (b domain.Balance, err error) {
+	quotes, err := pg.Many(ctx, tx, scanQuote, `select `+quoteColumns+` from quotes q
+		where q.tenant_id = @tenant and q.livemode = @live and q.booking_id = @id and q.status = 'accepted'
+		order by q.created_at desc, q.id desc limit 1`, pg.Args{"id": id})
+	if err != nil {
+		return domain.Balance{}, fmt.Errorf("quote of a booking: %w", err)
+	}
+	if len(quotes) > 0 {
+		b.Quote = &quotes[0]
+	}
+	b.Deducted, err = pg.Many(ctx, tx, scanInvoice, `select `+invoiceColumns+` from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @id
-		  and v.status <> 'void' and (v.status <> 'draft' or @balances::boolean and v.kind = 'balance')`, pg.Args{"id": id, "balances": balances})
+			and v.status <> 'void' and (v.status <> 'draft' or v.kind = 'balance')
+		order by v.created_at, v.id limit @limit`, pg.Args{"id": id, "limit": domain.MaxDeducted + 1})
+	if err != nil {
+		return domain.Balance{}, fmt.Errorf("invoices of a booking: %w", err)
+	}
+	return b, nil
 }

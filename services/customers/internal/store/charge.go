@@ -52,17 +52,21 @@ func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) 
 	return tag.RowsAffected() == 1, nil
 }
 
+// undirected is what other refunds than those of credit notes have returned of a charge.
+const undirected = `case when c.directed > c.refunded then c.refunded else c.refunded - c.directed end`
+
 // UnallocatedCharges returns the charges of a booking with a part that is neither allocated to an invoice nor refunded, the oldest
 // first.
 func UnallocatedCharges(ctx context.Context, q pg.Q, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UnallocatedCharge], `
-		select c.id, coalesce(c.currency, '') as currency, c.unapplied - c.refunded as rest, c.disputed,
+		select c.id, coalesce(c.currency, '') as currency, c.unapplied - `+undirected+` as rest, c.disputed,
 			(select count(*) from invoices v
 				join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 				where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
 					and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = c.id)::int as parts
 		from charges c
-		where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @booking and c.unapplied > c.refunded
+		where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @booking
+			and c.unapplied > `+undirected+`
 		order by c.created_at nulls first, c.id limit @limit`, pg.Args{"booking": booking, "limit": maxPayable})
 }
 
@@ -90,10 +94,21 @@ func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied i
 	return found[0], true, nil
 }
 
+// Charge reads a charge with the amount that no invoice took.
+func Charge(ctx context.Context, q pg.Q, id string) (c domain.Charge, unapplied int64, err error) {
+	c, err = pg.One(ctx, q, func(row pgx.CollectableRow) (c domain.Charge, err error) {
+		return c, row.Scan(&c.ID, &c.Booking, &c.Amount.Minor, &c.Refunded, &c.Disputed, &c.Version, &unapplied)
+	}, pgx.ErrNoRows, `select c.id, c.booking_id, c.amount, c.refunded, c.disputed, c.version, c.unapplied from charges c
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
+	return c, unapplied, err
+}
+
 // ChargedInvoices returns the invoices that a charge paid, in the order of payment.
 func ChargedInvoices(ctx context.Context, q pg.Q, c domain.Charge) ([]domain.ChargedInvoice, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ChargedInvoice], `
-		select p.invoice_id as invoice, p.id as payment, p.amount from invoices v
+		select p.invoice_id as invoice, p.id as payment, p.amount,
+			coalesce((select sum(r.amount) from credit_note_refunds r where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = @id
+				and r.invoice_id = p.invoice_id and r.known), 0)::bigint as directed from invoices v
 		join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
 			and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = @id
@@ -141,6 +156,6 @@ type BookingMoney struct {
 func UnallocatedBookings(ctx context.Context, tx pg.Tx, after BookingMoney, limit int) ([]BookingMoney, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[BookingMoney], `
 		select distinct c.tenant_id, c.livemode, c.booking_id from charges c
-		where c.unapplied > c.refunded and (c.tenant_id, c.livemode, c.booking_id) > ($1::uuid, $2::boolean, $3::uuid)
+		where c.unapplied > `+undirected+` and (c.tenant_id, c.livemode, c.booking_id) > ($1::uuid, $2::boolean, $3::uuid)
 		order by c.tenant_id, c.livemode, c.booking_id limit $4`, after.TenantID.UUID(), after.Livemode, after.BookingID.UUID(), limit)
 }

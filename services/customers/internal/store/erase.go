@@ -82,6 +82,19 @@ func EraseLeads(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after
 	return list, nil
 }
 
+// EraseCreditNotes is EraseInvoices for the credit notes of a customer. It clears the reason. Amounts and lines stay.
+func EraseCreditNotes(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after Erased) ([]Erased, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
+		with next as (
+			select i.id from credit_notes i
+			where i.tenant_id = @tenant and i.livemode = @live and i.customer_id = @customer and (i.created_at, i.id) > (@at, @id)
+			order by i.created_at, i.id limit @limit for update)
+		update credit_notes n set reason = null, version = n.version + 1, updated_at = clock_timestamp()
+		from next where n.tenant_id = @tenant and n.livemode = @live and n.id = next.id
+		returning n.id, n.version, n.created_at`,
+		pg.Args{"customer": customer, "at": after.CreatedAt, "id": after.ID, "limit": eraseBatch})
+}
+
 func erasedIDs(list []Erased) [][16]byte {
 	ids := make([][16]byte, len(list))
 	for i, e := range list {

@@ -19,8 +19,9 @@ import (
 
 // invoiceColumns also contains the payments and the state of the booking, so that one statement reads them all as of the same
 // instant.
-const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.currency,
-	v.subtotal, v.discount, v.tax, v.total, v.paid, v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
+const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.pricing, v.currency,
+	v.subtotal, v.discount, v.tax, v.total, v.paid, v.credited, v.returned, v.returned_card, v.credit_notes, v.credited_parts, v.parts,
+	v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
 	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at,
 	(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = v.booking_id) as booking_status,
 	(select json_agg(json_build_object('id', p.id, 'amount', p.amount, 'method', p.method, 'source', p.source, 'paid_at', p.paid_at,
@@ -50,10 +51,11 @@ type storedPayment struct {
 
 func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	var v domain.Invoice
-	var lines, billing, payments []byte
+	var lines, pricing, billing, payments, credited, parts []byte
 	var currency string
-	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &currency,
-		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.DueAt, &v.BillingAddress, &billing,
+	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &pricing, &currency,
+		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.Credited, &v.Returned.All, &v.Returned.Card,
+		&v.CreditNotes, &credited, &parts, &v.DueAt, &v.BillingAddress, &billing,
 		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt,
 		&v.BookingStatus, &payments)
 	if err != nil {
@@ -63,7 +65,9 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 		a.Currency = currency
 	}
 	var stored []storedPayment
-	err = errors.Join(unmarshal(lines, &v.Lines), unmarshal(billing, &v.Billing), unmarshal(payments, &stored))
+	v.Lines, err = decodePrice(lines, pricing, &v.Totals)
+	err = errors.Join(err, unmarshal(billing, &v.Billing), unmarshal(payments, &stored), unmarshal(credited, &v.CreditedParts),
+		unmarshal(parts, &v.Parts))
 	for _, p := range stored {
 		one := domain.Payment{
 			Amount: money.Amount{Minor: p.Amount, Currency: currency}, Method: p.Method, Source: domain.PaymentSource(p.Source),
@@ -149,9 +153,9 @@ const (
 
 // invoiceArgs returns the columns that are written, by name.
 func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
-	lines, err := json.Marshal(v.Lines)
+	lines, pricing, err := encodePrice(v.Lines, v.Totals)
 	if err != nil {
-		return nil, fmt.Errorf("lines: %w", err)
+		return nil, err
 	}
 	var billing []byte
 	if v.Billing != nil {
@@ -159,13 +163,31 @@ func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
 			return nil, fmt.Errorf("billing: %w", err)
 		}
 	}
+	credited, failed := jsonParts(v.CreditedParts)
+	parts, err := jsonParts(v.Parts)
+	if err = errors.Join(failed, err); err != nil {
+		return nil, err
+	}
 	return pg.Args{
 		"id": v.ID, "prefix": prefix, "status": v.Status, "kind": v.Kind, "customer": v.CustomerID, "lead": v.LeadID, "quote": v.QuoteID,
-		"booking": v.BookingID, "lines": string(lines), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
+		"booking": v.BookingID, "lines": string(lines), "pricing": string(pricing), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
 		"discount": v.Discount.Minor, "tax": v.Tax.Minor, "total": v.Total.Minor, "paid": v.Paid.Minor, "due_at": v.DueAt,
 		"address": v.BillingAddress, "billing": pg.JSONText(billing), "notes": v.Notes, "metadata": pg.JSONText(v.Metadata),
-		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt,
+		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt, "credited": v.Credited, "returned": v.Returned.All,
+		"returned_card": v.Returned.Card, "credit_notes": v.CreditNotes, "credited_parts": credited, "parts": parts,
 	}, nil
+}
+
+// jsonParts returns parts as a parameter of a json column; nil becomes null.
+func jsonParts(ps domain.Parts) (*string, error) {
+	if ps == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(ps)
+	if err != nil {
+		return nil, fmt.Errorf("parts: %w", err)
+	}
+	return pg.JSONText(raw), nil
 }
 
 // InsertInvoice writes a new draft and returns it with version and times.
@@ -188,11 +210,11 @@ func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoi
 		b.Queue(lockNumbers, pg.Args{})
 	}
 	b.Queue(counter+`, stamp as materialized (select clock_timestamp() as at)
-		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines,
-			currency, subtotal, discount, tax, total, paid, due_at, billing_address, billing, notes, metadata, opened_at, paid_at,
+		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines, pricing,
+			currency, subtotal, discount, tax, total, paid, parts, due_at, billing_address, billing, notes, metadata, opened_at, paid_at,
 			voided_at, created_at, updated_at)
-		select @tenant, @live, @id, counter.seq, `+numbered+`, @status, @kind, @customer, @lead::uuid, @quote::uuid, @booking::uuid, @lines,
-			@currency, @subtotal, @discount, @tax, @total, @paid, @due_at::timestamptz, @address, @billing, @notes, @metadata,
+		select @tenant, @live, @id, counter.seq, `+numbered+`, @status, @kind, @customer, @lead::uuid, @quote::uuid, @booking::uuid, @lines, @pricing,
+			@currency, @subtotal, @discount, @tax, @total, @paid, @parts, @due_at::timestamptz, @address, @billing, @notes, @metadata,
 			@opened_at::timestamptz, @paid_at::timestamptz, @voided_at::timestamptz, at, at from stamp, counter
 		returning v.number, v.version, v.created_at, v.updated_at`, args)
 	invoiceMetadata.QueueInsert(b, v.ID, v.Metadata)
@@ -261,8 +283,9 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 	}
 	b.Queue(counter+`
 		update invoices v set seq = coalesce(v.seq, counter.seq), number = coalesce(v.number, `+numbered+`), status = @status, kind = @kind,
-			customer_id = @customer, booking_id = @booking, lines = @lines, currency = @currency, subtotal = @subtotal,
-			discount = @discount, tax = @tax, total = @total, paid = @paid, due_at = @due_at, billing_address = @address,
+			customer_id = @customer, booking_id = @booking, lines = @lines, pricing = @pricing, currency = @currency, subtotal = @subtotal,
+			discount = @discount, tax = @tax, total = @total, paid = @paid, credited = @credited, returned = @returned,
+			returned_card = @returned_card, credit_notes = @credit_notes, credited_parts = @credited_parts, parts = @parts, due_at = @due_at, billing_address = @address,
 			billing = @billing, notes = @notes, metadata = @metadata, opened_at = @opened_at, paid_at = @paid_at,
 			voided_at = @voided_at, version = v.version + 1, updated_at = clock_timestamp()
 		from counter where v.tenant_id = @tenant and v.livemode = @live and v.id = @id
@@ -288,4 +311,15 @@ func stampedInvoice(ctx context.Context, tx pg.Tx, b *pgx.Batch, counter string,
 		return domain.Invoice{}, fmt.Errorf("write invoice: %w", err)
 	}
 	return v, nil
+}
+
+// DeleteInvoice deletes an invoice without payments that the transaction has locked.
+func DeleteInvoice(ctx context.Context, tx pg.Tx, id domain.InvoiceID) error {
+	b := &pgx.Batch{}
+	invoiceMetadata.QueueDelete(b, id)
+	b.Queue(`delete from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("delete invoice: %w", err)
+	}
+	return nil
 }

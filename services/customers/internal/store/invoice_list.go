@@ -75,7 +75,7 @@ func dueConditions(f InvoiceFilter) []page.Condition {
 	}
 	return append(out, page.Condition{
 		IDs: []string{
-			invoiceIDs + `i.status in ('draft', 'paid', 'uncollectible', 'void')`,
+			invoiceIDs + `i.status in ('draft', 'paid', 'uncollectible', 'void', 'credited')`,
 			invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at is null`,
 			invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at >= ?`,
 		},

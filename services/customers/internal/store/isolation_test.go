@@ -29,6 +29,12 @@ func TestIsolation(t *testing.T) {
 		},
 		{"invoice_metadata", "key, value, invoice_id", "'k', 'v', " + u},
 		{"invoice_counters", "next", "1"},
+		{
+			"credit_notes", "id, seq, number, status, invoice_id, customer_id, lines, pricing, currency, subtotal, discount, tax, total, refund, refund_amount, returned, refund_parts, created_at, updated_at",
+			u + ", 1, 'CN-1', 'issued', " + u + ", " + u + ", '[]', 'null', 'USD', 1, 0, 0, 1, 'none', 0, 0, 'null', now(), now()",
+		},
+		{"credit_note_refunds", "charge_id, credit_note_id, invoice_id, amount, known", "'pi_1', " + u + ", " + u + ", 1, true"},
+		{"credit_note_counters", "next", "1"},
 		{"leads", "id, status, first_name, created_at, updated_at", "gen_random_uuid(), 'new', 'a', now(), now()"},
 		{"lead_words", "word, lead_id", "'w', gen_random_uuid()"},
 		{"lead_metadata", "key, value, lead_id", "'k', 'v', gen_random_uuid()"},
@@ -40,7 +46,7 @@ func TestIsolation(t *testing.T) {
 		{"quote_counters", "next", "1"},
 		{"test_clocks", "version", "1"},
 		{"charges", "id, booking_id, amount, unapplied", "'pi_1', gen_random_uuid(), 1, 0"},
-	}, "leads_converting", "customers_unsearched", "leads_unsearched", "quotes_due", "quotes_left")
+	}, "leads_converting", "customers_unsearched", "leads_unsearched", "quotes_due", "quotes_left", "credit_notes_calls")
 }
 
 func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
@@ -49,7 +55,7 @@ func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	for _, table := range []string{
 		"customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
 		"invoice_counters", "lead_words", "lead_metadata",
-		"quote_metadata", "quote_counters",
+		"quote_metadata", "quote_counters", "credit_note_refunds", "credit_note_counters",
 	} {
 		err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `select from `+table)

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/bojanz/currency"
@@ -56,16 +55,5 @@ func locale(country string) string {
 	return base.String() + "-" + country
 }
 
-// percent formats basis points, such as "8.25 %". It returns "" for 0.
-func percent(bps int64) string {
-	switch {
-	case bps == 0:
-		return ""
-	case bps%100 == 0:
-		return fmt.Sprintf("%d %%", bps/100)
-	case bps%10 == 0:
-		return fmt.Sprintf("%d.%d %%", bps/100, bps%100/10)
-	default:
-		return fmt.Sprintf("%d.%02d %%", bps/100, bps%100)
-	}
-}
+// percent formats a rate, such as "8.25 %".
+func percent(r money.Rate) string { return r.String() + " %" }

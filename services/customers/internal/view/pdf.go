@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"codeberg.org/go-pdf/fpdf"
+
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/customers/internal/domain"
 )
 
 // The page in millimeters: A4 with the widths of the table's columns.
@@ -60,9 +64,7 @@ func PDF(ctx context.Context, doc Document) ([]byte, error) {
 	p.SetFooterFunc(p.footer)
 	p.AddPage()
 	p.head()
-	if err := p.table(); err != nil {
-		return nil, err
-	}
+	p.table()
 	p.totals()
 	p.texts()
 	if err := ctx.Err(); err != nil {
@@ -253,7 +255,7 @@ func (p printer) facts(x, width float64) (names, values []cell) {
 }
 
 // table writes the lines. It repeats the head on each page.
-func (p printer) table() error {
+func (p printer) table() {
 	p.tableHead()
 	descriptions := make([][]string, len(p.doc.Lines))
 	for i, l := range p.doc.Lines {
@@ -261,17 +263,39 @@ func (p printer) table() error {
 	}
 	share := fairShare(descriptions, maxTableLines)
 	for i, l := range p.doc.Lines {
-		a, err := l.Amounts(p.doc.Currency)
-		if err != nil {
-			return err
-		}
-		unit := a.Amount
-		unit.Minor = l.UnitAmount
 		p.row(shorten(descriptions[i], share), []string{
-			strconv.FormatInt(l.Quantity, 10), p.doc.Amount(unit), percent(l.DiscountBps), percent(l.TaxRateBps), p.doc.Amount(a.Amount),
+			strconv.FormatInt(l.Quantity, 10), p.minor(l.UnitAmount), p.discount(l), rates(l), p.minor(l.Amounts.Amount),
 		})
 	}
-	return nil
+}
+
+// minor formats an amount in the smallest unit of the document's currency.
+func (p printer) minor(n int64) string {
+	return p.doc.Amount(money.Amount{Minor: n, Currency: p.doc.Currency})
+}
+
+// discount formats the discount of a line: the percentage if it is the only one, else the amount. It returns "" for none.
+func (p printer) discount(l domain.Line) string {
+	switch {
+	case l.Amounts.Discount == 0:
+		return ""
+	case l.DiscountBps != 0 && p.doc.Totals.DiscountTotal.IsZero():
+		return percent(money.RateOfBps(l.DiscountBps))
+	default:
+		return "−" + p.minor(l.Amounts.Discount)
+	}
+}
+
+// rates formats the rates of the taxes of a line, such as "5 + 9.975 %". It returns "" for none.
+func rates(l domain.Line) string {
+	var out []string
+	for _, tax := range l.Taxes {
+		out = append(out, tax.Rate.String())
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return strings.Join(out, " + ") + " %"
 }
 
 func (p printer) tableHead() {

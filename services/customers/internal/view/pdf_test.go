@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // document returns an invoice with some lines, in the currency and the country of its operator.
 func document(t testing.TB, currency, country string, lines ...domain.Line) view.Document {
 	t.Helper()
-	totals, err := domain.Sum(lines, currency)
+	lines, totals, err := domain.Price(lines, domain.NoTerms(currency))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func document(t testing.TB, currency, country string, lines ...domain.Line) view
 }
 
 func line(description string, quantity, unit, discount, tax int64) domain.Line {
-	return domain.Line{Description: description, Quantity: quantity, UnitAmount: unit, DiscountBps: discount, TaxRateBps: tax}
+	return domain.Line{Description: description, Quantity: quantity, UnitAmount: unit, DiscountBps: discount, Taxes: domain.ShortTaxes(tax)}
 }
 
 func render(t testing.TB, d view.Document) []byte {

@@ -40,6 +40,9 @@ func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Inv
 	case customer != nil:
 		d.To = append(recipient(*customer), text(v.BillingAddress))
 	}
+	if credited := v.CreditedAmount(); !credited.IsZero() {
+		d.After = append(d.After, Fact{"Credited", d.Amount(credited)})
+	}
 	if !v.Paid.IsZero() {
 		d.After = append(d.After, Fact{"Paid", d.Amount(v.Paid)})
 	}

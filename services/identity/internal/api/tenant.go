@@ -5,6 +5,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
@@ -19,14 +20,19 @@ func (a *API) updateTenant(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	t, _, err := a.App.UpdateTenant(c.Request.Context(), by.origin(), by.Tenant, fromTenantPatch(body))
+	in, err := fromTenantPatch(body)
+	if err != nil {
+		return err
+	}
+	t, _, err := a.App.UpdateTenant(c.Request.Context(), by.origin(), by.Tenant, in)
 	if err != nil {
 		return err
 	}
 	return rest.Object(c, view.InternalTenant(t))
 }
 
-func fromTenantPatch(b internalapi.TenantPatch) domain.TenantPatch {
+func fromTenantPatch(b internalapi.TenantPatch) (domain.TenantPatch, error) {
+	taxes, err := fromTaxes(b.DefaultTaxes)
 	return domain.TenantPatch{
 		Name: patch.FromPointer(b.Name), Timezone: patch.FromPointer(b.Timezone), Currency: patch.FromPointer(b.Currency),
 		Country: patch.FromNullable(b.Country), AutoConfirm: patch.FromPointer(b.AutoConfirm), ConfirmOnDeposit: patch.FromPointer(b.ConfirmOnDeposit),
@@ -35,7 +41,20 @@ func fromTenantPatch(b internalapi.TenantPatch) domain.TenantPatch {
 		AutoRefund: patch.FromPointer(b.AutoRefund), RefundLatePayments: patch.FromPointer(b.RefundLatePayments),
 		InvoicePrefix: patch.FromPointer(b.InvoicePrefix), LegalName: patch.FromPointer(b.LegalName), Address: patch.FromPointer(b.Address),
 		TaxID: patch.FromPointer(b.TaxID), InvoiceYear: patch.FromPointer(b.InvoiceYear),
+		TaxBehavior: patch.FromPointer((*domain.TaxBehavior)(b.TaxBehavior)), DefaultTaxes: taxes,
+	}, err
+}
+
+func fromTaxes(list *[]internalapi.TaxInput) (patch.Field[[]money.Tax], error) {
+	if list == nil {
+		return patch.Field[[]money.Tax]{}, nil
 	}
+	in := make([]money.TaxInput, len(*list))
+	for i, tax := range *list {
+		in[i] = money.TaxInput(tax)
+	}
+	taxes, err := money.ParseTaxes("default_taxes", in)
+	return patch.Value(taxes), err
 }
 
 // fromRules converts refund rules. null sets no rules, and an empty list means that nothing is refunded.

@@ -24,7 +24,8 @@ func TestSettingsForTheConsole(t *testing.T) {
 	ctx := w.as(owner, tenant, caller.Test)
 	const sent = `{"name":"New","timezone":"Europe/Paris","currency":"JPY","country":"FR","auto_confirm":true,"hold_ttl_minutes":30,"min_notice_minutes":60,
 		"max_advance_days":365,"confirm_on_deposit":false,"refund_rules":[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}],"auto_refund":true,
-		"refund_late_payments":true,"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1"}`
+		"refund_late_payments":true,"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1",
+		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"}]}`
 	a := w.from(ctx, "console", "PATCH", settings, sent).is(200)
 	var flat map[string]any
 	if err := json.Unmarshal(a.Body, &flat); err != nil {
@@ -82,7 +83,8 @@ func TestWrongSettings(t *testing.T) {
 		`{"name":""}`: "name", `{"timezone":"Mars"}`: "timezone", `{"currency":"EURO"}`: "currency", `{"country":"XX"}`: "country", `{"hold_ttl_minutes":0}`: "hold_ttl_minutes",
 		`{"min_notice_minutes":-1}`: "min_notice_minutes", `{"max_advance_days":36501}`: "max_advance_days", `{"refund_rules":[{"hours_before":0,"percent":101}]}`: "refund_rules.0.percent", `{"refund_rules":[{"hours_before":24}]}`: "refund_rules.0.percent",
 		`{"invoice_prefix":"RE 1"}`: "invoice_prefix", `{"legal_name":"` + strings.Repeat("x", 201) + `"}`: "legal_name", `{"address":"` + strings.Repeat("x", 501) + `"}`: "address",
-		`{"tax_id":"` + strings.Repeat("x", 51) + `"}`: "tax_id", `{"auto_confirm":"yes"}`: "auto_confirm", `{"slug":"new"}`: "slug", `{"name":"` + strings.Repeat("x", 70_000) + `"}`: "name",
+		`{"tax_id":"` + strings.Repeat("x", 51) + `"}`: "tax_id", `{"tax_behavior":"net"}`: "tax_behavior", `{"default_taxes":null}`: "default_taxes", `{"default_taxes":[{"name":"VAT","rate":"1000"}]}`: "default_taxes.0.rate",
+		`{"default_taxes":[{"name":"VAT","rate":"1"},{"name":"VAT","rate":"1.0"}]}`: "default_taxes.1.name", `{"auto_confirm":"yes"}`: "auto_confirm", `{"slug":"new"}`: "slug", `{"name":"` + strings.Repeat("x", 70_000) + `"}`: "name",
 	} {
 		w.from(ctx, "console", "PATCH", settings, body, strict).is(422, "invalid_request", field)
 	}

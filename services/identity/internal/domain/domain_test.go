@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/proto"
 
@@ -19,7 +20,7 @@ import (
 )
 
 func tenant() domain.Tenant {
-	return domain.Tenant{Slug: "demo", Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", Policy: domain.DefaultPolicy()}
+	return domain.Tenant{Slug: "demo", Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing()}
 }
 
 func TestTenantCheck(t *testing.T) {
@@ -67,6 +68,12 @@ func TestTenantCheck(t *testing.T) {
 		"address of 501":      {func(t *domain.Tenant) { t.Address = strings.Repeat("ü", 501) }, "address"},
 		"NUL in the address":  {func(t *domain.Tenant) { t.Address = "\x00" }, "address"},
 		"tax id of 50":        {func(t *domain.Tenant) { t.TaxID = strings.Repeat("ü", 50) }, ""},
+		"no behavior":         {func(t *domain.Tenant) { t.TaxBehavior = "" }, "tax_behavior"},
+		"3 taxes":             {func(t *domain.Tenant) { t.DefaultTaxes = make3(strings.Repeat("ü", 50)) }, ""},
+		"4 taxes":             {func(t *domain.Tenant) { t.DefaultTaxes = append(make3("A"), money.Tax{Name: "B"}) }, "default_taxes"},
+		"a tax twice":         {func(t *domain.Tenant) { t.DefaultTaxes = append(make3("A")[:2], money.Tax{Name: "A"}) }, "default_taxes"},
+		"a tax without name":  {func(t *domain.Tenant) { t.DefaultTaxes = make3("") }, "default_taxes"},
+		"a tax name of 51":    {func(t *domain.Tenant) { t.DefaultTaxes = make3(strings.Repeat("ü", 51)) }, "default_taxes"},
 		"tax id of 51":        {func(t *domain.Tenant) { t.TaxID = strings.Repeat("ü", 51) }, "tax_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,4 +203,9 @@ func TestChainFindsEveryAlteration(t *testing.T) {
 			t.Errorf("%s altered: err %v behind record %d, want one behind 1", name, err, head.Seq)
 		}
 	}
+}
+
+// make3 returns three taxes with one name and different rates.
+func make3(name string) []money.Tax {
+	return []money.Tax{{Name: name}, {Name: name, Rate: 1}, {Name: name, Rate: 2}}
 }

@@ -3,6 +3,7 @@ package domain
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/oneline"
 	"holdfast.dev/libs/patch"
 )
@@ -64,10 +66,23 @@ type Invoicing struct {
 	LegalName     string
 	Address       string // can have several lines
 	TaxID         string
+	TaxBehavior   TaxBehavior
+	DefaultTaxes  []money.Tax // of lines of documents whose service has none; never nil
 }
 
+// TaxBehavior says whether the prices of new documents include taxes.
+type TaxBehavior string
+
+// The behaviors of prices.
+const (
+	TaxExclusive TaxBehavior = "exclusive"
+	TaxInclusive TaxBehavior = "inclusive"
+)
+
 // DefaultInvoicing returns the settings of a new tenant.
-func DefaultInvoicing() Invoicing { return Invoicing{InvoicePrefix: "INV-"} }
+func DefaultInvoicing() Invoicing {
+	return Invoicing{InvoicePrefix: "INV-", TaxBehavior: TaxExclusive, DefaultTaxes: []money.Tax{}}
+}
 
 // DefaultPolicy returns the policy of a new tenant.
 func DefaultPolicy() Policy { return Policy{ConfirmOnDeposit: true} }
@@ -82,6 +97,8 @@ type TenantPatch struct {
 	AutoRefund, RefundLatePayments                   patch.Field[bool]         // never null
 	InvoicePrefix, LegalName, Address, TaxID         patch.Field[string]       // never null; empty clears
 	InvoiceYear                                      patch.Field[bool]         // never null
+	TaxBehavior                                      patch.Field[TaxBehavior]  // never null
+	DefaultTaxes                                     patch.Field[[]money.Tax]  // never null; an empty list clears
 }
 
 // Apply returns the tenant with the given fields. Call Check on the result.
@@ -103,6 +120,8 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	p.LegalName.Set(&t.LegalName)
 	p.Address.Set(&t.Address)
 	p.TaxID.Set(&t.TaxID)
+	p.TaxBehavior.Set(&t.TaxBehavior)
+	p.DefaultTaxes.Set(&t.DefaultTaxes)
 	t.Currency = strings.ToUpper(t.Currency)
 	if t.Country != nil {
 		t.Country = new(strings.ToUpper(*t.Country))
@@ -133,6 +152,8 @@ const (
 	MaxLegalName = 200
 	MaxAddress   = 500
 	MaxTaxID     = 50
+	MaxTaxName   = 50
+	MaxTaxes     = 3
 )
 
 // prefixForm is the form of an invoice number's prefix.
@@ -161,10 +182,22 @@ func (t Tenant) Check() error {
 	want(isLine(t.LegalName, 0, MaxLegalName), "legal_name", "Must be one visible line of at most 200 characters.")
 	want(isText(t.Address, 0, MaxAddress), "address", "Must be at most 500 characters.")
 	want(isLine(t.TaxID, 0, MaxTaxID), "tax_id", "Must be one visible line of at most 50 characters.")
+	want(t.TaxBehavior == TaxExclusive || t.TaxBehavior == TaxInclusive, "tax_behavior", "Must be exclusive or inclusive.")
+	want(areTaxes(t.DefaultTaxes), "default_taxes", "Must be at most 3 taxes with a visible name of 1 to 50 characters in one line and a rate, none of them twice.")
 	if len(wrong) > 0 {
 		return apperr.Fields(wrong)
 	}
 	return nil
+}
+
+// areTaxes reports whether the taxes are within their bounds and differ. Their rates were checked when they were parsed.
+func areTaxes(taxes []money.Tax) bool {
+	for i, tax := range taxes {
+		if !isLine(tax.Name, 1, MaxTaxName) || slices.Contains(taxes[:i], tax) {
+			return false
+		}
+	}
+	return len(taxes) <= MaxTaxes
 }
 
 // areRules reports whether the rules are within their bounds and in descending order of hours.

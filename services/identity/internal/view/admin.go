@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -22,6 +23,8 @@ type AdminTenant struct {
 	LegalName     string                    `json:"legal_name"`
 	Address       string                    `json:"address"`
 	TaxID         string                    `json:"tax_id"`
+	TaxBehavior   string                    `json:"tax_behavior"`
+	DefaultTaxes  []money.Tax               `json:"default_taxes"`
 	TestClock     *time.Time                `json:"test_clock"` // null: real time
 	Version       int64                     `json:"version"`
 	CreatedAt     time.Time                 `json:"created_at"`
@@ -34,6 +37,7 @@ func TenantForAdmin(t domain.Tenant) AdminTenant {
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
+		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes,
 		TestClock: utc(t.Clock), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 }

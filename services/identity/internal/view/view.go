@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
@@ -96,7 +97,16 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalPolicy(t.Policy),
 		Clock:         utc(t.Clock),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
+		TaxBehavior: new(internalapi.TaxBehavior(t.TaxBehavior)), DefaultTaxes: new(taxes(t.DefaultTaxes)),
 	}
+}
+
+func taxes(list []money.Tax) []api.Tax {
+	out := make([]api.Tax, len(list))
+	for i, tax := range list {
+		out[i] = api.Tax{Name: tax.Name, Rate: tax.Rate.String()}
+	}
+	return out
 }
 
 // Principal returns the response to a look-up.

@@ -112,12 +112,15 @@ func (s chainSeed) quotes(ctx context.Context, customers []string) error {
 
 func (s chainSeed) invoices(ctx context.Context, customers []string, today time.Time) error {
 	for i, v := range []struct {
-		what string
-		due  int // days from today
-		paid int
-		open bool
+		what   string
+		due    int // days from today
+		paid   int
+		open   bool
+		credit object // a credit note; nil: none
 	}{
-		{"draft", 30, 0, false}, {"open", 14, 0, true}, {"overdue", -7, 0, true}, {"paid", 14, 10_825, true}, {"partially paid", 14, 5000, true},
+		{"draft", 30, 0, false, nil}, {"open", 14, 0, true, nil}, {"overdue", -7, 0, true, nil}, {"paid", 14, 10_825, true, nil},
+		{"partially paid", 14, 5000, true, nil}, {"credited", 14, 0, true, object{"reason": "The event was canceled."}},
+		{"paid and corrected", 14, 10_825, true, object{"amount": s.money(2165), "refund": "manual", "reason": "Fewer guests came."}},
 	} {
 		id, err := s.make(ctx, "/invoices", object{
 			"customer_id": customers[i%len(customers)], "line_items": s.lines("Catering", 10_000), "due_at": today.AddDate(0, 0, v.due).Format(time.DateOnly),
@@ -128,6 +131,9 @@ func (s chainSeed) invoices(ctx context.Context, customers []string, today time.
 		}
 		if err == nil && v.paid > 0 {
 			err = s.call(ctx, http.MethodPost, "/invoices/"+id+"/record-payment", object{"amount": s.money(v.paid), "method": "cash"}, nil)
+		}
+		if err == nil && v.credit != nil {
+			err = s.call(ctx, http.MethodPost, "/invoices/"+id+"/credit-notes", v.credit, nil)
 		}
 		if err != nil {
 			return err

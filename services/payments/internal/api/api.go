@@ -37,6 +37,7 @@ func (a *API) Mount(e *gin.Engine) error {
 	err := a.Server.MountInternal(e, proto.InternalPayments, map[string]httpx.Route{
 		"listPaymentIntentsOfCustomer": {Handle: a.intentsOfCustomer},
 		"listRefundsOfCustomer":        {Handle: a.refundsOfCustomer},
+		"createCreditNoteRefund":       {Handle: a.refundCreditNote},
 		"getGatewayAccount":            {Handle: a.getAccount},
 		"connectGatewayAccount":        {Handle: a.connectAccount},
 		"disconnectGatewayAccount":     {Handle: a.disconnectAccount},

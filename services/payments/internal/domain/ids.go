@@ -47,6 +47,7 @@ type (
 	BookingID    = ids.Booking
 	InvoiceID    = ids.Invoice
 	CustomerID   = ids.Customer
+	CreditNoteID = ids.CreditNote
 )
 
 // GatewayID is the id that the payment gateway assigned to an intent, pi_…. It is the public id.

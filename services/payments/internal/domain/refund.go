@@ -68,8 +68,9 @@ type Refund struct {
 	Version     int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	Lease       lease.Lease // of the process that calls the gateway; the attempts are numbered per allocation
-	Owed        OwedID      // the owed refund that it was created for; zero: none
+	Lease       lease.Lease  // of the process that calls the gateway; the attempts are numbered per allocation
+	Owed        OwedID       // the owed refund that it was created for; zero: none
+	CreditNote  CreditNoteID // the credit note that it was created for; zero: none
 }
 
 // Allocation is the part of a refund that is returned through one intent. It is one refund at the gateway.

@@ -18,6 +18,9 @@ type RefundInput struct {
 	Metadata json.RawMessage
 }
 
+// requestedByCustomer is Stripe's reason of a refund that the platform creates.
+const requestedByCustomer = "requested_by_customer"
+
 // MaxAllocations is the largest number of intents of one refund. The contract has the same limit for allocations.
 const MaxAllocations = 20
 

@@ -179,7 +179,7 @@ func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund,
 	if amount == 0 {
 		return Refund{}, ErrNothingToRefund
 	}
-	in := RefundInput{Amount: &amount, Reason: "requested_by_customer"}
+	in := RefundInput{Amount: &amount, Reason: requestedByCustomer}
 	if intent := string(o.Intent()); intent != "" {
 		in.Intent = &intent
 	}

@@ -16,7 +16,7 @@ import (
 
 // refundColumns also contains the allocations, so that one statement reads both as of the same instant.
 const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.booking_id, coalesce(r.intent, ''), r.metadata, r.version,
-	r.created_at, r.updated_at, r.leased_until, r.owed_id,
+	r.created_at, r.updated_at, r.leased_until, r.owed_id, r.credit_note_id,
 	(select json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
 			'gateway_id', coalesce(a.gateway_id, ''), 'failure', a.failure, 'attempt', a.attempt, 'attempted_at', a.attempted_at,
 			'applied', a.applied) order by a.position)
@@ -54,7 +54,7 @@ func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
 	var r domain.Refund
 	var raw []byte
 	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.BookingID, &r.Intent, &r.Metadata, &r.Version,
-		&r.CreatedAt, &r.UpdatedAt, &r.Lease.Until, &r.Owed, &raw)
+		&r.CreatedAt, &r.UpdatedAt, &r.Lease.Until, &r.Owed, &r.CreditNote, &raw)
 	if err != nil {
 		return domain.Refund{}, fmt.Errorf("scan refund: %w", err)
 	}
@@ -108,6 +108,19 @@ func IntentsToRefund(ctx context.Context, tx pg.Tx, intent domain.GatewayID, boo
 		pg.Args{"gateway": intent, "booking": booking, "limit": limit})
 }
 
+// NamedIntents locks and reads the intents of a booking that are among the named ones and have a refundable amount, newest first.
+func NamedIntents(ctx context.Context, tx pg.Tx, booking domain.BookingID, named []domain.GatewayID) ([]domain.Intent, error) {
+	return pg.Many(ctx, tx, scanIntent, oneIntent+`p.booking_id = @booking and p.gateway_id = any(@named::text[])
+			and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)
+		order by p.created_at desc, p.id desc limit @limit for update`,
+		pg.Args{"booking": booking, "named": named, "limit": domain.MaxAllocations})
+}
+
+// RefundOfNote reads the refund of a credit note, shown or not, or returns domain.ErrRefundNotFound.
+func RefundOfNote(ctx context.Context, q pg.Q, note domain.CreditNoteID) (domain.Refund, error) {
+	return pg.One(ctx, q, scanRefund, domain.ErrRefundNotFound, oneRefund+`r.credit_note_id = @note`, pg.Args{"note": note})
+}
+
 // BookingKnown reports whether this service knows a booking.
 func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error) {
 	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows,
@@ -121,9 +134,10 @@ var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id
 // whose money the refund reserves.
 func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund, error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
-		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, leased_until, owed_id, created_at, updated_at)
+		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, leased_until, owed_id,
+			credit_note_id, created_at, updated_at)
 		values (@tenant, @live, @id, @status, @amount, @currency, @reason, @booking, nullif(@intent::text, ''), @metadata,
-			@leased_until, @owed, clock_timestamp(), clock_timestamp())
+			@leased_until, @owed, @credit_note, clock_timestamp(), clock_timestamp())
 		returning r.version, r.created_at, r.updated_at`, refundArgs(r))
 	if err != nil {
 		return domain.Refund{}, fmt.Errorf("insert refund: %w", err)
@@ -149,6 +163,7 @@ func refundArgs(r domain.Refund) pg.Args {
 	return pg.Args{
 		"id": r.ID, "status": r.Status, "amount": r.Amount.Minor, "currency": r.Amount.Currency, "reason": r.Reason, "booking": r.BookingID,
 		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "leased_until": r.Lease.Until, "shown": r.Shown, "owed": r.Owed,
+		"credit_note": r.CreditNote,
 	}
 }
 

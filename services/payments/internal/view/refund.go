@@ -29,6 +29,7 @@ func Refund(r domain.Refund, mode api.Mode) api.Refund {
 		Reason:          api.RefundReason(r.Reason),
 		BookingId:       r.BookingID.String(),
 		PaymentIntentId: textOrNull(string(r.Intent)),
+		CreditNoteId:    textOrNull(r.CreditNote.String()),
 		Allocations:     list,
 		Metadata:        orEmpty(r.Metadata),
 		Mode:            mode,
@@ -36,6 +37,18 @@ func Refund(r domain.Refund, mode api.Mode) api.Refund {
 		CreatedAt:       r.CreatedAt.UTC(),
 		UpdatedAt:       r.UpdatedAt.UTC(),
 	}
+}
+
+// NoteRefund returns the internal body of the refund of a credit note.
+func NoteRefund(r domain.Refund) internalapi.CreditNoteRefund {
+	out := internalapi.CreditNoteRefund{
+		ID: r.ID.String(), Status: string(r.Status.Shown()), Shown: r.Shown, Version: r.Version,
+		Parts: make([]internalapi.CreditNoteRefundPart, len(r.Allocations)),
+	}
+	for i, a := range r.Allocations {
+		out.Parts[i] = internalapi.CreditNoteRefundPart{PaymentIntentID: string(a.Intent), Amount: a.Minor, Status: string(a.Status.Shown())}
+	}
+	return out
 }
 
 func textOrNull(s string) nullable.Nullable[string] {

@@ -25,7 +25,7 @@ type Bookings struct {
 	mu        sync.Mutex
 	created   map[string]domain.Booking // by the id of the quote or lead
 	requests  []domain.LinkedBooking
-	catalogue map[string]int64
+	catalogue map[string]domain.CatalogueItem
 	prices    map[domain.PackageID]domain.PackagePrice
 	bookings  map[domain.BookingID]domain.Booking
 }
@@ -60,7 +60,7 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 			out = f.bookings[b.ID] // in its current state
 			return nil
 		}
-		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Status: "pending", Total: in.Total, Version: 1}
+		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Described: true, Status: "pending", Total: in.Total, Version: 1}
 		if f.created == nil {
 			f.created = map[string]domain.Booking{}
 		}
@@ -87,11 +87,11 @@ func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (out domain
 // Catalogue implements app.BookingService.
 func (f *Bookings) Catalogue(ctx context.Context, id string) (out domain.CatalogueItem, err error) {
 	err = f.call(ctx, "catalogue", func() error {
-		version, ok := f.catalogue[id]
+		item, ok := f.catalogue[id]
 		if !ok {
 			return domain.ErrNotInCatalogue
 		}
-		out = domain.CatalogueItem{ID: id, Version: version}
+		out = item
 		return nil
 	})
 	return out, err
@@ -112,18 +112,23 @@ func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string) (ou
 
 // AddCatalogue adds a service, a unit or a package.
 func (f *Bookings) AddCatalogue(id string) {
+	f.AddItem(domain.CatalogueItem{ID: id, Version: 1, Details: &domain.CatalogueDetails{}})
+}
+
+// AddItem adds or replaces an item of the catalogue.
+func (f *Bookings) AddItem(item domain.CatalogueItem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.catalogue == nil {
-		f.catalogue = map[string]int64{}
+		f.catalogue = map[string]domain.CatalogueItem{}
 	}
-	f.catalogue[id] = 1
+	f.catalogue[item.ID] = item
 }
 
 // AddPackage adds a package with a price.
 func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 	id := ids.New[ids.PackagePrefix]()
-	f.AddCatalogue(id.String())
+	f.AddItem(domain.CatalogueItem{ID: id.String(), Version: 1, Details: &domain.CatalogueDetails{Service: p.Service}})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.prices == nil {
@@ -135,7 +140,7 @@ func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 
 // AddBooking adds a booking.
 func (f *Bookings) AddBooking(customer domain.CustomerID, total money.Amount) domain.Booking {
-	b := domain.Booking{ID: ids.New[ids.BookingPrefix](), CustomerID: customer, Status: "pending", Total: total, Version: 1}
+	b := domain.Booking{ID: ids.New[ids.BookingPrefix](), CustomerID: customer, Described: true, Status: "pending", Total: total, Version: 1}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b.Number = fmt.Sprintf("B-%06d", len(f.bookings)+1)
@@ -185,7 +190,11 @@ func (f *Tenants) Invoicing(context.Context) (domain.Invoicing, error) {
 	if f.Before != nil {
 		f.Before()
 	}
-	return f.Info, f.Fail
+	info := f.Info
+	if info.Defaults.Behavior == "" {
+		info.Defaults.Behavior = domain.TaxExclusive
+	}
+	return info, f.Fail
 }
 
 // Acting implements app.TenantService.

@@ -1,0 +1,310 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// CreditNotes are the use cases of a credit note.
+type CreditNotes struct {
+	DB       *pg.DB
+	Invoices *Invoices
+	Charges  *Charges
+	Payments PaymentService
+	Tenants  TenantService
+}
+
+// creditNote creates a credit note, and requests its refund from payments. Begin writes the credit note with its number and the
+// credited invoice. Call requests the refund, which payments creates only once. Finish writes the state of the refund. The credit note
+// stays, whatever becomes of its refund.
+type creditNote struct {
+	*CreditNotes
+
+	invoice domain.InvoiceID
+	in      domain.CreditNoteInput
+	match   patch.Precondition
+	note    domain.CreditNote
+	refund  *domain.NoteRefund // nil: unknown, or no refund is requested
+}
+
+// Create returns the operation that creates a credit note of an invoice.
+func (a *CreditNotes) Create(invoice domain.InvoiceID, in domain.CreditNoteInput, match patch.Precondition) operation.Operation[domain.CreditNote] {
+	return &creditNote{CreditNotes: a, invoice: invoice, in: in, match: match}
+}
+
+// Name implements operation.Operation.
+func (o *creditNote) Name() string { return o.note.ID.String() }
+
+// Begin writes the credit note, or takes over the request to payments of the credit note that the same request began before.
+func (o *creditNote) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
+	if begun == "" {
+		o.note, err = o.issue(ctx, tx)
+		return false, err
+	}
+	id, err := ids.Parse[ids.CreditNotePrefix](begun)
+	if err != nil {
+		return false, fmt.Errorf("operation %q: %w", begun, err)
+	}
+	if o.note, err = store.CreditNoteForUpdate(ctx, tx, id); err != nil {
+		return false, err
+	}
+	if !o.note.Calling.UnderWay() {
+		return true, nil
+	}
+	return false, o.lease(ctx, tx)
+}
+
+// lease takes over the request to payments, unless another process holds it.
+func (o *creditNote) lease(ctx context.Context, tx pg.Tx) (err error) {
+	real := o.Invoices.Now()
+	if o.note.Calling.Held(real) {
+		return operation.ErrUnderWay
+	}
+	o.note.Calling = o.note.Calling.Begin(real, "", "")
+	o.note, err = store.UpdateCreditNote(ctx, tx, o.note, false)
+	return err
+}
+
+// issue writes the invoice with one more credit note, the credit note, and both events.
+func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, err error) {
+	in := o.in
+	store.HoldMoneyOfInvoice(tx, o.invoice)
+	_, err = o.Invoices.change(ctx, tx, o.invoice, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
+		if in.Way == domain.RefundGateway {
+			if in.Held, err = store.NoteRefunds(ctx, tx, o.invoice); err != nil {
+				return domain.Invoice{}, err
+			}
+		}
+		v, n, err = current.Credit(ids.New[ids.CreditNotePrefix](), in, at, o.match)
+		return v, err
+	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+		if n.Status == domain.NoteRefundPending {
+			c := caller.FromContext(ctx)
+			n.Calling = n.Calling.Begin(o.Invoices.Now(), c.RequestID, c.Actor())
+		}
+		saved, err := store.UpdateInvoice(ctx, tx, v)
+		if err != nil {
+			return domain.Invoice{}, err
+		}
+		if n, err = store.InsertCreditNote(ctx, tx, n); err == nil && len(n.Parts) > 0 {
+			err = store.PutNoteRefunds(ctx, tx, n, n.Parts, false)
+		}
+		failpoint.Here("credit.numbered")
+		return saved, err
+	})
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	body, err := outbox.Body(ctx, view.CreditNote, n)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	tx.AfterCommit(func() { failpoint.Here("credit.issued") })
+	return n, outbox.Emit(ctx, tx, o.Invoices.Wake, creditNoteUpdated(n, body, nil))
+}
+
+// Call requests the refund from payments. An unknown outcome is not an error: CreditNoteCompleter repeats the request.
+func (o *creditNote) Call(ctx context.Context) error {
+	if o.note.Calling.UnderWay() {
+		_ = o.request(ctx)
+	}
+	return nil
+}
+
+// request requests the refund from payments. It returns an error if the outcome is unknown.
+func (o *creditNote) request(ctx context.Context) error {
+	r, err := o.Payments.RefundNote(ctx, o.note)
+	failpoint.Here("credit.refunded")
+	var refused *domain.RefusedRefundError
+	if errors.As(err, &refused) {
+		r, err = domain.NoteRefund{Status: "failed"}, nil
+	}
+	if err == nil {
+		o.refund = &r
+	}
+	return err
+}
+
+// Finish writes the state of the refund.
+func (o *creditNote) Finish(ctx context.Context, tx pg.Tx) (domain.CreditNote, error) {
+	tx.AfterCommit(func() { failpoint.Here("credit.committed") })
+	if o.refund == nil {
+		return store.CreditNote(ctx, tx, o.note.ID)
+	}
+	return o.apply(ctx, tx, o.note.ID, *o.refund)
+}
+
+// Release implements operation.Operation. It is never called, because Call refuses nothing.
+func (o *creditNote) Release(context.Context, pg.Tx) error { return nil }
+
+// apply writes a state of the refund of a credit note to the credit note, its invoice, and the parts of the charges that it refunds.
+// It locks the money of the booking first, as everything does that moves money between invoices, and then the invoice.
+func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteID, r domain.NoteRefund) (domain.CreditNote, error) {
+	known, err := store.CreditNote(ctx, tx, id)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	store.HoldMoney(tx, known.BookingID)
+	v, err := store.InvoiceForUpdate(ctx, tx, known.InvoiceID)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	current, err := store.CreditNoteForUpdate(ctx, tx, id)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	next, parts, newer := current.Refunded(r)
+	if !newer {
+		return current, nil
+	}
+	saved, err := a.save(ctx, tx, current, next)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	if err := a.returned(ctx, tx, v.ID, next.Returned-current.Returned); err != nil {
+		return domain.CreditNote{}, err
+	}
+	if err := store.PutNoteRefunds(ctx, tx, saved, parts, r.Shown); err != nil {
+		return domain.CreditNote{}, err
+	}
+	for _, p := range parts {
+		if err := a.Charges.spread(ctx, tx, p.Charge); err != nil {
+			return domain.CreditNote{}, err
+		}
+	}
+	return saved, nil
+}
+
+// save writes a changed credit note, with an event if the change is visible.
+func (a *CreditNotes) save(ctx context.Context, tx pg.Tx, current, next domain.CreditNote) (domain.CreditNote, error) {
+	previous, err := outbox.Previous(ctx, view.CreditNote, current, next)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	visible := string(previous) != "{}"
+	saved, err := store.UpdateCreditNote(ctx, tx, next, visible)
+	if err != nil || !visible {
+		return saved, err
+	}
+	body, err := outbox.Body(ctx, view.CreditNote, saved)
+	if err != nil {
+		return domain.CreditNote{}, err
+	}
+	return saved, outbox.Emit(ctx, tx, a.Invoices.Wake, creditNoteUpdated(saved, body, previous))
+}
+
+// returned changes what the credit notes of an invoice have refunded, whether or not this is visible.
+func (a *CreditNotes) returned(ctx context.Context, tx pg.Tx, id domain.InvoiceID, more int64) error {
+	if more == 0 {
+		return nil
+	}
+	var sum domain.Returned
+	_, err := a.Invoices.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		next := current.ReturnedByCard(more, at)
+		sum = next.Returned
+		return next, nil
+	}, store.UpdateInvoice)
+	if err != nil {
+		return err
+	}
+	return store.PutReturned(ctx, tx, id, sum)
+}
+
+// ApplyEvent applies an event about the refund of a credit note once. The context carries the event's tenant and mode.
+func (a *CreditNotes) ApplyEvent(ctx context.Context, event ids.Event, id domain.CreditNoteID, r domain.NoteRefund) error {
+	from := caller.FromContext(ctx)
+	acting, err := a.Tenants.Acting(ctx, from.Tenant, from.Mode)
+	if err != nil {
+		return err
+	}
+	acting.RequestID = from.RequestID
+	err = a.DB.Tx(caller.With(ctx, acting), func(ctx context.Context, tx pg.Tx) error {
+		first, err := inbox.Once(ctx, tx, consumer, event)
+		if err != nil || !first {
+			return err
+		}
+		_, err = a.apply(ctx, tx, id, r)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("apply refund of credit note %s: %w", id, err)
+	}
+	return nil
+}
+
+// leftCreditNote is a credit note whose request to payments has an unknown outcome. CreditNoteCompleter repeats it on behalf of the
+// caller who created the credit note.
+type leftCreditNote struct {
+	creditNote
+
+	acting caller.Caller
+}
+
+// Begin takes over the request to payments, unless it has ended or another process holds it.
+func (o *leftCreditNote) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	if o.note, err = store.CreditNoteForUpdate(ctx, tx, o.note.ID); err != nil {
+		return false, err
+	}
+	if !o.note.Calling.UnderWay() {
+		return false, operation.ErrUnderWay
+	}
+	return false, o.lease(ctx, tx)
+}
+
+// Call repeats the request to payments, which returns the state of the refund. It returns an error if the outcome is still unknown.
+func (o *leftCreditNote) Call(ctx context.Context) (err error) {
+	c := caller.FromContext(ctx)
+	if o.acting, err = o.Tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
+		return err
+	}
+	o.acting.RequestID, o.acting.OnBehalfOf = o.note.Calling.Request, o.note.Calling.Actor
+	return o.request(caller.With(ctx, o.acting))
+}
+
+// Finish writes the state of the refund.
+func (o *leftCreditNote) Finish(ctx context.Context, tx pg.Tx) (domain.CreditNote, error) {
+	return o.creditNote.Finish(caller.With(ctx, o.acting), tx)
+}
+
+// CreditNoteCompleter repeats the requests to payments whose outcome is unknown, until the gateway knows the refund or it has failed.
+// Any number of processes may run it at the same time.
+type CreditNoteCompleter struct {
+	CreditNotes *CreditNotes
+	Operations  operation.Runner
+	Worker      *pg.DB // worker role: finds these requests
+	Log         *slog.Logger
+
+	failing operation.Failing
+}
+
+// Run repeats the requests of all tenants that are due.
+func (a *CreditNoteCompleter) Run(ctx context.Context) error {
+	left := operation.Workers[store.CreditNoteLeft]{
+		Service: "customers", DB: a.Worker, Now: a.CreditNotes.Invoices.Now, Find: store.CreditNotesLeft,
+		Owner: func(row store.CreditNoteLeft) operation.Owner { return row.Owner },
+		Do: func(ctx context.Context, row store.CreditNoteLeft) error {
+			op := &leftCreditNote{creditNote: creditNote{CreditNotes: a.CreditNotes, note: domain.CreditNote{ID: row.ID}}}
+			if err := operation.Resume(ctx, a.Operations, op); err != nil {
+				return fmt.Errorf("credit note %s: %w", row.ID, err)
+			}
+			return nil
+		},
+		Report: a.failing.Report(a.Log, "refunds of credit notes that cannot be completed"),
+	}
+	return left.Run(ctx)
+}

@@ -1,0 +1,148 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/money"
+)
+
+// MaxDeducted limits the invoices that a balance deducts.
+const MaxDeducted = 100
+
+// depositLines returns the lines of a deposit invoice: one per set of taxes of the quote. The deposit includes taxes. It is spread over
+// them in proportion to their gross amounts.
+func depositLines(q InvoiceSource) ([]Line, Totals, error) {
+	parts, err := PartsOf(q.Lines, q.Totals)
+	if err != nil {
+		return nil, Totals{}, err
+	}
+	weights := make([]int64, len(parts))
+	for i, p := range parts {
+		weights[i] = max(0, p.Gross())
+	}
+	currency := q.Totals.Total.Currency
+	shares, err := money.Amount{Minor: q.Deposit, Currency: currency}.Allocate(weights)
+	if err != nil {
+		return nil, Totals{}, err
+	}
+	var lines []Line
+	for i, p := range parts {
+		if !shares[i].IsZero() {
+			lines = append(lines, Line{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: shares[i].Minor, Taxes: p.Taxes})
+		}
+	}
+	return Price(lines, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: currency}})
+}
+
+// Balance is what the platform writes the lines of a balance from.
+type Balance struct {
+	Quote    *Quote    // the accepted quote of the booking; nil: the booking has none
+	Deducted []Invoice // its opened invoices that are not void, and its other balances that are drafts, the oldest first
+}
+
+// Total returns the amount that all invoices of the booking together charge.
+func (b Balance) Total(booking Booking) money.Amount {
+	if b.Quote != nil {
+		return b.Quote.Total
+	}
+	return booking.Total
+}
+
+// Left returns the part of the total that no invoice charges yet. A credited amount can be charged again. Drafts of other balances
+// count, because two of them would charge the same money.
+func (b Balance) Left(booking Booking) int64 {
+	left := b.Total(booking).Minor
+	for _, v := range b.Deducted {
+		left -= v.Uncredited().Minor
+	}
+	return left
+}
+
+// Opened returns the balance without drafts.
+func (b Balance) Opened() Balance {
+	b.Deducted = slices.DeleteFunc(slices.Clone(b.Deducted), func(v Invoice) bool { return v.Number == nil })
+	return b
+}
+
+// sold returns the lines of the quote or, without one, a line of the booking's package. The price of a booking includes its taxes.
+func (b Balance) sold(booking Booking, taxes []money.Tax) ([]Line, Totals, error) {
+	if b.Quote != nil {
+		return slices.Clone(b.Quote.Lines), b.Quote.Totals, nil
+	}
+	line := Line{Description: booking.Package, Quantity: 1, UnitAmount: booking.Total.Minor, Taxes: taxes}
+	if line.Description == "" {
+		line.Description = "Booking " + booking.Number
+	}
+	return Price([]Line{line}, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: booking.Total.Currency}})
+}
+
+// setBalance sets the lines of a balance: what is sold, and one negative line for each earlier invoice. Over all invoices of the
+// booking, each row of the breakdown adds up to that of the quote.
+func (v *Invoice) setBalance(in InvoiceInput, refs InvoiceRefs, zone *time.Location) error {
+	switch {
+	case in.Behavior.Given():
+		return apperr.Field("tax_behavior", "Must not be sent without line_items for a balance. It is that of the quote.")
+	case in.DiscountTotal.Given():
+		return apperr.Field("discount_amount_total", "Must not be sent without line_items for a balance. It is that of the quote.")
+	case refs.Balance.Left(*refs.Booking) <= 0:
+		return apperr.Field("booking_id", "Nothing is left to invoice.")
+	case len(refs.Balance.Deducted) > MaxDeducted:
+		return apperr.Field("booking_id", "A balance deducts at most %d invoices. Send line_items.", MaxDeducted)
+	}
+	lines, totals, err := refs.Balance.sold(*refs.Booking, refs.Defaults.Taxes)
+	if err != nil {
+		return err
+	}
+	parts, err := PartsOf(lines, totals)
+	if err != nil {
+		return err
+	}
+	for _, earlier := range refs.Balance.Deducted {
+		charged, err := earlier.left()
+		if err != nil {
+			return err
+		}
+		if earlier.Uncredited().IsZero() {
+			continue
+		}
+		lines, parts = append(lines, earlier.deduction(charged, totals.Behavior, zone)), parts.plus(-1, charged)
+	}
+	v.Lines, v.Totals, v.Parts = lines, Sum(lines, totals.PriceTerms, parts.Rows()), parts
+	return nil
+}
+
+// deduction returns the line of a balance that deducts the invoice.
+func (v Invoice) deduction(charged Parts, behavior TaxBehavior, zone *time.Location) Line {
+	var tax int64
+	for _, p := range charged {
+		tax -= p.Tax()
+	}
+	amount := -charged.Gross()
+	if behavior != TaxInclusive {
+		amount -= tax
+	}
+	text := "Less the draft of a balance"
+	if v.Number != nil && v.OpenedAt != nil {
+		text = "Less invoice " + *v.Number + " of " + civil.DateOf(v.OpenedAt.In(zone)).String()
+	}
+	return Line{Description: text, Quantity: 1, UnitAmount: amount, Taxes: charged.Taxes(), Amounts: LineAmounts{Amount: amount, Tax: tax}}
+}
+
+// CheckBalance refuses to open a balance whose lines the platform wrote if it exceeds the part of the booking's total that is not
+// invoiced yet. Since the balance was drafted, other invoices of the booking may have been opened, or the total may have changed. A
+// booking with the total 0 has no price.
+func (v Invoice) CheckBalance(left int64, total money.Amount) error {
+	before := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, "Balance of booking ") // by an earlier version
+	switch {
+	case v.Parts == nil && !before, total.Minor == 0, total.Currency != v.Total.Currency, v.Total.Minor <= left:
+		return nil
+	case left <= 0:
+		return apperr.Field("booking_id", "Nothing is left to invoice.")
+	default:
+		return apperr.Field("booking_id", "Only %s is left to invoice. This balance is higher.", money.Amount{Minor: left, Currency: total.Currency})
+	}
+}
