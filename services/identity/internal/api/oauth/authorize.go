@@ -125,6 +125,9 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 		return nil, err
 	}
 	exchangeOf(ctx).app = found.App // fosite also requests the app
+	if found.SelfRegistered() && params.Get("scope") == "" { // clients of assistants can leave it out: RFC 6749, section 3.3
+		params.Set("scope", strings.Join(found.Scopes, " "))
+	}
 	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
 	switch {
 	case a.redirect == "" && len(found.RedirectURIs) == 1:

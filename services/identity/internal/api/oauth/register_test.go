@@ -126,6 +126,14 @@ func TestRegistrationDefaults(t *testing.T) {
 	if p := w.browser().signIn(w.requestOf(a), w.operator.Email); !strings.Contains(p.body, "localhost:33418") {
 		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
+	b := w.browser()
+	p := b.submit(b.signIn(w.requestOf(a, "scope", ""), w.operator.Email), "tenant", w.tenant.ID.String(), "mode", "test", "decision", "allow")
+	if got := w.exchange(w.sent(p).Get("code"), "client_id", a.ID).is(t, 200, ""); got.Scope != a.Scope {
+		t.Errorf("without a scope: %q", got.Scope)
+	}
+	if got := w.sent(w.browser().get("/oauth/authorize?" + w.request("scope", "").Encode())); got.Get("error") != "invalid_scope" {
+		t.Errorf("an app of a tenant without a scope: %v", got)
+	}
 	if p := w.browser().get("/oauth/authorize?" + w.requestOf(a, "redirect_uri", "http://localhost:1/callback").Encode()); p.StatusCode != 400 {
 		t.Errorf("another port of localhost: %d", p.StatusCode)
 	}
