@@ -268,6 +268,12 @@ const (
 	SortOrderUpdatedAt SortOrder = "updated_at"
 )
 
+// Defines values for TaxBehavior.
+const (
+	TaxBehaviorExclusive TaxBehavior = "exclusive"
+	TaxBehaviorInclusive TaxBehavior = "inclusive"
+)
+
 // Defines values for TenantPaymentsEvents.
 const (
 	TenantPaymentsEventsLate    TenantPaymentsEvents = "late"
@@ -1332,16 +1338,25 @@ type Invoice struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior TaxBehavior `json:"tax_behavior"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount Sum of the discounts of the lines.
+	// DiscountAmount Sum of the discounts of the lines, which includes `discount_amount_total`.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount Sum of the taxes of the lines.
+	// DiscountAmountTotal Fixed discount on the invoice, or 0.
+	DiscountAmountTotal Money `json:"discount_amount_total"`
+
+	// TaxAmount Sum of the taxes.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount Total of the invoice: subtotal minus discount plus tax.
+	// TaxBreakdown Each tax, by name and rate, in the order of first use. At most 300 rows.
+	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
+
+	// TotalAmount Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
 	TotalAmount Money `json:"total_amount"`
 
 	// AmountPaid Sum of the payments that are not reversed.
@@ -1412,6 +1427,12 @@ type InvoiceCreate struct {
 
 	// LineItems Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
 	LineItems []LineItemInput `json:"line_items,omitzero"`
+
+	// TaxBehavior Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
 
 	// DueAt Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
 	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
@@ -1559,6 +1580,12 @@ type InvoiceUpdate struct {
 
 	// LineItems Lines, 1 to 100. They replace the existing ones.
 	LineItems []LineItemInput `json:"line_items,omitzero"`
+
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
 
 	// DueAt Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
 	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
@@ -1891,7 +1918,7 @@ type LeadUpdatedEvent struct {
 	Data LeadEventData `json:"data"`
 }
 
-// LineItem A line of a quote or an invoice with its amounts. Each amount is rounded once, half away from zero. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+// LineItem A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
 type LineItem struct {
 	// Description What you sell.
 	Description string `json:"description"`
@@ -1899,22 +1926,28 @@ type LineItem struct {
 	// Quantity Quantity.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount Price per unit before discount and tax.
+	// UnitAmount Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
 	UnitAmount Money `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount.
 	DiscountBps int64 `json:"discount_bps"`
 
-	// TaxRateBps Tax in basis points of the discounted amount.
-	TaxRateBps int64 `json:"tax_rate_bps"`
+	// FixedDiscountAmount Fixed discount that you sent as `discount_amount`, or null if there is none.
+	FixedDiscountAmount *Money `json:"fixed_discount_amount,omitempty"`
 
-	// Amount Quantity times unit price, before discount and tax.
+	// Taxes Taxes on the line, at most 3.
+	Taxes []Tax `json:"taxes"`
+
+	// TaxRateBps Sum of the rates in basis points, or null if it is not a whole number of basis points.
+	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
+
+	// Amount Quantity times unit price, before discount. It includes the taxes if `tax_behavior` is `inclusive`.
 	Amount Money `json:"amount"`
 
-	// DiscountAmount Discount on the amount.
+	// DiscountAmount Discount of the line, including its share of the document's `discount_amount_total`.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount Tax on the discounted amount.
+	// TaxAmount Taxes on the discounted amount. Each tax is computed once per document, and the line has its share.
 	TaxAmount Money `json:"tax_amount"`
 }
 
@@ -1926,13 +1959,19 @@ type LineItemInput struct {
 	// Quantity Quantity, 1 to 10,000.
 	Quantity int64 `json:"quantity"`
 
-	// UnitAmount Price per unit before discount and tax.
+	// UnitAmount Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
 	UnitAmount Price `json:"unit_amount"`
 
 	// DiscountBps Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
 	DiscountBps *int64 `json:"discount_bps,omitempty"`
 
-	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000. Defaults to 0.
+	// DiscountAmount Fixed discount, at most the amount of the line. Cannot be combined with `discount_bps`.
+	DiscountAmount *Price `json:"discount_amount,omitempty"`
+
+	// Taxes Taxes on the line, at most 3. `[]` means none. If you leave out both `taxes` and `tax_rate_bps`, the default taxes of the service apply, otherwise those of the operator.
+	Taxes []TaxInput `json:"taxes,omitzero"`
+
+	// TaxRateBps Short form of one tax with the name `Tax`: its rate in basis points, 0 to 10,000. 0 means no tax. Cannot be combined with `taxes`.
 	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
 }
 
@@ -2403,16 +2442,25 @@ type Quote struct {
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
-	// SubtotalAmount Sum of the amounts of the lines, before discount and tax.
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior TaxBehavior `json:"tax_behavior"`
+
+	// SubtotalAmount Sum of the amounts of the lines, before discount.
 	SubtotalAmount Money `json:"subtotal_amount"`
 
-	// DiscountAmount Sum of the discounts of the lines.
+	// DiscountAmount Sum of the discounts of the lines, which includes `discount_amount_total`.
 	DiscountAmount Money `json:"discount_amount"`
 
-	// TaxAmount Sum of the taxes of the lines.
+	// DiscountAmountTotal Fixed discount on the quote, or 0.
+	DiscountAmountTotal Money `json:"discount_amount_total"`
+
+	// TaxAmount Sum of the taxes.
 	TaxAmount Money `json:"tax_amount"`
 
-	// TotalAmount Total of the quote: subtotal minus discount plus tax.
+	// TaxBreakdown Each tax, by name and rate, in the order of first use. At most 300 rows.
+	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
+
+	// TotalAmount Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
 	TotalAmount Money `json:"total_amount"`
 
 	// DepositAmount Part of the total that is due as a deposit.
@@ -2526,6 +2574,12 @@ type QuoteCreate struct {
 	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
 	LineItems []LineItemInput `json:"line_items,omitzero"`
 
+	// TaxBehavior Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
+
 	// DepositAmount Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
@@ -2621,6 +2675,12 @@ type QuoteUpdate struct {
 
 	// LineItems Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
 	LineItems []LineItemInput `json:"line_items,omitzero"`
+
+	// TaxBehavior Whether prices include taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// DiscountAmountTotal Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+	DiscountAmountTotal nullable.Nullable[Price] `json:"discount_amount_total,omitempty"`
 
 	// DepositAmount Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
@@ -2835,6 +2895,9 @@ type Service struct {
 	// UnitIDs IDs of the units that offer the service.
 	UnitIDs []string `json:"unit_ids"`
 
+	// DefaultTaxes Taxes of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+	DefaultTaxes []Tax `json:"default_taxes,omitempty"`
+
 	// Mode Mode of the credential that created the service.
 	Mode Mode `json:"mode"`
 
@@ -2873,6 +2936,9 @@ type ServiceCreate struct {
 
 	// UnitIDs IDs of the units that offer the service, at most 100.
 	UnitIDs []string `json:"unit_ids,omitzero"`
+
+	// DefaultTaxes Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+	DefaultTaxes nullable.Nullable[[]TaxInput] `json:"default_taxes,omitempty"`
 }
 
 // ServiceUpdate Fields of a service to update. Fields that you leave out stay unchanged.
@@ -2900,10 +2966,49 @@ type ServiceUpdate struct {
 
 	// UnitIDs IDs of the units that offer the service, at most 100. The list replaces the existing one.
 	UnitIDs []string `json:"unit_ids,omitzero"`
+
+	// DefaultTaxes Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+	DefaultTaxes nullable.Nullable[[]TaxInput] `json:"default_taxes,omitempty"`
 }
 
 // SortOrder Order of the rows of a list.
 type SortOrder string
+
+// Tax A tax on a line.
+type Tax struct {
+	// Name Name on documents, such as `VAT`.
+	Name string `json:"name"`
+
+	// Rate Rate in percent, without trailing zeros, such as `8.875`.
+	Rate string `json:"rate"`
+}
+
+// TaxBehavior Whether prices include taxes.
+type TaxBehavior string
+
+// TaxBreakdownRow The tax with one name and rate over all lines of a document. It is rounded once, half away from zero.
+type TaxBreakdownRow struct {
+	// Name Name of the tax.
+	Name string `json:"name"`
+
+	// Rate Rate in percent, without trailing zeros, such as `8.875`.
+	Rate string `json:"rate"`
+
+	// TaxableAmount Net amount of the lines with this tax, after discounts.
+	TaxableAmount Money `json:"taxable_amount"`
+
+	// TaxAmount Tax on these lines.
+	TaxAmount Money `json:"tax_amount"`
+}
+
+// TaxInput A tax on a line.
+type TaxInput struct {
+	// Name Name on documents, such as `VAT`, 1 to 50 characters.
+	Name string `json:"name"`
+
+	// Rate Rate in percent: a decimal from 0 to 100 with at most 4 decimals, such as `8.875`.
+	Rate string `json:"rate"`
+}
 
 // Tenant The operator that owns the credential.
 type Tenant struct {

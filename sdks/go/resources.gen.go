@@ -560,6 +560,15 @@ func (a *QuotesAPI) Update(ctx context.Context, id string, body QuoteUpdate, opt
 	return one[Quote](ctx, a.c, call{method: "PATCH", path: "/quotes/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
+// Delete permanently deletes a draft quote. The response for a quote in another status is 422
+// `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored
+// responses for Idempotency-Keys.
+//
+// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+func (a *QuotesAPI) Delete(ctx context.Context, id string, options ...Option) error {
+	return none(ctx, a.c, call{method: "DELETE", path: "/quotes/{id}", ids: []string{id}}, options)
+}
+
 // Send changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the quote
 // expires after 14 days. The platform sends no email: deliver the quote to the customer yourself. The quote's lead
 // becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.
@@ -767,6 +776,15 @@ func (a *InvoicesAPI) Get(ctx context.Context, id string, params InvoicesGetPara
 // Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch].
 func (a *InvoicesAPI) Update(ctx context.Context, id string, body InvoiceUpdate, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "PATCH", path: "/invoices/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
+}
+
+// Delete permanently deletes a draft invoice. The response for an invoice in another status is 422
+// `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored
+// responses for Idempotency-Keys.
+//
+// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+func (a *InvoicesAPI) Delete(ctx context.Context, id string, options ...Option) error {
+	return none(ctx, a.c, call{method: "DELETE", path: "/invoices/{id}", ids: []string{id}}, options)
 }
 
 // Open opens a draft invoice: assigns the next number without gaps, freezes the lines, and stores the customer's name

@@ -486,6 +486,10 @@ export type Service = {
      */
     unit_ids: Array<string>;
     /**
+     * Taxes of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+     */
+    default_taxes: Array<Tax> | null;
+    /**
      * Mode of the credential that created the service.
      */
     mode: Mode;
@@ -700,6 +704,10 @@ export type ServiceCreate = {
      * IDs of the units that offer the service, at most 100.
      */
     unit_ids?: Array<string>;
+    /**
+     * Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+     */
+    default_taxes?: Array<TaxInput> | null;
 };
 
 /**
@@ -738,6 +746,10 @@ export type ServiceUpdate = {
      * IDs of the units that offer the service, at most 100. The list replaces the existing one.
      */
     unit_ids?: Array<string>;
+    /**
+     * Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+     */
+    default_taxes?: Array<TaxInput> | null;
 };
 
 /**
@@ -2041,7 +2053,7 @@ export type LineItemInput = {
      */
     quantity: number;
     /**
-     * Price per unit before discount and tax.
+     * Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
      */
     unit_amount: Price;
     /**
@@ -2049,13 +2061,76 @@ export type LineItemInput = {
      */
     discount_bps?: number;
     /**
-     * Tax in basis points of the discounted amount, 0 to 10,000. Defaults to 0.
+     * Fixed discount, at most the amount of the line. Cannot be combined with `discount_bps`.
+     */
+    discount_amount?: Price;
+    /**
+     * Taxes on the line, at most 3. `[]` means none. If you leave out both `taxes` and `tax_rate_bps`, the default taxes of the service apply, otherwise those of the operator.
+     */
+    taxes?: Array<TaxInput>;
+    /**
+     * Short form of one tax with the name `Tax`: its rate in basis points, 0 to 10,000. 0 means no tax. Cannot be combined with `taxes`.
      */
     tax_rate_bps?: number;
 };
 
 /**
- * A line of a quote or an invoice with its amounts. Each amount is rounded once, half away from zero. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+ * A tax on a line.
+ */
+export type TaxInput = {
+    /**
+     * Name on documents, such as `VAT`, 1 to 50 characters.
+     */
+    name: string;
+    /**
+     * Rate in percent: a decimal from 0 to 100 with at most 4 decimals, such as `8.875`.
+     */
+    rate: string;
+};
+
+/**
+ * A tax on a line.
+ */
+export type Tax = {
+    /**
+     * Name on documents, such as `VAT`.
+     */
+    name: string;
+    /**
+     * Rate in percent, without trailing zeros, such as `8.875`.
+     */
+    rate: string;
+};
+
+/**
+ * Whether prices include taxes.
+ */
+export type TaxBehavior = 'exclusive' | 'inclusive';
+
+/**
+ * The tax with one name and rate over all lines of a document. It is rounded once, half away from zero.
+ */
+export type TaxBreakdownRow = {
+    /**
+     * Name of the tax.
+     */
+    name: string;
+    /**
+     * Rate in percent, without trailing zeros, such as `8.875`.
+     */
+    rate: string;
+    /**
+     * Net amount of the lines with this tax, after discounts.
+     */
+    taxable_amount: Money;
+    /**
+     * Tax on these lines.
+     */
+    tax_amount: Money;
+};
+
+/**
+ * A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
  */
 export type LineItem = {
     /**
@@ -2067,7 +2142,7 @@ export type LineItem = {
      */
     quantity: number;
     /**
-     * Price per unit before discount and tax.
+     * Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
      */
     unit_amount: Money;
     /**
@@ -2075,19 +2150,27 @@ export type LineItem = {
      */
     discount_bps: number;
     /**
-     * Tax in basis points of the discounted amount.
+     * Fixed discount that you sent as `discount_amount`, or null if there is none.
      */
-    tax_rate_bps: number;
+    fixed_discount_amount: Money | null;
     /**
-     * Quantity times unit price, before discount and tax.
+     * Taxes on the line, at most 3.
+     */
+    taxes: Array<Tax>;
+    /**
+     * Sum of the rates in basis points, or null if it is not a whole number of basis points.
+     */
+    tax_rate_bps: number | null;
+    /**
+     * Quantity times unit price, before discount. It includes the taxes if `tax_behavior` is `inclusive`.
      */
     amount: Money;
     /**
-     * Discount on the amount.
+     * Discount of the line, including its share of the document's `discount_amount_total`.
      */
     discount_amount: Money;
     /**
-     * Tax on the discounted amount.
+     * Taxes on the discounted amount. Each tax is computed once per document, and the line has its share.
      */
     tax_amount: Money;
 };
@@ -2132,6 +2215,14 @@ export type QuoteCreate = {
      * Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
      */
     line_items?: Array<LineItemInput>;
+    /**
+     * Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
     /**
      * Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
      */
@@ -2194,6 +2285,14 @@ export type QuoteUpdate = {
      * Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
      */
     line_items?: Array<LineItemInput>;
+    /**
+     * Whether prices include taxes.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
     /**
      * Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
      */
@@ -2300,19 +2399,31 @@ export type Quote = {
      */
     line_items: Array<LineItem>;
     /**
-     * Sum of the amounts of the lines, before discount and tax.
+     * Whether prices include taxes.
+     */
+    tax_behavior: TaxBehavior;
+    /**
+     * Sum of the amounts of the lines, before discount.
      */
     subtotal_amount: Money;
     /**
-     * Sum of the discounts of the lines.
+     * Sum of the discounts of the lines, which includes `discount_amount_total`.
      */
     discount_amount: Money;
     /**
-     * Sum of the taxes of the lines.
+     * Fixed discount on the quote, or 0.
+     */
+    discount_amount_total: Money;
+    /**
+     * Sum of the taxes.
      */
     tax_amount: Money;
     /**
-     * Total of the quote: subtotal minus discount plus tax.
+     * Each tax, by name and rate, in the order of first use. At most 300 rows.
+     */
+    tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
      */
     total_amount: Money;
     /**
@@ -2429,6 +2540,14 @@ export type InvoiceCreate = {
      */
     line_items?: Array<LineItemInput>;
     /**
+     * Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
+    /**
      * Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
      */
     due_at?: string | null;
@@ -2466,6 +2585,14 @@ export type InvoiceUpdate = {
      * Lines, 1 to 100. They replace the existing ones.
      */
     line_items?: Array<LineItemInput>;
+    /**
+     * Whether prices include taxes.
+     */
+    tax_behavior?: TaxBehavior;
+    /**
+     * Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+     */
+    discount_amount_total?: Price | null;
     /**
      * Time at which the payment is due: RFC 3339 with any UTC offset, or a date, or null.
      */
@@ -2657,19 +2784,31 @@ export type Invoice = {
      */
     line_items: Array<LineItem>;
     /**
-     * Sum of the amounts of the lines, before discount and tax.
+     * Whether prices include taxes.
+     */
+    tax_behavior: TaxBehavior;
+    /**
+     * Sum of the amounts of the lines, before discount.
      */
     subtotal_amount: Money;
     /**
-     * Sum of the discounts of the lines.
+     * Sum of the discounts of the lines, which includes `discount_amount_total`.
      */
     discount_amount: Money;
     /**
-     * Sum of the taxes of the lines.
+     * Fixed discount on the invoice, or 0.
+     */
+    discount_amount_total: Money;
+    /**
+     * Sum of the taxes.
      */
     tax_amount: Money;
     /**
-     * Total of the invoice: subtotal minus discount plus tax.
+     * Each tax, by name and rate, in the order of first use. At most 300 rows.
+     */
+    tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
      */
     total_amount: Money;
     /**
@@ -5730,6 +5869,42 @@ export type CreateQuoteResponses = {
 
 export type CreateQuoteResponse = CreateQuoteResponses[keyof CreateQuoteResponses];
 
+export type DeleteQuoteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the quote, `qt_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/quotes/{id}';
+};
+
+export type DeleteQuoteErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteQuoteError = DeleteQuoteErrors[keyof DeleteQuoteErrors];
+
+export type DeleteQuoteResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteQuoteResponse = DeleteQuoteResponses[keyof DeleteQuoteResponses];
+
 export type GetQuoteData = {
     body?: never;
     path: {
@@ -6137,6 +6312,42 @@ export type CreateInvoiceResponses = {
 };
 
 export type CreateInvoiceResponse = CreateInvoiceResponses[keyof CreateInvoiceResponses];
+
+export type DeleteInvoiceData = {
+    body?: never;
+    headers?: {
+        /**
+         * The version that the resource must have, in quotes as in ETag, or `*` for any version. If the version differs, the response is 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * ID of the invoice, `inv_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/invoices/{id}';
+};
+
+export type DeleteInvoiceErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type DeleteInvoiceError = DeleteInvoiceErrors[keyof DeleteInvoiceErrors];
+
+export type DeleteInvoiceResponses = {
+    /**
+     * The request succeeded. The response has no body.
+     */
+    204: void;
+};
+
+export type DeleteInvoiceResponse = DeleteInvoiceResponses[keyof DeleteInvoiceResponses];
 
 export type GetInvoiceData = {
     body?: never;

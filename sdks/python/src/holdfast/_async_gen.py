@@ -705,6 +705,22 @@ class AsyncQuotes:
         """
         return await self._client._json(ops.UPDATE_QUOTE, {"id": id}, options, body=body)
 
+    async def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a draft quote.
+
+        Permanently deletes a draft quote. The response for a quote in another status is 422
+        `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as
+        in stored responses for Idempotency-Keys.
+
+        Args:
+            id: ID of the quote, `qt_…`.
+
+        Scopes: write:quotes.
+
+        Errors: ModeMismatch, QuoteNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        """
+        await self._client._json(ops.DELETE_QUOTE, {"id": id}, options)
+
     async def send(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Quote:
         """Send a quote.
 
@@ -797,6 +813,7 @@ class AsyncQuotesWithRawResponse:
         self.create = async_raw(resource.create)
         self.get = async_raw(resource.get)
         self.update = async_raw(resource.update)
+        self.delete = async_raw(resource.delete)
         self.send = async_raw(resource.send)
         self.accept = async_raw(resource.accept)
         self.decline = async_raw(resource.decline)
@@ -993,6 +1010,22 @@ class AsyncInvoices:
         """
         return await self._client._json(ops.UPDATE_INVOICE, {"id": id}, options, body=body)
 
+    async def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a draft invoice.
+
+        Permanently deletes a draft invoice. The response for an invoice in another status is 422
+        `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as
+        in stored responses for Idempotency-Keys.
+
+        Args:
+            id: ID of the invoice, `inv_…`.
+
+        Scopes: write:invoices.
+
+        Errors: ModeMismatch, InvoiceNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        """
+        await self._client._json(ops.DELETE_INVOICE, {"id": id}, options)
+
     async def open(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Invoice:
         """Open an invoice.
 
@@ -1105,6 +1138,7 @@ class AsyncInvoicesWithRawResponse:
         self.create = async_raw(resource.create)
         self.get = async_raw(resource.get)
         self.update = async_raw(resource.update)
+        self.delete = async_raw(resource.delete)
         self.open = async_raw(resource.open)
         self.void = async_raw(resource.void)
         self.mark_uncollectible = async_raw(resource.mark_uncollectible)

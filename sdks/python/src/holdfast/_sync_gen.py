@@ -705,6 +705,22 @@ class Quotes:
         """
         return self._client._json(ops.UPDATE_QUOTE, {"id": id}, options, body=body)
 
+    def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a draft quote.
+
+        Permanently deletes a draft quote. The response for a quote in another status is 422
+        `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as
+        in stored responses for Idempotency-Keys.
+
+        Args:
+            id: ID of the quote, `qt_…`.
+
+        Scopes: write:quotes.
+
+        Errors: ModeMismatch, QuoteNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        """
+        self._client._json(ops.DELETE_QUOTE, {"id": id}, options)
+
     def send(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Quote:
         """Send a quote.
 
@@ -797,6 +813,7 @@ class QuotesWithRawResponse:
         self.create = raw(resource.create)
         self.get = raw(resource.get)
         self.update = raw(resource.update)
+        self.delete = raw(resource.delete)
         self.send = raw(resource.send)
         self.accept = raw(resource.accept)
         self.decline = raw(resource.decline)
@@ -993,6 +1010,22 @@ class Invoices:
         """
         return self._client._json(ops.UPDATE_INVOICE, {"id": id}, options, body=body)
 
+    def delete(self, id: str, **options: Unpack[ConditionalOptions]) -> None:
+        """Delete a draft invoice.
+
+        Permanently deletes a draft invoice. The response for an invoice in another status is 422
+        `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as
+        in stored responses for Idempotency-Keys.
+
+        Args:
+            id: ID of the invoice, `inv_…`.
+
+        Scopes: write:invoices.
+
+        Errors: ModeMismatch, InvoiceNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        """
+        self._client._json(ops.DELETE_INVOICE, {"id": id}, options)
+
     def open(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Invoice:
         """Open an invoice.
 
@@ -1105,6 +1138,7 @@ class InvoicesWithRawResponse:
         self.create = raw(resource.create)
         self.get = raw(resource.get)
         self.update = raw(resource.update)
+        self.delete = raw(resource.delete)
         self.open = raw(resource.open)
         self.void = raw(resource.void)
         self.mark_uncollectible = raw(resource.mark_uncollectible)

@@ -225,69 +225,6 @@ class Customer(TypedDict):
     """
 
 
-class Service(TypedDict):
-    """
-    A service that the operator offers, such as a tour.
-    """
-
-    id: str
-    """
-    ID of the service, `srv_…`. Treat it as an opaque string.
-    """
-    object: Literal["service"]
-    """
-    Always `service`.
-    """
-    name: str
-    """
-    Name shown to customers.
-    """
-    description: str | None
-    """
-    Description shown to customers, or null.
-    """
-    duration_minutes: int | None
-    """
-    Duration in minutes of a booking without an end, or null if there is none.
-    """
-    slot_step_minutes: int | None
-    """
-    Minutes from the start of one slot to the start of the next. Null means the duration plus both buffers.
-    """
-    buffer_before_minutes: int
-    """
-    Minutes before a timed booking for which its unit is kept free.
-    """
-    buffer_after_minutes: int
-    """
-    Minutes after a timed booking for which its unit is kept free.
-    """
-    active: bool
-    """
-    Whether the service can be booked.
-    """
-    unit_ids: list[str]
-    """
-    IDs of the units that offer the service.
-    """
-    mode: Mode
-    """
-    Mode of the credential that created the service.
-    """
-    version: int
-    """
-    Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
-    """
-    created_at: str
-    """
-    Time at which the service was created, in UTC.
-    """
-    updated_at: str
-    """
-    Time of the last visible change, in UTC.
-    """
-
-
 class NoFields(TypedDict):
     """
     An empty object.
@@ -325,84 +262,6 @@ class TestClockSet(TypedDict):
 
 
 UnitId: TypeAlias = str
-
-
-class ServiceCreate(TypedDict):
-    """
-    A service to create.
-    """
-
-    name: str
-    """
-    Name shown to customers, 1 to 200 characters.
-    """
-    description: NotRequired[str | None]
-    """
-    Description shown to customers, at most 5,000 characters, or null.
-    """
-    duration_minutes: NotRequired[int | None]
-    """
-    Duration in minutes of a booking without an end, at least 1, or null.
-    """
-    slot_step_minutes: NotRequired[int | None]
-    """
-    Minutes from the start of one slot to the start of the next, at least 5. Null means the duration plus both buffers.
-    """
-    buffer_before_minutes: NotRequired[int]
-    """
-    Minutes before a timed booking for which its unit is kept free, 0 to 1,440. Defaults to 0.
-    """
-    buffer_after_minutes: NotRequired[int]
-    """
-    Minutes after a timed booking for which its unit is kept free, 0 to 1,440. Defaults to 0.
-    """
-    active: NotRequired[bool]
-    """
-    Whether the service can be booked. Defaults to true.
-    """
-    unit_ids: NotRequired[list[UnitId]]
-    """
-    IDs of the units that offer the service, at most 100.
-    """
-
-
-class ServiceUpdate(TypedDict):
-    """
-    Fields of a service to update. Fields that you leave out stay unchanged.
-    """
-
-    name: NotRequired[str]
-    """
-    Name shown to customers, 1 to 200 characters.
-    """
-    description: NotRequired[str | None]
-    """
-    Description shown to customers, at most 5,000 characters, or null.
-    """
-    duration_minutes: NotRequired[int | None]
-    """
-    Duration in minutes of a booking without an end, at least 1, or null.
-    """
-    slot_step_minutes: NotRequired[int | None]
-    """
-    Minutes from the start of one slot to the start of the next, at least 5. Null means the duration plus both buffers.
-    """
-    buffer_before_minutes: NotRequired[int]
-    """
-    Minutes before a timed booking for which its unit is kept free, 0 to 1,440.
-    """
-    buffer_after_minutes: NotRequired[int]
-    """
-    Minutes after a timed booking for which its unit is kept free, 0 to 1,440.
-    """
-    active: NotRequired[bool]
-    """
-    Whether the service can be booked.
-    """
-    unit_ids: NotRequired[list[UnitId]]
-    """
-    IDs of the units that offer the service, at most 100. The list replaces the existing one.
-    """
 
 
 ServiceId: TypeAlias = str
@@ -949,36 +808,68 @@ class LeadList(TypedDict):
     """
 
 
-class LineItemInput(TypedDict):
+class TaxInput(TypedDict):
     """
-    A line of a quote or an invoice.
+    A tax on a line.
     """
 
-    description: str
+    name: str
     """
-    What you sell, 1 to 5,000 characters.
+    Name on documents, such as `VAT`, 1 to 50 characters.
     """
-    quantity: int
+    rate: str
     """
-    Quantity, 1 to 10,000.
+    Rate in percent: a decimal from 0 to 100 with at most 4 decimals, such as `8.875`.
     """
-    unit_amount: Price
+
+
+class Tax(TypedDict):
     """
-    Price per unit before discount and tax.
+    A tax on a line.
     """
-    discount_bps: NotRequired[int]
+
+    name: str
     """
-    Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
+    Name on documents, such as `VAT`.
     """
-    tax_rate_bps: NotRequired[int]
+    rate: str
     """
-    Tax in basis points of the discounted amount, 0 to 10,000. Defaults to 0.
+    Rate in percent, without trailing zeros, such as `8.875`.
+    """
+
+
+TaxBehavior: TypeAlias = Literal["exclusive", "inclusive"]
+"""
+Whether prices include taxes.
+"""
+
+
+class TaxBreakdownRow(TypedDict):
+    """
+    The tax with one name and rate over all lines of a document. It is rounded once, half away from zero.
+    """
+
+    name: str
+    """
+    Name of the tax.
+    """
+    rate: str
+    """
+    Rate in percent, without trailing zeros, such as `8.875`.
+    """
+    taxable_amount: Money
+    """
+    Net amount of the lines with this tax, after discounts.
+    """
+    tax_amount: Money
+    """
+    Tax on these lines.
     """
 
 
 class LineItem(TypedDict):
     """
-    A line of a quote or an invoice with its amounts. Each amount is rounded once, half away from zero. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+    A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
     """
 
     description: str
@@ -991,153 +882,35 @@ class LineItem(TypedDict):
     """
     unit_amount: Money
     """
-    Price per unit before discount and tax.
+    Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
     """
     discount_bps: int
     """
     Discount in basis points of the amount.
     """
-    tax_rate_bps: int
+    fixed_discount_amount: Money | None
     """
-    Tax in basis points of the discounted amount.
+    Fixed discount that you sent as `discount_amount`, or null if there is none.
+    """
+    taxes: list[Tax]
+    """
+    Taxes on the line, at most 3.
+    """
+    tax_rate_bps: int | None
+    """
+    Sum of the rates in basis points, or null if it is not a whole number of basis points.
     """
     amount: Money
     """
-    Quantity times unit price, before discount and tax.
+    Quantity times unit price, before discount. It includes the taxes if `tax_behavior` is `inclusive`.
     """
     discount_amount: Money
     """
-    Discount on the amount.
+    Discount of the line, including its share of the document's `discount_amount_total`.
     """
     tax_amount: Money
     """
-    Tax on the discounted amount.
-    """
-
-
-class QuoteCreate(TypedDict):
-    """
-    A quote to create, with lines or with a package.
-    """
-
-    customer_id: str
-    """
-    ID of the customer.
-    """
-    lead_id: NotRequired[str | None]
-    """
-    ID of the lead that requested the quote, or null.
-    """
-    service_id: NotRequired[str | None]
-    """
-    ID of the service, or null.
-    """
-    unit_id: NotRequired[str | None]
-    """
-    ID of the unit, or null.
-    """
-    package_id: NotRequired[str | None]
-    """
-    ID of the package, or null.
-    """
-    event_date: NotRequired[str | None]
-    """
-    Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
-    """
-    event_start_time: NotRequired[str | None]
-    """
-    Start as HH:MM in the operator's time zone. Null means the whole day.
-    """
-    event_end_time: NotRequired[str | None]
-    """
-    End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
-    """
-    line_items: NotRequired[list[LineItemInput]]
-    """
-    Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
-    """
-    deposit_amount: NotRequired[Price | None]
-    """
-    Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
-    """
-    expires_at: NotRequired[str | None]
-    """
-    Time at which the quote expires, in the future. Null means 14 days after it is sent.
-    """
-    notes: NotRequired[str | None]
-    """
-    Notes for the operator, at most 5,000 characters, or null.
-    """
-    terms: NotRequired[str | None]
-    """
-    Terms for the customer, at most 5,000 characters, or null.
-    """
-    metadata: NotRequired[Metadata]
-    """
-    Your own key-value pairs.
-    """
-
-
-class QuoteUpdate(TypedDict):
-    """
-    Fields of a quote to update. Fields that you leave out stay unchanged.
-    """
-
-    customer_id: NotRequired[str]
-    """
-    ID of the customer.
-    """
-    lead_id: NotRequired[str | None]
-    """
-    ID of the lead that requested the quote, or null.
-    """
-    service_id: NotRequired[str | None]
-    """
-    ID of the service, or null.
-    """
-    unit_id: NotRequired[str | None]
-    """
-    ID of the unit, or null.
-    """
-    package_id: NotRequired[str | None]
-    """
-    ID of the package, or null.
-    """
-    event_date: NotRequired[str | None]
-    """
-    Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
-    """
-    event_start_time: NotRequired[str | None]
-    """
-    Start as HH:MM in the operator's time zone. Null means the whole day.
-    """
-    event_end_time: NotRequired[str | None]
-    """
-    End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
-    """
-    line_items: NotRequired[list[LineItemInput]]
-    """
-    Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
-    """
-    deposit_amount: NotRequired[Price | None]
-    """
-    Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
-    """
-    expires_at: NotRequired[str | None]
-    """
-    Time at which the quote expires, in the future. Null means 14 days after it is sent.
-    """
-    notes: NotRequired[str | None]
-    """
-    Notes for the operator, at most 5,000 characters, or null.
-    """
-    terms: NotRequired[str | None]
-    """
-    Terms for the customer, at most 5,000 characters, or null.
-    """
-    metadata: NotRequired[Metadata]
-    """
-    Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
+    Taxes on the discounted amount. Each tax is computed once per document, and the line has its share.
     """
 
 
@@ -1227,21 +1000,33 @@ class Quote(TypedDict):
     """
     Lines, at most 100.
     """
+    tax_behavior: TaxBehavior
+    """
+    Whether prices include taxes.
+    """
     subtotal_amount: Money
     """
-    Sum of the amounts of the lines, before discount and tax.
+    Sum of the amounts of the lines, before discount.
     """
     discount_amount: Money
     """
-    Sum of the discounts of the lines.
+    Sum of the discounts of the lines, which includes `discount_amount_total`.
+    """
+    discount_amount_total: Money
+    """
+    Fixed discount on the quote, or 0.
     """
     tax_amount: Money
     """
-    Sum of the taxes of the lines.
+    Sum of the taxes.
+    """
+    tax_breakdown: list[TaxBreakdownRow]
+    """
+    Each tax, by name and rate, in the order of first use. At most 300 rows.
     """
     total_amount: Money
     """
-    Total of the quote: subtotal minus discount plus tax.
+    Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
     """
     deposit_amount: Money
     """
@@ -1496,21 +1281,33 @@ class Invoice(TypedDict):
     """
     Lines, at most 100.
     """
+    tax_behavior: TaxBehavior
+    """
+    Whether prices include taxes.
+    """
     subtotal_amount: Money
     """
-    Sum of the amounts of the lines, before discount and tax.
+    Sum of the amounts of the lines, before discount.
     """
     discount_amount: Money
     """
-    Sum of the discounts of the lines.
+    Sum of the discounts of the lines, which includes `discount_amount_total`.
+    """
+    discount_amount_total: Money
+    """
+    Fixed discount on the invoice, or 0.
     """
     tax_amount: Money
     """
-    Sum of the taxes of the lines.
+    Sum of the taxes.
+    """
+    tax_breakdown: list[TaxBreakdownRow]
+    """
+    Each tax, by name and rate, in the order of first use. At most 300 rows.
     """
     total_amount: Money
     """
-    Total of the invoice: subtotal minus discount plus tax.
+    Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
     """
     amount_paid: Money
     """
@@ -1902,25 +1699,6 @@ class CustomerList(TypedDict):
     data: list[Customer]
     """
     Customers on this page, at most 100.
-    """
-    has_more: bool
-    """
-    Whether there are more rows after this page.
-    """
-    next_cursor: str | None
-    """
-    Value of `cursor` for the next page; null on the last page.
-    """
-
-
-class ServiceList(TypedDict):
-    """
-    A page of services.
-    """
-
-    data: list[Service]
-    """
-    Services on this page, at most 100.
     """
     has_more: bool
     """
@@ -3282,6 +3060,73 @@ class Me(TypedDict):
     """
 
 
+class Service(TypedDict):
+    """
+    A service that the operator offers, such as a tour.
+    """
+
+    id: str
+    """
+    ID of the service, `srv_…`. Treat it as an opaque string.
+    """
+    object: Literal["service"]
+    """
+    Always `service`.
+    """
+    name: str
+    """
+    Name shown to customers.
+    """
+    description: str | None
+    """
+    Description shown to customers, or null.
+    """
+    duration_minutes: int | None
+    """
+    Duration in minutes of a booking without an end, or null if there is none.
+    """
+    slot_step_minutes: int | None
+    """
+    Minutes from the start of one slot to the start of the next. Null means the duration plus both buffers.
+    """
+    buffer_before_minutes: int
+    """
+    Minutes before a timed booking for which its unit is kept free.
+    """
+    buffer_after_minutes: int
+    """
+    Minutes after a timed booking for which its unit is kept free.
+    """
+    active: bool
+    """
+    Whether the service can be booked.
+    """
+    unit_ids: list[str]
+    """
+    IDs of the units that offer the service.
+    """
+    default_taxes: list[Tax] | None
+    """
+    Taxes of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+    """
+    mode: Mode
+    """
+    Mode of the credential that created the service.
+    """
+    version: int
+    """
+    Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
+    """
+    created_at: str
+    """
+    Time at which the service was created, in UTC.
+    """
+    updated_at: str
+    """
+    Time of the last visible change, in UTC.
+    """
+
+
 class Unit(TypedDict):
     """
     A resource that can be booked, such as a boat or a room. It takes one booking at a time.
@@ -3405,6 +3250,92 @@ class Package(TypedDict):
     updated_at: str
     """
     Time of the last visible change, in UTC.
+    """
+
+
+class ServiceCreate(TypedDict):
+    """
+    A service to create.
+    """
+
+    name: str
+    """
+    Name shown to customers, 1 to 200 characters.
+    """
+    description: NotRequired[str | None]
+    """
+    Description shown to customers, at most 5,000 characters, or null.
+    """
+    duration_minutes: NotRequired[int | None]
+    """
+    Duration in minutes of a booking without an end, at least 1, or null.
+    """
+    slot_step_minutes: NotRequired[int | None]
+    """
+    Minutes from the start of one slot to the start of the next, at least 5. Null means the duration plus both buffers.
+    """
+    buffer_before_minutes: NotRequired[int]
+    """
+    Minutes before a timed booking for which its unit is kept free, 0 to 1,440. Defaults to 0.
+    """
+    buffer_after_minutes: NotRequired[int]
+    """
+    Minutes after a timed booking for which its unit is kept free, 0 to 1,440. Defaults to 0.
+    """
+    active: NotRequired[bool]
+    """
+    Whether the service can be booked. Defaults to true.
+    """
+    unit_ids: NotRequired[list[UnitId]]
+    """
+    IDs of the units that offer the service, at most 100.
+    """
+    default_taxes: NotRequired[list[TaxInput] | None]
+    """
+    Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
+    """
+
+
+class ServiceUpdate(TypedDict):
+    """
+    Fields of a service to update. Fields that you leave out stay unchanged.
+    """
+
+    name: NotRequired[str]
+    """
+    Name shown to customers, 1 to 200 characters.
+    """
+    description: NotRequired[str | None]
+    """
+    Description shown to customers, at most 5,000 characters, or null.
+    """
+    duration_minutes: NotRequired[int | None]
+    """
+    Duration in minutes of a booking without an end, at least 1, or null.
+    """
+    slot_step_minutes: NotRequired[int | None]
+    """
+    Minutes from the start of one slot to the start of the next, at least 5. Null means the duration plus both buffers.
+    """
+    buffer_before_minutes: NotRequired[int]
+    """
+    Minutes before a timed booking for which its unit is kept free, 0 to 1,440.
+    """
+    buffer_after_minutes: NotRequired[int]
+    """
+    Minutes after a timed booking for which its unit is kept free, 0 to 1,440.
+    """
+    active: NotRequired[bool]
+    """
+    Whether the service can be booked.
+    """
+    unit_ids: NotRequired[list[UnitId]]
+    """
+    IDs of the units that offer the service, at most 100. The list replaces the existing one.
+    """
+    default_taxes: NotRequired[list[TaxInput] | None]
+    """
+    Taxes, at most 3, of lines of quotes and invoices that specify none. `[]` means no taxes; null means that the operator's default taxes apply.
     """
 
 
@@ -3810,6 +3741,183 @@ class LeadConvert(TypedDict):
     """
 
 
+class LineItemInput(TypedDict):
+    """
+    A line of a quote or an invoice.
+    """
+
+    description: str
+    """
+    What you sell, 1 to 5,000 characters.
+    """
+    quantity: int
+    """
+    Quantity, 1 to 10,000.
+    """
+    unit_amount: Price
+    """
+    Price per unit before discount. It includes the taxes if `tax_behavior` is `inclusive`.
+    """
+    discount_bps: NotRequired[int]
+    """
+    Discount in basis points of the amount, 0 to 10,000. Defaults to 0.
+    """
+    discount_amount: NotRequired[Price]
+    """
+    Fixed discount, at most the amount of the line. Cannot be combined with `discount_bps`.
+    """
+    taxes: NotRequired[list[TaxInput]]
+    """
+    Taxes on the line, at most 3. `[]` means none. If you leave out both `taxes` and `tax_rate_bps`, the default taxes of the service apply, otherwise those of the operator.
+    """
+    tax_rate_bps: NotRequired[int]
+    """
+    Short form of one tax with the name `Tax`: its rate in basis points, 0 to 10,000. 0 means no tax. Cannot be combined with `taxes`.
+    """
+
+
+class QuoteCreate(TypedDict):
+    """
+    A quote to create, with lines or with a package.
+    """
+
+    customer_id: str
+    """
+    ID of the customer.
+    """
+    lead_id: NotRequired[str | None]
+    """
+    ID of the lead that requested the quote, or null.
+    """
+    service_id: NotRequired[str | None]
+    """
+    ID of the service, or null.
+    """
+    unit_id: NotRequired[str | None]
+    """
+    ID of the unit, or null.
+    """
+    package_id: NotRequired[str | None]
+    """
+    ID of the package, or null.
+    """
+    event_date: NotRequired[str | None]
+    """
+    Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
+    """
+    event_start_time: NotRequired[str | None]
+    """
+    Start as HH:MM in the operator's time zone. Null means the whole day.
+    """
+    event_end_time: NotRequired[str | None]
+    """
+    End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
+    """
+    line_items: NotRequired[list[LineItemInput]]
+    """
+    Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
+    """
+    tax_behavior: NotRequired[TaxBehavior]
+    """
+    Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+    """
+    discount_amount_total: NotRequired[Price | None]
+    """
+    Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+    """
+    deposit_amount: NotRequired[Price | None]
+    """
+    Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
+    """
+    expires_at: NotRequired[str | None]
+    """
+    Time at which the quote expires, in the future. Null means 14 days after it is sent.
+    """
+    notes: NotRequired[str | None]
+    """
+    Notes for the operator, at most 5,000 characters, or null.
+    """
+    terms: NotRequired[str | None]
+    """
+    Terms for the customer, at most 5,000 characters, or null.
+    """
+    metadata: NotRequired[Metadata]
+    """
+    Your own key-value pairs.
+    """
+
+
+class QuoteUpdate(TypedDict):
+    """
+    Fields of a quote to update. Fields that you leave out stay unchanged.
+    """
+
+    customer_id: NotRequired[str]
+    """
+    ID of the customer.
+    """
+    lead_id: NotRequired[str | None]
+    """
+    ID of the lead that requested the quote, or null.
+    """
+    service_id: NotRequired[str | None]
+    """
+    ID of the service, or null.
+    """
+    unit_id: NotRequired[str | None]
+    """
+    ID of the unit, or null.
+    """
+    package_id: NotRequired[str | None]
+    """
+    ID of the package, or null.
+    """
+    event_date: NotRequired[str | None]
+    """
+    Day of the event: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. Or null.
+    """
+    event_start_time: NotRequired[str | None]
+    """
+    Start as HH:MM in the operator's time zone. Null means the whole day.
+    """
+    event_end_time: NotRequired[str | None]
+    """
+    End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
+    """
+    line_items: NotRequired[list[LineItemInput]]
+    """
+    Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
+    """
+    tax_behavior: NotRequired[TaxBehavior]
+    """
+    Whether prices include taxes.
+    """
+    discount_amount_total: NotRequired[Price | None]
+    """
+    Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
+    """
+    deposit_amount: NotRequired[Price | None]
+    """
+    Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
+    """
+    expires_at: NotRequired[str | None]
+    """
+    Time at which the quote expires, in the future. Null means 14 days after it is sent.
+    """
+    notes: NotRequired[str | None]
+    """
+    Notes for the operator, at most 5,000 characters, or null.
+    """
+    terms: NotRequired[str | None]
+    """
+    Terms for the customer, at most 5,000 characters, or null.
+    """
+    metadata: NotRequired[Metadata]
+    """
+    Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
+    """
+
+
 class InvoiceCreate(TypedDict):
     """
     An invoice to create.
@@ -3830,6 +3938,14 @@ class InvoiceCreate(TypedDict):
     line_items: NotRequired[list[LineItemInput]]
     """
     Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
+    """
+    tax_behavior: NotRequired[TaxBehavior]
+    """
+    Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
+    """
+    discount_amount_total: NotRequired[Price | None]
+    """
+    Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
     """
     due_at: NotRequired[str | None]
     """
@@ -3869,6 +3985,14 @@ class InvoiceUpdate(TypedDict):
     line_items: NotRequired[list[LineItemInput]]
     """
     Lines, 1 to 100. They replace the existing ones.
+    """
+    tax_behavior: NotRequired[TaxBehavior]
+    """
+    Whether prices include taxes.
+    """
+    discount_amount_total: NotRequired[Price | None]
+    """
+    Fixed discount on the document, at most the discounted amount of its lines, or null. It is spread over the lines before tax, in proportion to their discounted amounts.
     """
     due_at: NotRequired[str | None]
     """
@@ -3985,6 +4109,25 @@ class BookingPaymentList(TypedDict):
     data: list[BookingPayment]
     """
     Payments on this page, at most 100.
+    """
+    has_more: bool
+    """
+    Whether there are more rows after this page.
+    """
+    next_cursor: str | None
+    """
+    Value of `cursor` for the next page; null on the last page.
+    """
+
+
+class ServiceList(TypedDict):
+    """
+    A page of services.
+    """
+
+    data: list[Service]
+    """
+    Services on this page, at most 100.
     """
     has_more: bool
     """

@@ -74,6 +74,18 @@ export class InvoicesResource extends Resource {
   }
 
   /**
+   * Delete a draft invoice.
+   *
+   * Permanently deletes a draft invoice. The response for an invoice in another status is 422 `invalid_status_transition`.
+   * Earlier events about the draft stay, but their personal fields are cleared, as in stored responses for Idempotency-Keys.
+   *
+   * Scope: `write:invoices`.
+   */
+  delete(id: string, options?: RequestOptions & ConditionalOptions): APIPromise<void> {
+    return this.client.request("DELETE", "/invoices/{id}", { params: { id } }, options);
+  }
+
+  /**
    * Open an invoice.
    *
    * Opens a draft invoice: assigns the next number without gaps, freezes the lines, and stores the customer's name and

@@ -76,6 +76,18 @@ export class QuotesResource extends Resource {
   }
 
   /**
+   * Delete a draft quote.
+   *
+   * Permanently deletes a draft quote. The response for a quote in another status is 422 `invalid_status_transition`.
+   * Earlier events about the draft stay, but their personal fields are cleared, as in stored responses for Idempotency-Keys.
+   *
+   * Scope: `write:quotes`.
+   */
+  delete(id: string, options?: RequestOptions & ConditionalOptions): APIPromise<void> {
+    return this.client.request("DELETE", "/quotes/{id}", { params: { id } }, options);
+  }
+
+  /**
    * Send a quote.
    *
    * Changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the quote expires
