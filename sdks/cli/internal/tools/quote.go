@@ -41,7 +41,7 @@ type lineView struct {
 	Quantity    int64  `json:"quantity"`
 	UnitPrice   money  `json:"unit_price"`
 	DiscountBps int64  `json:"discount_bps,omitempty"`
-	TaxRateBps  int64  `json:"tax_rate_bps,omitempty"`
+	TaxRateBps  *int64 `json:"tax_rate_bps,omitempty"`
 }
 
 // The rows of a document that a result shows.

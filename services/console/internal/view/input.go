@@ -114,7 +114,7 @@ func (f Format) lines(in *Input, field forms.Field, form url.Values) {
 	}
 	for i := range min(last+domain.Rows, max(field.MaxItems, 1)) {
 		var row []Input
-		for _, sub := range field.Items.Fields {
+		for _, sub := range domain.Columns(field) {
 			one := f.input(sub, in.Name+"."+strconv.Itoa(i)+"."+sub.Name, form, nil)
 			one.Required = false
 			row = append(row, one)
