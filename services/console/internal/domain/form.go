@@ -72,6 +72,7 @@ const (
 	TextsInput    Input = "texts" // one in each line
 	SecretInput   Input = "secret"
 	DepositInput  Input = "deposit" // an amount or a percentage, depending on deposit_type
+	TaxesInput    Input = "taxes"   // names and rates
 )
 
 // long are the text fields with a multi-line input.
@@ -82,7 +83,7 @@ var special = map[string]Input{
 	"customer_id": CustomerInput, "opening_hours": HoursInput, "line_items": LinesInput, "applies_to": AppliesInput, "metadata": JSONInput,
 	"deposit_value": DepositInput, "amount_minor": MoneyInput, "service_id": ChoiceInput, "unit_id": ChoiceInput, "package_id": ChoiceInput,
 	"redirect_uris": TextsInput, "browser_origins": TextsInput, "overlap_seconds": ChoiceInput, "secret_key": SecretInput, "webhook_secret": SecretInput,
-	"refund_rules": LinesInput, "event_date": DateInput, "url": URLInput, "type": ChoiceInput,
+	"refund_rules": LinesInput, "taxes": TaxesInput, "default_taxes": TaxesInput, "event_date": DateInput, "url": URLInput, "type": ChoiceInput,
 }
 
 // InputOf returns the input of a field of the contract.
@@ -155,6 +156,8 @@ func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[st
 		switch InputOf(f) {
 		case TextInput, LongInput, EmailInput, URLInput:
 			body[f.Name] = ""
+		case TaxesInput:
+			body[f.Name] = []any{}
 		case HoursInput, SecretInput: // the form contains no value
 		default:
 			wrong = append(wrong, apperr.Field(f.Name, "Is required."))
@@ -234,6 +237,8 @@ func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (a
 			return a.Minor, err
 		}
 		return map[string]any{"amount": a.Minor, "currency": a.Currency}, err
+	case TaxesInput:
+		return r.taxes(f.Name, text)
 	case NumberInput, ChoiceInput:
 		if f.Kind != "integer" {
 			return text, nil
@@ -319,7 +324,7 @@ func (r Reader) lines(f forms.Field, form url.Values) (any, bool, error) {
 			continue
 		}
 		item := map[string]any{}
-		for _, sub := range f.Items.Fields {
+		for _, sub := range Columns(f) {
 			named := sub
 			named.Name = row(f.Name, len(list), sub.Name)
 			text := strings.TrimSpace(form.Get(row(f.Name, i, sub.Name)))
@@ -354,7 +359,7 @@ func RowsFirst(fields []forms.Field, form url.Values) url.Values {
 			}
 		}
 		for to, from := range append(full, empty...) {
-			for _, sub := range f.Items.Fields {
+			for _, sub := range Columns(f) {
 				out[row(f.Name, to, sub.Name)] = form[row(f.Name, from, sub.Name)]
 			}
 		}
@@ -364,12 +369,12 @@ func RowsFirst(fields []forms.Field, form url.Values) url.Values {
 
 // HasRow reports whether a form has a row with that number, empty or not.
 func HasRow(form url.Values, f forms.Field, i int) bool {
-	return slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
+	return slices.ContainsFunc(Columns(f), func(sub forms.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
 }
 
 // emptyRow reports whether a row has no significant input. A quantity alone is the initial state of the form.
 func emptyRow(form url.Values, f forms.Field, i int) bool {
-	return !slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool {
+	return !slices.ContainsFunc(Columns(f), func(sub forms.Field) bool {
 		return sub.Required && sub.Name != "quantity" && strings.TrimSpace(form.Get(row(f.Name, i, sub.Name))) != ""
 	})
 }
@@ -412,7 +417,10 @@ func (r Reader) show(form url.Values, f forms.Field, o Object) {
 			return
 		}
 		for i, item := range o.Objects(f.Name) {
-			for _, sub := range f.Items.Fields {
+			if f.Name == "line_items" {
+				item = enteredLine(item)
+			}
+			for _, sub := range Columns(f) {
 				form.Set(row(f.Name, i, sub.Name), r.text(sub, InputOf(sub), item))
 			}
 		}
@@ -457,6 +465,11 @@ func (r Reader) text(f forms.Field, in Input, o Object) string {
 		return o.Text("event_local_date")
 	case in == JSONInput:
 		return indented(o[f.Name])
+	case in == TaxesInput:
+		if _, given := o[f.Name].([]any); given && len(o.Objects(f.Name)) == 0 && (f.Name != "default_taxes" || f.Nullable) {
+			return noTaxes
+		}
+		return r.taxesText(o.Objects(f.Name))
 	}
 	return o.Text(f.Name)
 }

@@ -87,6 +87,20 @@ func (f Format) Percent(bps int64) string {
 	return f.T("percent", "Number", strings.ReplaceAll(s, ".", f.T("decimal_point")))
 }
 
+// Rate formats the rate of a tax, a decimal in percent.
+func (f Format) Rate(rate string) string {
+	return f.T("percent", "Number", strings.ReplaceAll(rate, ".", f.T("decimal_point")))
+}
+
+// Taxes formats taxes with their rates.
+func (f Format) Taxes(list []domain.Object) string {
+	parts := make([]string, len(list))
+	for i, tax := range list {
+		parts[i] = tax.Text("name") + " " + f.Rate(tax.Text("rate"))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Label returns the name of a field. If the language has no name for it, Label returns its name in the API.
 func (f Format) Label(field string) string {
 	if s, ok := f.Find("field_" + field); ok {
@@ -101,6 +115,14 @@ func (f Format) Actor(id string) string {
 		return f.T("actor_system")
 	}
 	return id
+}
+
+// WordOf returns the value of a field as text. A value that means something else in this field than in others has its own text.
+func (f Format) WordOf(field, value string) string {
+	if s, ok := f.Find("word_" + field + "_" + value); ok {
+		return s
+	}
+	return f.Word(value)
 }
 
 // Word returns a value of an enumeration as text: a status, a method. A value without a text is shown unchanged.

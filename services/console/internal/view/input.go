@@ -62,7 +62,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 		in.Options = f.options(field, choices)
 	case domain.ChoicesInput:
 		if in.Options = choices[domain.ResourceKind(field.Name)]; in.Options == nil && field.Items != nil {
-			in.Options = f.enumOptions(field.Items.Enum)
+			in.Options = f.enumOptions(field.Name, field.Items.Enum)
 		}
 	case domain.HoursInput:
 		in.Value = form.Get(name + ".always")
@@ -85,7 +85,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 func (f Format) options(field forms.Field, choices Choices) []Option {
 	list := choices[domain.ResourceKind(field.Name)]
 	if list == nil {
-		list = f.enumOptions(field.Enum)
+		list = f.enumOptions(field.Name, field.Enum)
 	}
 	if !field.Required || list == nil {
 		list = append([]Option{{"", f.T("none")}}, list...)
@@ -93,11 +93,11 @@ func (f Format) options(field forms.Field, choices Choices) []Option {
 	return list
 }
 
-func (f Format) enumOptions(enum []string) []Option {
+func (f Format) enumOptions(field string, enum []string) []Option {
 	out := make([]Option, 0, len(enum))
 	for _, one := range enum {
 		if one != "canceled" || !slices.Contains(enum, "cancelled") { // cancelled is another spelling of canceled
-			out = append(out, Option{one, f.Word(one)})
+			out = append(out, Option{one, f.WordOf(field, one)})
 		}
 	}
 	return out
@@ -114,7 +114,7 @@ func (f Format) lines(in *Input, field forms.Field, form url.Values) {
 	}
 	for i := range min(last+domain.Rows, max(field.MaxItems, 1)) {
 		var row []Input
-		for _, sub := range field.Items.Fields {
+		for _, sub := range domain.Columns(field) {
 			one := f.input(sub, in.Name+"."+strconv.Itoa(i)+"."+sub.Name, form, nil)
 			one.Required = false
 			row = append(row, one)

@@ -27,6 +27,7 @@ const (
 	Code    Kind = "code"
 	Hours   Kind = "hours"
 	Lines   Kind = "lines"
+	Taxes   Kind = "taxes"
 	Paid    Kind = "payments"
 	Until   Kind = "until"   // an instant that is counted down
 	Instant Kind = "instant" // or a day
@@ -136,7 +137,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 	case name == "status" || name == "payment_status" || name == "state":
 		out.Kind, out.Text, out.Tone = Badge, v.Word(s), tones[s]
 	case slices.Contains(enumerations, name):
-		out.Text = v.Word(s)
+		out.Text = v.WordOf(name, s)
 	case strings.HasSuffix(name, "_id") || name == "id" || name == "actor" || name == "object":
 		v.link(out, o, name, s)
 	case name == "hold_expires_at" && o.Text("status") == "pending":
@@ -185,10 +186,20 @@ func (v Values) list(out *Value, o domain.Object, name string, list []any) {
 			unit, _ := item.Money("unit_amount")
 			sum, _ := item.Money("amount")
 			quantity, _ := item.Int("quantity")
-			discount, _ := item.Int("discount_bps")
-			tax, _ := item.Int("tax_rate_bps")
-			out.Rows = append(out.Rows, []string{item.Text("description"), strconv.FormatInt(quantity, 10), v.Money(unit), v.Percent(discount), v.Percent(tax), v.Money(sum)})
+			discount, _ := item.Money("discount_amount")
+			out.Rows = append(out.Rows, []string{
+				item.Text("description"), strconv.FormatInt(quantity, 10), v.Money(unit), v.Money(discount), v.Taxes(item.Objects("taxes")), v.Money(sum),
+			})
 		}
+	case "tax_breakdown":
+		out.Kind = Taxes
+		for _, r := range o.Objects(name) {
+			taxable, _ := r.Money("taxable_amount")
+			tax, _ := r.Money("tax_amount")
+			out.Rows = append(out.Rows, []string{r.Text("name"), v.Rate(r.Text("rate")), v.Money(taxable), v.Money(tax)})
+		}
+	case "default_taxes":
+		out.Text = v.Taxes(o.Objects(name))
 	case "payments":
 		out.Kind = Paid
 		for _, p := range o.Objects(name) {

@@ -31,6 +31,7 @@ import (
 var (
 	_ app.TenantService  = (*peers.Tenants)(nil)
 	_ app.BookingService = (*peers.Bookings)(nil)
+	_ app.PaymentService = (*peers.Payments)(nil)
 )
 
 const secret = "k1:637573746f6d657273637573746f6d657273637573746f6d657273637573746f"

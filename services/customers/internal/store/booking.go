@@ -80,10 +80,10 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 	return nil
 }
 
-// Balance reads what a balance of a booking is written from. The transaction has locked the booking, so that of two simultaneous
-// balances the second one sees the first one.
-func Balance(ctx context.Context, tx pg.Tx, id domain.BookingID) (b domain.Balance, err error) {
-	quotes, err := pg.Many(ctx, tx, scanQuote, `select `+quoteColumns+` from quotes q
+// Balance reads what a balance of a booking is written from. Lock the booking first, so that of two simultaneous balances the second
+// one sees the first one.
+func Balance(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Balance, err error) {
+	quotes, err := pg.Many(ctx, q, scanQuote, `select `+quoteColumns+` from quotes q
 		where q.tenant_id = @tenant and q.livemode = @live and q.booking_id = @id and q.status = 'accepted'
 		order by q.created_at desc, q.id desc limit 1`, pg.Args{"id": id})
 	if err != nil {
@@ -92,7 +92,7 @@ func Balance(ctx context.Context, tx pg.Tx, id domain.BookingID) (b domain.Balan
 	if len(quotes) > 0 {
 		b.Quote = &quotes[0]
 	}
-	b.Deducted, err = pg.Many(ctx, tx, scanInvoice, `select `+invoiceColumns+` from invoices v
+	b.Deducted, err = pg.Many(ctx, q, scanInvoice, `select `+invoiceColumns+` from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @id
 			and v.status <> 'void' and (v.status <> 'draft' or v.kind = 'balance')
 		order by v.created_at, v.id limit @limit`, pg.Args{"id": id, "limit": domain.MaxDeducted + 1})
