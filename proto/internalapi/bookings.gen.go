@@ -18,6 +18,9 @@ type BookingCalendar struct {
 
 	// Truncated Whether there are more bookings than fit into a response.
 	Truncated bool `json:"truncated"`
+
+	// Closures The closures of any unit that overlap the days, by start. Earlier versions of the service leave it out.
+	Closures []CalendarClosure `json:"closures,omitempty"`
 }
 
 // BookingCounted The counted amounts of a booking.
@@ -111,6 +114,18 @@ type CalendarBooking struct {
 	EventEndTime   *string    `json:"event_end_time"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 	Version        int64      `json:"version"`
+}
+
+// CalendarClosure A closure in a calendar. Fields with the same name are those of the public Closure.
+type CalendarClosure struct {
+	// ID cl_…
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	// UnitIDs Null means all units.
+	UnitIDs  []string  `json:"unit_ids"`
+	StartsAt time.Time `json:"starts_at"`
+	EndsAt   time.Time `json:"ends_at"`
 }
 
 // CatalogueItem The data of a service, a unit or a package that other services need.

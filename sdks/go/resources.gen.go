@@ -1821,13 +1821,13 @@ func (p CalendarFeedsGetCalendarParams) encode(q *query) {
 }
 
 // GetCalendar returns the calendar of a feed (RFC 5545) for calendar programs: one event for each booking of the last
-// 90 and the next 400 days, in the operator's time zone. The URL is the credential: an `Authorization` header and all
-// query parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`. Pending
-// bookings are `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`, and their title
-// starts with `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains personal data only if the
-// feed has `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read
-// a feed 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429
-// `rate_limited`.
+// 90 and the next 400 days, in the operator's time zone, and one for each of the first 1,000 closures of that time,
+// with a title that starts with `Closed:`. The URL is the credential: an `Authorization` header and all query
+// parameters are ignored, except `api_key`, which is always refused. The URL also supports `HEAD`. Pending bookings are
+// `TENTATIVE`. Cancelled and expired bookings are `CANCELLED` and `TRANSP:TRANSPARENT`, and their title starts with
+// `Cancelled:` or `Expired:`. All others are `CONFIRMED`. The calendar contains personal data only if the feed has
+// `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read a feed
+// 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429 `rate_limited`.
 //
 // Errors: [ErrCalendarFeedNotFound].
 func (a *CalendarFeedsAPI) GetCalendar(ctx context.Context, token string, params CalendarFeedsGetCalendarParams, options ...Option) (*Document, error) {
