@@ -303,6 +303,7 @@ var reasons = map[holdfast.AvailabilityExplanationReason]string{
 	holdfast.AvailabilityExplanationReasonAdvance:     "The day is further ahead than the booking policy allows.",
 	holdfast.AvailabilityExplanationReasonBooked:      "A confirmed booking, with its buffers, takes the unit at that time.",
 	holdfast.AvailabilityExplanationReasonClosed:      "The unit is closed at that time.",
+	holdfast.AvailabilityExplanationReasonClosure:     "A closure overlaps that time.",
 	holdfast.AvailabilityExplanationReasonDstGap:      "The time does not exist on that day, because the clocks change.",
 	holdfast.AvailabilityExplanationReasonHeld:        "A pending booking, with its buffers, holds the unit at that time.",
 	holdfast.AvailabilityExplanationReasonMaintenance: "The unit is in maintenance.",

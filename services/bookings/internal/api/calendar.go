@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// listCalendar returns the bookings of a range of days.
+// listCalendar returns the bookings of a range of days, and the closures of all units.
 func (a *API) listCalendar(c *gin.Context) error {
 	ctx := c.Request.Context()
 	days, err := reportDays(c, availability.MaxDays)
@@ -33,13 +33,21 @@ func (a *API) listCalendar(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	closed, err := store.ClosuresDuring(ctx, a.DB.Read(ctx), days.Time, nil, report.MaxClosures)
+	if err != nil {
+		return err
+	}
+	closures := make([]internalapi.CalendarClosure, len(closed))
+	for i, k := range closed {
+		closures[i] = view.CalendarClosure(k)
+	}
 	data, more, err := page.FitWithin(rows, report.MaxBytes, func(b report.Booking) internalapi.CalendarBooking {
 		return view.CalendarBooking(b.At(f.Now))
 	})
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, internalapi.BookingCalendar{Timezone: days.Loc.String(), Data: data, Truncated: more})
+	return rest.Object(c, internalapi.BookingCalendar{Timezone: days.Loc.String(), Data: data, Truncated: more, Closures: closures})
 }
 
 // listDueBookings returns the bookings that need attention. It uses two statements.

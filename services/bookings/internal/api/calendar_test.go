@@ -25,6 +25,7 @@ func operator(ctx context.Context, scopes ...string) context.Context {
 type calendar struct {
 	Timezone  string
 	Data      []internalapi.CalendarBooking
+	Closures  []internalapi.CalendarClosure
 	Truncated bool
 }
 

@@ -18,7 +18,7 @@ func TestClosureAgainstBookings(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
-	kept, refused := 0, 0
+	stayed, refused := 0, 0
 	for round := range 30 {
 		day := time.Date(2030, 5, 1+2*round, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 		var elsewhere []booking
@@ -26,27 +26,27 @@ func TestClosureAgainstBookings(t *testing.T) {
 			elsewhere = append(elsewhere, w.book(ctx, `"starts_at":"%d-01-%02dT10:00:00Z","ends_at":"%d-01-%02dT11:00:00Z","unit_id":%q`, 2031+n, round+1, 2031+n, round+1, s.ada))
 		}
 		wider := decode[closure](w.do(ctx, "POST", "/closures", `{"name":"C","date_from":"2029-01-01","date_to":"2029-01-01"}`).is(201))
-		var made, moved [8]response
+		var created, moved [8]response
 		var closing response
 		var all sync.WaitGroup
-		for i := range made {
+		for i := range created {
 			unit := []fmt.Stringer{s.ada, s.bee}[i%2]
 			all.Go(func() {
-				made[i] = w.post(ctx, fmt.Sprintf(`{"starts_at":"%sT%02d:00:00-04:00","ends_at":"%sT%02d:30:00-04:00","unit_id":%q}`, day, 1+i, day, 1+i, unit))
+				created[i] = w.post(ctx, fmt.Sprintf(`{"starts_at":"%sT%02d:00:00-04:00","ends_at":"%sT%02d:30:00-04:00","unit_id":%q}`, day, 1+i, day, 1+i, unit))
 			})
 			if i < len(elsewhere) {
 				all.Go(func() {
 					moved[i] = w.patch(ctx, elsewhere[i].ID, fmt.Sprintf(`{"event_date":%q,"event_start_time":"%02d:00","event_end_time":"%02d:30"}`, day, 12+i, 12+i))
 				})
 			}
-			if i == round%len(made) {
+			if i == round%len(created) {
 				all.Go(func() { closing = w.closing(ctx, round, wider.ID, day) })
 			}
 		}
 		all.Wait()
 		conflicts := decode[closure](closing).Conflicts
 		want := 0
-		for i, a := range append(made[:], moved[:len(elsewhere)]...) {
+		for i, a := range append(created[:], moved[:len(elsewhere)]...) {
 			switch {
 			case a.Status == 409:
 				a.is(409, "slot_unavailable")
@@ -59,13 +59,13 @@ func TestClosureAgainstBookings(t *testing.T) {
 				want++
 			}
 		}
-		if kept += want; len(conflicts) != want {
+		if stayed += want; len(conflicts) != want {
 			t.Errorf("round %d: %d conflicts, want %d", round, len(conflicts), want)
 		}
 		w.post(ctx, fmt.Sprintf(`{"starts_at":"%sT20:00:00-04:00","ends_at":"%sT21:00:00-04:00","unit_id":%q}`, day, day, s.ada)).is(409, "slot_unavailable")
 	}
-	if kept == 0 || refused == 0 {
-		t.Errorf("no race: %d bookings before and %d after their closure", kept, refused)
+	if stayed == 0 || refused == 0 {
+		t.Errorf("no race: %d bookings before and %d after their closure", stayed, refused)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	ics "github.com/arran4/golang-ical"
+
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
@@ -103,11 +105,11 @@ func TestAClosureOfUnits(t *testing.T) {
 	whole := func(ctx context.Context, unit fmt.Stringer) response {
 		return w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","unit_id":%q}`, unit))
 	}
-	kept := whole(ctx, s.bee).is(201).booking()
-	w.do(ctx, "POST", "/bookings/"+kept.ID+"/cancel", "").is(200)
-	kept = whole(ctx, s.bee).is(201).booking()
+	stayed := whole(ctx, s.bee).is(201).booking()
+	w.do(ctx, "POST", "/bookings/"+stayed.ID+"/cancel", "").is(200)
+	stayed = whole(ctx, s.bee).is(201).booking()
 	c := w.closes(ctx, `"date_from":"2030-05-01","date_to":"2030-05-01","unit_ids":[%q,%q]`, s.bee, s.ada)
-	if !slices.Equal(c.UnitIDs, []string{s.ada.String(), s.bee.String()}) || !slices.Equal(c.Conflicts, []string{kept.ID}) {
+	if !slices.Equal(c.UnitIDs, []string{s.ada.String(), s.bee.String()}) || !slices.Equal(c.Conflicts, []string{stayed.ID}) {
 		t.Errorf("%+v", c)
 	}
 	whole(ctx, s.ada).is(409, "slot_unavailable")
@@ -387,4 +389,50 @@ func TestAvailabilityShowsClosures(t *testing.T) {
 	w.do(ctx, "DELETE", "/closures/"+whole.ID, "").is(204)
 	w.do(ctx, "DELETE", "/closures/"+timed.ID, "").is(204)
 	shown("ahh aaa", "available", "available")
+}
+
+// TestCalendarsShowClosures checks the closures in the console's calendar and in calendar feeds, which show those of their unit.
+func TestCalendarsShowClosures(t *testing.T) {
+	t.Parallel()
+	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
+	ctx, live := both(tenant, t)
+	s := w.shop(ctx)
+	day := func(n int) string { return time.Now().AddDate(0, 0, n).Format(time.DateOnly) }
+	all := w.closes(ctx, `"date_from":%q,"date_to":%q`, day(10), day(12))
+	bee := w.closes(ctx, `"starts_at":"%sT15:00:00Z","ends_at":"%sT16:30:00Z","unit_ids":[%q]`, day(11), day(11), s.bee)
+	w.closes(ctx, `"date_from":%q,"date_to":%q`, day(-120), day(-100)) // before the days of a feed
+	w.closes(live, `"date_from":%q,"date_to":%q`, day(10), day(12))
+
+	got := w.calendar(ctx, "from="+day(11)+"&to="+day(11)).Closures
+	if len(got) != 2 || got[0].ID != all.ID || got[0].UnitIDs != nil || got[1].ID != bee.ID || !slices.Equal(got[1].UnitIDs, bee.UnitIDs) || got[1].Name != "C" || !got[1].EndsAt.Equal(bee.EndsAt) {
+		t.Errorf("%+v", got)
+	}
+	if got := w.calendar(ctx, "from="+day(13)+"&to="+day(14)).Closures; len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	of := func(unit fmt.Stringer) feed { return w.feed(ctx, `{"name":"F","unit_id":%q}`, unit) }
+	for name, tc := range map[string]struct {
+		feed feed
+		want []string
+	}{"all": {w.feed(ctx, `{"name":"F"}`), []string{all.ID, bee.ID}}, "bee": {of(s.bee), []string{all.ID, bee.ID}}, "ada": {of(s.ada), []string{all.ID}}} {
+		events := w.events(tc.feed)
+		if len(events) != len(tc.want) {
+			t.Errorf("%s: %d events", name, len(events))
+		}
+		for _, id := range tc.want {
+			if events[id] == nil || events[id].GetProperty(ics.ComponentPropertySummary).Value != "Closed: C" {
+				t.Errorf("%s: no event of %s", name, id)
+			}
+		}
+	}
+	e := w.events(of(s.bee))
+	compact := func(date string) string { return strings.ReplaceAll(date, "-", "") }
+	for _, tc := range []struct{ id, from, to string }{
+		{all.ID, compact(day(10)), compact(day(13))}, {bee.ID, compact(day(11)) + "T150000Z", compact(day(11)) + "T163000Z"},
+	} {
+		from, to := e[tc.id].GetProperty(ics.ComponentPropertyDtStart).Value, e[tc.id].GetProperty(ics.ComponentPropertyDtEnd).Value
+		if from != tc.from || to != tc.to {
+			t.Errorf("%s lasts from %s to %s, want %s to %s", tc.id, from, to, tc.from, tc.to)
+		}
+	}
 }

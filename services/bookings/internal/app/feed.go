@@ -128,8 +128,9 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 	}
 	now := caller.FromContext(ctx).Now(a.now())
 	today := civil.DateOf(now.In(loc))
+	first, last := today.AddDays(-domain.CalendarDaysBefore), today.AddDays(domain.CalendarDaysAfter)
 	entries, err := store.Calendar(ctx, a.db.Read(ctx), store.CalendarRange{
-		From: today.AddDays(-domain.CalendarDaysBefore), Today: today, To: today.AddDays(domain.CalendarDaysAfter),
+		From: first, Today: today, To: last,
 		Unit: f.UnitID, Details: f.IncludeDetails,
 	})
 	if err != nil {
@@ -138,7 +139,20 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 	for i := range entries {
 		entries[i] = entries[i].At(now)
 	}
-	return view.Calendar(domain.Calendar{Name: f.Name, Loc: loc, Today: today, Entries: entries}), nil
+	during := domain.Span{From: first.AddDays(-1).End(loc), To: last.End(loc)}
+	closures, err := store.ClosuresDuring(ctx, a.db.Read(ctx), during, unitOrNil(f.UnitID), domain.CalendarClosures)
+	if err != nil {
+		return nil, err
+	}
+	return view.Calendar(domain.Calendar{Name: f.Name, Loc: loc, Today: today, Entries: entries, Closures: closures}), nil
+}
+
+// unitOrNil returns the unit as a filter, in which nil selects all units.
+func unitOrNil(id domain.UnitID) *domain.UnitID {
+	if id.IsZero() {
+		return nil
+	}
+	return &id
 }
 
 // holderBatch is the number of feeds that are checked in one batch.

@@ -69,7 +69,7 @@ func (c Closure) Apply(p ClosurePatch) (Closure, error) {
 	return c, apperr.Join(units, c.setTime(p, loc))
 }
 
-// setTime sets the dates or the times. One of a pair can change by itself. The other pair replaces both.
+// setTime sets the dates or the times. One of a pair can change alone. The other pair replaces both.
 func (c *Closure) setTime(p ClosurePatch, loc *time.Location) error {
 	dates := p.From.Pointer() != nil || p.To.Pointer() != nil
 	times := p.StartsAt.Pointer() != nil || p.EndsAt.Pointer() != nil

@@ -104,14 +104,17 @@ const (
 	// calendar is therefore below the 16 MiB that the gateway forwards.
 	CalendarBytesAhead  = 5 << 20
 	CalendarBytesBehind = 2 << 20
+	// CalendarClosures limits the number of closures.
+	CalendarClosures = 1000
 )
 
 // Calendar is the content of a feed.
 type Calendar struct {
-	Name    string
-	Loc     *time.Location // the operator's
-	Today   civil.Date
-	Entries []CalendarEntry // by day
+	Name     string
+	Loc      *time.Location // the operator's
+	Today    civil.Date
+	Entries  []CalendarEntry // by day
+	Closures []Closure       // by start
 }
 
 // CalendarEntry is one booking in a calendar.

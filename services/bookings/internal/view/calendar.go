@@ -42,6 +42,9 @@ func Calendar(c domain.Calendar) []byte {
 	for _, e := range c.Entries {
 		w.event(e)
 	}
+	for _, k := range c.Closures {
+		w.closure(k)
+	}
 	w.line("END", "VCALENDAR")
 	return w.out
 }
@@ -69,6 +72,24 @@ func (w *calendarWriter) event(e domain.CalendarEntry) {
 	if text := details(e); text != "" {
 		w.line("DESCRIPTION", escape(text))
 	}
+	w.line("END", "VEVENT")
+}
+
+// closure writes a closure as busy time. Times are in UTC, so that they need no description of a zone.
+func (w *calendarWriter) closure(c domain.Closure) {
+	w.line("BEGIN", "VEVENT")
+	w.line("UID", c.ID.String())
+	w.line("DTSTAMP", c.UpdatedAt.UTC().Format(formUTC))
+	w.line("SEQUENCE", strconv.FormatInt(c.Version, 10))
+	if c.From != nil {
+		w.date("DTSTART", *c.From)
+		w.date("DTEND", c.To.AddDays(1))
+	} else {
+		w.line("DTSTART", c.StartsAt.UTC().Format(formUTC))
+		w.line("DTEND", c.EndsAt.UTC().Format(formUTC))
+	}
+	w.line("STATUS", "CONFIRMED")
+	w.line("SUMMARY", escape("Closed: "+c.Name))
 	w.line("END", "VEVENT")
 }
 

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto/internalapi"
 
+	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
@@ -27,6 +28,15 @@ func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
 		HoldExpiresAt:  inUTC(b.HoldExpiresAt),
 		Version:        b.Version,
 	}
+}
+
+// CalendarClosure returns a closure as the console's calendar shows it. It is not public.
+func CalendarClosure(c domain.Closure) internalapi.CalendarClosure {
+	out := internalapi.CalendarClosure{ID: c.ID.String(), Name: c.Name, StartsAt: c.StartsAt.UTC(), EndsAt: c.EndsAt.UTC()}
+	if c.UnitIDs != nil {
+		out.UnitIDs = texts(c.UnitIDs)
+	}
+	return out
 }
 
 // DueBooking returns the console's form of a booking that needs attention. It is not public.

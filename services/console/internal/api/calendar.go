@@ -48,7 +48,7 @@ func calendar(p *page) error {
 	}
 	out := pages.CalendarView{
 		Calendar: found, Span: span, Today: today.Format(time.DateOnly), Now: at(today), Back: at(span.Move(day, -1)), Next: at(span.Move(day, 1)), Page: max(number, 0),
-		Service: query.Get("service_id"), CanMake: p.can("createBooking"), CanMove: p.can("updateBooking"), CanAdd: p.can("createUnit"), Base: p.workspace.Path("bookings") + "/", Title: p.rangeTitle(span, from, to),
+		Service: query.Get("service_id"), CanMake: p.can("createBooking"), CanMove: p.can("updateBooking"), CanAdd: p.can("createUnit"), CanClose: p.can("createClosure"), Base: p.workspace.Path("bookings") + "/", Title: p.rangeTitle(span, from, to),
 	}
 	for _, o := range services {
 		out.Services = append(out.Services, view.Option{Value: o.Text("id"), Text: domain.Short(o.Text("name"), optionBytes)})
@@ -121,18 +121,18 @@ func move(p *page) error {
 	return p.refused(err, out, fields)
 }
 
-// clash describes the booking that has the slot when a booking could not get its unit.
+// clash describes the bookings and closures of the unit on that day when a booking could not get its unit.
 func (f *form) clash() string {
 	unit, day := f.posted.Get("unit_id"), f.posted.Get("event_date")
 	if domain.ResourceOf(unit) == nil || len(day) < len(time.DateOnly) {
 		return ""
 	}
-	list, err := f.app.Clashes(f.r.Context(), unit, day[:len(time.DateOnly)])
+	found, err := f.app.Clashes(f.r.Context(), unit, day[:len(time.DateOnly)])
 	if err != nil {
 		return ""
 	}
 	var taken []string
-	for _, b := range list {
+	for _, b := range found.Data {
 		text := b.Number
 		if b.EventStartTime != nil && b.EventEndTime != nil {
 			text += " " + *b.EventStartTime + "–" + *b.EventEndTime
@@ -142,8 +142,15 @@ func (f *form) clash() string {
 		}
 		taken = append(taken, text)
 	}
-	if len(taken) == 0 {
-		return ""
+	var messages, closed []string
+	if len(taken) > 0 {
+		messages = append(messages, f.T("taken_by", "Bookings", strings.Join(taken, ", ")))
 	}
-	return f.T("taken_by", "Bookings", strings.Join(taken, ", "))
+	for _, c := range found.Closures {
+		closed = append(closed, c.Name)
+	}
+	if len(closed) > 0 {
+		messages = append(messages, f.T("closed_by", "Closures", strings.Join(closed, ", ")))
+	}
+	return strings.Join(messages, " ")
 }

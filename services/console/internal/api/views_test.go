@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -39,10 +40,10 @@ func TestNavigation(t *testing.T) {
 		return out
 	}
 	for role, want := range map[string]string{
-		"owner": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices " +
+		"owner": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules closures availability prices " +
 			"endpoints events requests feeds keys apps grants quickstart clock members audit /oauth/account business policy gateway",
-		"staff":  "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices feeds quickstart clock /oauth/account",
-		"viewer": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices feeds quickstart /oauth/account",
+		"staff":  "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules closures availability prices feeds quickstart clock /oauth/account",
+		"viewer": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules closures availability prices feeds quickstart /oauth/account",
 	} {
 		if got := strings.Join(links(role, "test"), " "); got != want {
 			t.Errorf("%s:\n%s, want\n%s", role, got, want)
@@ -115,6 +116,47 @@ func TestCalendarPages(t *testing.T) {
 	p.get("viewer", where+"calendar?view=fortnight&date=2027-03-03")
 	if q := p.firstCall(t, "listCalendar").Query; q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-07" {
 		t.Errorf("an unknown view is a week: %v", q)
+	}
+}
+
+// TestCalendarClosures checks that the calendar links to the closures of each day, and that a day leads to the form that closes it,
+// for a role that can. An earlier version of bookings returns no closures.
+func TestCalendarClosures(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.setResponse("listUnits", object(map[string]any{"data": []any{map[string]any{"id": "un" + oneID, "name": "Ada", "status": "active"}}, "has_more": false}))
+	p.setResponse("listCalendar", object(map[string]any{"data": []any{}, "timezone": "America/New_York", "truncated": false, "closures": []any{
+		map[string]any{"id": "cl" + oneID, "name": "Winter break", "unit_ids": nil, "starts_at": "2027-03-02T05:00:00Z", "ends_at": "2027-03-03T05:00:00Z"},
+		map[string]any{"id": "cl_of_ada", "name": "Engine check", "unit_ids": []string{"un" + oneID}, "starts_at": "2027-03-04T15:00:00Z", "ends_at": "2027-03-04T16:00:00Z"},
+	}}))
+	for _, span := range []string{"week", "month", "day"} {
+		day := map[string]string{"day": "2027-03-02"}[span]
+		doc := parse(t, p.get("admin", where+"calendar?view="+span+"&date="+cmp.Or(day, "2027-03-01")).Body.String())
+		var links, closes []string
+		for _, a := range all(doc, "a") {
+			switch href := attr(a, "href"); {
+			case strings.HasPrefix(href, where+"closures/cl"):
+				links = append(links, href)
+			case strings.HasPrefix(href, where+"closures/new"):
+				closes = append(closes, href)
+			}
+		}
+		if !slices.Contains(links, where+"closures/cl"+oneID) || span != "day" && (len(links) != 2 || links[1] != where+"closures/cl_of_ada") {
+			t.Errorf("%s: links to closures %v", span, links)
+		}
+		if !slices.Contains(closes, where+"closures/new?date_from=2027-03-02&date_to=2027-03-02") || len(closes) != map[string]int{"day": 1, "week": 7, "month": 31}[span] {
+			t.Errorf("%s: links that close a day %v", span, closes)
+		}
+	}
+	if text := p.get("staff", where+"calendar?date=2027-03-01").Body.String(); strings.Contains(text, "closures/new") || !strings.Contains(text, "Winter break") {
+		t.Error("a role that cannot close days sees the link, or does not see the closure")
+	}
+	if form := p.fill("admin", where+"closures/new?date_from=2027-03-02&date_to=2027-03-03", nil); form.Get("date_from") != "2027-03-02" || form.Get("date_to") != "2027-03-03" {
+		t.Errorf("the form begins with %v", form)
+	}
+	p.setResponse("listCalendar", object(map[string]any{"data": []any{}, "timezone": "America/New_York", "truncated": false}))
+	if text := p.get("viewer", where+"calendar?date=2027-03-01").Body.String(); !strings.Contains(text, "Ada") || strings.Contains(text, "Winter break") {
+		t.Error("without closures, the calendar does not show its units")
 	}
 }
 

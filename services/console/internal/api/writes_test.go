@@ -255,6 +255,28 @@ func TestSlotTaken(t *testing.T) {
 	}
 }
 
+// TestSlotClosed checks that if a booking is refused because of a closure, the page names the closures of the unit on that day.
+func TestSlotClosed(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.setResponse("createBooking", refusal(http.StatusConflict, "slot_unavailable", nil))
+	closure := func(name string, units ...string) map[string]any {
+		out := map[string]any{"id": "cl_1", "name": name, "unit_ids": nil, "starts_at": "2027-03-01T05:00:00Z", "ends_at": "2027-03-02T05:00:00Z"}
+		if units != nil {
+			out["unit_ids"] = units
+		}
+		return out
+	}
+	p.setResponse("listCalendar", object(map[string]any{"data": []any{}, "timezone": "America/New_York", "truncated": false, "closures": []any{
+		closure("Winter break"), closure("Engine check", "un"+oneID), closure("Paint", "un_other"),
+	}}))
+	form := p.fill("owner", where+"bookings/new", url.Values{"customer_id": {"cu" + oneID}, "unit_id": {"un" + oneID}, "event_date": {"2027-03-01"}})
+	got := p.post("owner", where+"bookings/new", form)
+	if says := alerts(parse(t, got.Body.String())); got.Code != http.StatusConflict || !strings.Contains(says, "Closed by: Winter break, Engine check.") {
+		t.Errorf("%d: %s", got.Code, says)
+	}
+}
+
 // TestChangedMeanwhile checks that a concurrent change by another operator is not overwritten: the form reports it and retains the
 // version that it showed.
 func TestChangedMeanwhile(t *testing.T) {

@@ -29,7 +29,8 @@ type CalendarQuery struct {
 // Calendar holds the bookings of the units in a range of days.
 type Calendar struct {
 	Days      []time.Time
-	Holidays  []string // by day, "" for none
+	Holidays  []string                   // by day, "" for none
+	Closures  [][]domain.CalendarClosure // by day, those of all units
 	Rows      []domain.CalendarRow
 	Units     int // on all pages
 	Pages     int
@@ -58,7 +59,11 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 		return out, err
 	}
 	out.Truncated = bookings.Truncated
+	for i := range bookings.Closures {
+		bookings.Closures[i].Name = domain.Short(bookings.Closures[i].Name, nameBytes)
+	}
 	out.Rows = domain.CalendarRows(units, bookings.Data, out.Days, zone)
+	out.Closures = domain.Close(out.Rows, bookings.Closures, out.Days, zone)
 	view.Compact(out.Rows, q.Span)
 	return out, nil
 }
@@ -85,8 +90,9 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 	return units, rules, err
 }
 
-// Clashes returns the bookings that occupy a unit on a day.
-func (a *App) Clashes(ctx context.Context, unit, day string) ([]domain.CalendarBooking, error) {
+// Clashes returns the bookings and the closures that occupy a unit on a day.
+func (a *App) Clashes(ctx context.Context, unit, day string) (domain.Bookings, error) {
 	got, err := a.Services.Calendar(ctx, url.Values{"from": {day}, "to": {day}, "unit_ids": {unit}})
-	return got.Data, err
+	got.Closures = slices.DeleteFunc(got.Closures, func(c domain.CalendarClosure) bool { return !c.Closes(unit) })
+	return got, err
 }

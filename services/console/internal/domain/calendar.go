@@ -65,6 +65,21 @@ func (s Span) Move(day time.Time, n int) time.Time {
 type Bookings struct {
 	Data      []CalendarBooking `json:"data"`
 	Truncated bool              `json:"truncated"` // there are more than the response contains
+	Closures  []CalendarClosure `json:"closures"`  // empty from earlier versions of bookings
+}
+
+// CalendarClosure is a closure in a response of bookings for a calendar.
+type CalendarClosure struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	UnitIDs  []string  `json:"unit_ids"` // nil: all units
+	StartsAt time.Time `json:"starts_at"`
+	EndsAt   time.Time `json:"ends_at"`
+}
+
+// Closes reports whether the closure closes a unit.
+func (c CalendarClosure) Closes(unit string) bool {
+	return unit != "" && (c.UnitIDs == nil || slices.Contains(c.UnitIDs, unit))
 }
 
 // Quarters is how many columns a day has.
@@ -83,8 +98,9 @@ type Slot struct {
 type CalendarRow struct {
 	UnitID, Name, Status string
 	Days                 [][]Slot
-	More                 []int            // for each day, the number of omitted bookings
-	Open                 [][Quarters]bool // for each day, the quarters of an hour in which the unit is open
+	More                 []int               // for each day, the number of omitted bookings
+	Open                 [][Quarters]bool    // for each day, the quarters of an hour in which the unit is open
+	Closed               [][]CalendarClosure // for each day, the closures that name the unit
 }
 
 // Unit holds the data of a unit that a calendar needs.
@@ -172,6 +188,50 @@ func (l *CalendarRow) place(b CalendarBooking, days []time.Time, zone *time.Loca
 		}
 		s.Width = max(1, stop-s.Column)
 		l.Days[i] = append(l.Days[i], s)
+	}
+}
+
+// Close closes the units of the rows for the time of the closures. It returns the closures of all units for each day.
+func Close(rows []CalendarRow, closures []CalendarClosure, days []time.Time, zone *time.Location) [][]CalendarClosure {
+	all := make([][]CalendarClosure, len(days))
+	for i := range rows {
+		rows[i].Closed = make([][]CalendarClosure, len(days))
+	}
+	for _, c := range closures {
+		start, end := c.StartsAt.In(zone), c.EndsAt.In(zone)
+		for i, day := range days {
+			first, last := dayNumber(start)-dayNumber(day), dayNumber(end.Add(-time.Nanosecond))-dayNumber(day)
+			if first > 0 || last < 0 {
+				continue
+			}
+			if c.UnitIDs == nil {
+				all[i] = append(all[i], c)
+			}
+			from, to := 0, Quarters
+			if first == 0 {
+				from = quarter(start)
+			}
+			if dayNumber(end) == dayNumber(day) {
+				to = quarter(end.Add(14 * time.Minute))
+			}
+			for k := range rows {
+				rows[k].close(c, i, from, to)
+			}
+		}
+	}
+	return all
+}
+
+// close closes the quarters of an hour of a day if the closure closes the row's unit.
+func (l *CalendarRow) close(c CalendarClosure, day, from, to int) {
+	if !c.Closes(l.UnitID) {
+		return
+	}
+	for q := from; q < to; q++ {
+		l.Open[day][q] = false
+	}
+	if c.UnitIDs != nil {
+		l.Closed[day] = append(l.Closed[day], c)
 	}
 }
 

@@ -42,6 +42,47 @@ var ranges = []struct {
 	{domain.MonthSpan, "2100-02-10", "2100-02-01", "2100-02-28", "2100-01-01", "2100-03-01"},
 }
 
+// TestClose checks the quarters of an hour that closures take from the units, and the days on which they are shown.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	at := func(s string) time.Time {
+		when, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	days := domain.Days(date(t, "2027-03-13"), date(t, "2027-03-15")) // the clock goes forward on the 14th
+	units := []domain.Unit{{ID: "un_a"}, {ID: "un_b"}}
+	rows := domain.CalendarRows(units, []domain.CalendarBooking{{EventLocalDate: "2027-03-13"}}, days, zone(t, "America/New_York"))
+	all := domain.Close(rows, []domain.CalendarClosure{
+		{ID: "cl_1", StartsAt: at("2027-03-14T05:00:00Z"), EndsAt: at("2027-03-15T04:00:00Z")},
+		{ID: "cl_2", UnitIDs: []string{"un_b"}, StartsAt: at("2027-03-13T15:10:00Z"), EndsAt: at("2027-03-13T16:01:00Z")},
+		{ID: "cl_3", UnitIDs: []string{"un_b"}, StartsAt: at("2027-03-16T04:00:00Z"), EndsAt: at("2027-03-17T04:00:00Z")},
+	}, days, zone(t, "America/New_York"))
+	if len(all[0]) != 0 || len(all[1]) != 1 || len(all[2]) != 0 {
+		t.Errorf("closures of all units: %v", all)
+	}
+	closed := func(row, day int) (list []int) {
+		for q, open := range rows[row].Open[day] {
+			if !open {
+				list = append(list, q)
+			}
+		}
+		return list
+	}
+	for row, want := range [][]int{{0, 0, 0}, {0, 96, 0}, {5, 96, 0}} { // without a unit, un_a, un_b
+		for day, n := range want {
+			if got := closed(row, day); len(got) != n {
+				t.Errorf("row %d, day %d: quarters %v are closed, want %d", row, day, got, n)
+			}
+		}
+	}
+	if got := closed(2, 0); got[0] != 40 || len(rows[2].Closed[0]) != 1 || rows[2].Closed[0][0].ID != "cl_2" || len(rows[2].Closed[2]) != 0 || len(rows[1].Closed[0]) != 0 {
+		t.Errorf("10:10 to 11:01 closes %v; shown %v", got, rows[2].Closed)
+	}
+}
+
 func TestRangeAndMove(t *testing.T) {
 	t.Parallel()
 	for _, tc := range ranges {

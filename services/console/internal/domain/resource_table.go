@@ -210,6 +210,17 @@ var resourceTable = []Resource{
 		Edit: []string{"name", "date_from", "date_to", "recurrence", "multiplier_bps", "applies_to", "priority", "stackable", "active"},
 	},
 	{
+		Name: "closures", Prefix: "cl", Group: Catalogue,
+		List: "listClosures", Get: "getClosure", Create: "createClosure", Update: "updateClosure",
+		Title: []string{"name"}, Columns: []string{"name", "unit_ids", "date_from", "date_to", "starts_at", "ends_at"}, Filters: []string{"unit_id", "from", "to"},
+		Sections: []Section{
+			{"closure", []string{"name", "unit_ids", "date_from", "date_to", "starts_at", "ends_at", "timezone", "conflicting_booking_ids"}}, times,
+		},
+		New:     []string{"name", "unit_ids", "date_from", "date_to", "starts_at", "ends_at"},
+		Edit:    []string{"name", "unit_ids", "date_from", "date_to", "starts_at", "ends_at"},
+		Actions: []Action{{Name: "delete", Operation: "deleteClosure", Danger: true}},
+	},
+	{
 		Name: "endpoints", Prefix: "we", Group: Developers, Fresh: true,
 		List: "listWebhookEndpoints", Get: "getWebhookEndpoint", Create: "createWebhookEndpoint", Update: "updateWebhookEndpoint",
 		Title: []string{"url"}, Columns: []string{"url", "status", "event_types", "consecutive_failures", "created_at"}, Filters: []string{"status"},

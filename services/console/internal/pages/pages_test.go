@@ -108,7 +108,7 @@ var extra = []string{
 	"field_endpoint_id", "field_publishable_key", "field_secret_key", "field_webhook_secret", "field_webhook_url", "field_provider", "field_account", "done_connected", "done_disconnected",
 	"done_invited_none", "done_invited_mailed", "problem_invited_failed", "problem_not_kept", "done_view_saved", "done_view_deleted", "done_clock_moved", "done_clock_real", "clock_hour", "clock_day", "clock_week",
 	"overlap_0", "overlap_3600", "overlap_86400", "overlap_604800", "secret_members",
-	"word_available", "word_limited", "word_sold_out", "word_closed", "word_held", "word_booked", "word_blocked", "why_booked", "why_held", "why_closed", "why_maintenance", "why_retired", "why_notice", "why_advance", "why_dst_gap", "why_not_a_slot",
+	"word_available", "word_limited", "word_sold_out", "word_closed", "word_held", "word_booked", "word_blocked", "why_booked", "why_held", "why_closed", "why_maintenance", "why_retired", "why_notice", "why_advance", "why_dst_gap", "why_not_a_slot", "why_closure",
 }
 
 // resources adds the ids that the code builds from the table of resources and from the contract.

@@ -36,6 +36,12 @@ func newAt(f Frame, l domain.CalendarRow, day time.Time, start string) templ.Saf
 	return templ.URL(f.Workspace.Path("bookings/new") + "?" + q.Encode())
 }
 
+// closeOn returns the address of the form for a closure of a day.
+func closeOn(f Frame, day time.Time) templ.SafeURL {
+	date := day.Format(time.DateOnly)
+	return templ.URL(f.Workspace.Path("closures/new") + "?" + url.Values{"date_from": {date}, "date_to": {date}}.Encode())
+}
+
 // ofDay returns the address of the list of the bookings of a unit on a day.
 func ofDay(f Frame, l domain.CalendarRow, day time.Time) templ.SafeURL {
 	q := url.Values{"event_date_from": {day.Format(time.DateOnly)}, "event_date_to": {day.Format(time.DateOnly)}}

@@ -47,6 +47,7 @@ func TestExamples(t *testing.T) {
 	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
 	b.export(t)
 	b.requestLog(t, booking)
+	b.closure(t, unit)
 
 	spec, err := contract.Public()
 	if err != nil {
@@ -226,6 +227,16 @@ func (b *book) calendar(t *testing.T) {
 		Response: exampleResponse{Status: a.Status, Body: body},
 	})
 	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
+}
+
+// closure creates the examples of closures. They are the last ones, so that the other examples do not change.
+func (b *book) closure(t *testing.T, unit string) {
+	t.Helper()
+	closure := b.step(t, "createClosure", "POST", "/closures", fmt.Sprintf(`{"name":"Engine check","unit_ids":[%q],"date_from":"2027-11-01","date_to":"2027-11-03"}`, unit))
+	b.step(t, "getClosure", "GET", "/closures/"+closure, "")
+	b.step(t, "updateClosure", "PATCH", "/closures/"+closure, `{"date_to":"2027-11-02"}`)
+	b.step(t, "listClosures", "GET", "/closures?from=2027-11-01&to=2027-11-30", "")
+	b.step(t, "deleteClosure", "DELETE", "/closures/"+closure, "")
 }
 
 // requestLog creates the examples of the request log: the newest request about a booking, its cancellation.

@@ -79,6 +79,9 @@ func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 	if err := c.bookings(ctx, ids, offers, today); err != nil {
 		return nil, fmt.Errorf("seeding bookings: %w", err)
 	}
+	if err := c.closure(ctx, today); err != nil {
+		return nil, fmt.Errorf("seeding a closure: %w", err)
+	}
 	if err := c.chain(ctx, ids, t.currency, today); err != nil {
 		return nil, fmt.Errorf("seeding leads, quotes and invoices: %w", err)
 	}
@@ -162,6 +165,16 @@ func (c *client) bookings(ctx context.Context, customers []string, offers []book
 		}
 	}
 	return nil
+}
+
+// closure closes a day of next week, on which there are no bookings, if there are no closures.
+func (c *client) closure(ctx context.Context, today time.Time) error {
+	there, err := list[struct{}](ctx, c, "/closures?limit=1")
+	if err != nil || len(there) > 0 {
+		return err
+	}
+	day := today.AddDate(0, 0, 8).Format(time.DateOnly)
+	return c.call(ctx, http.MethodPost, "/closures", map[string]string{"name": "Staff training", "date_from": day, "date_to": day}, nil)
 }
 
 // suggest finds a day, a month ahead or later, on which the first offer's unit has no booking.

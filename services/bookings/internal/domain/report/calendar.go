@@ -13,6 +13,7 @@ import (
 const (
 	MaxUnits    = 100
 	MaxBookings = 10_000
+	MaxClosures = 500
 	MaxBytes    = 4 << 20
 )
 
