@@ -2232,8 +2232,8 @@ type Customer struct {
 	// LastName Last name, or null.
 	LastName nullable.Nullable[string] `json:"last_name"`
 
-	// Email Email address.
-	Email string `json:"email"`
+	// Email Email address, or null.
+	Email nullable.Nullable[string] `json:"email"`
 
 	// Phone Phone number, or null.
 	Phone nullable.Nullable[string] `json:"phone"`
@@ -2260,7 +2260,7 @@ type Customer struct {
 // CustomerObject Always `customer`.
 type CustomerObject string
 
-// CustomerCreate A customer to create.
+// CustomerCreate A customer to create. An email address or a phone number is required.
 type CustomerCreate struct {
 	// FirstName First name, 1 to 100 characters.
 	FirstName string `json:"first_name"`
@@ -2268,10 +2268,10 @@ type CustomerCreate struct {
 	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email Email address, at most 255 characters. Several customers can have the same address.
-	Email string `json:"email"`
+	// Email Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Phone Phone number as text, at most 50 characters, or null.
+	// Phone Phone number as text, at most 50 characters, or null. Required if there is no email address.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
 	// Company Company, at most 200 characters, or null.
@@ -2337,10 +2337,10 @@ type CustomerUpdate struct {
 	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email Email address, at most 255 characters. Several customers can have the same address.
-	Email *string `json:"email,omitempty"`
+	// Email Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Phone Phone number as text, at most 50 characters, or null.
+	// Phone Phone number as text, at most 50 characters, or null. Required if there is no email address.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
 	// Company Company, at most 200 characters, or null.
@@ -2555,6 +2555,12 @@ type EventRequest struct {
 
 	// IdempotencyKey Idempotency-Key of the request, or null.
 	IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
+}
+
+// EventResend The destination of the event.
+type EventResend struct {
+	// EndpointId ID of the endpoint that receives the event, `we_…`.
+	EndpointId string `json:"endpoint_id"`
 }
 
 // EventType Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
@@ -3120,7 +3126,7 @@ type LeadBooking struct {
 
 // LeadConvert How to convert a lead.
 type LeadConvert struct {
-	// CustomerId ID of the customer. Null means the customer with the lead's email address, or a new one.
+	// CustomerId ID of the customer. Null means the customer with the lead's email address, else the customer with its phone number, else a new one.
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 
 	// Booking Booking to create for the customer: the fields of a new booking without `customer_id`. Missing values come from the lead. Null means no booking.
@@ -4554,6 +4560,9 @@ type WebhookEndpoint struct {
 	// MaxPerSecond Maximum number of deliveries started per second.
 	MaxPerSecond int `json:"max_per_second"`
 
+	// Headers Names of your own headers, sorted. The values are always null: no response contains them.
+	Headers map[string]*string `json:"headers"`
+
 	// ConsecutiveFailures Failed attempts since the last success. After 20, the endpoint is disabled.
 	ConsecutiveFailures int `json:"consecutive_failures"`
 
@@ -4592,6 +4601,9 @@ type WebhookEndpointCreate struct {
 
 	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
+
+	// Headers Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored.
+	Headers nullable.Nullable[WebhookHeaders] `json:"headers,omitempty"`
 }
 
 // WebhookEndpointDisabledReason Why an endpoint is disabled.
@@ -4631,6 +4643,9 @@ type WebhookEndpointUpdate struct {
 
 	// Status `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
 	Status *WebhookEndpointStatus `json:"status,omitempty"`
+
+	// Headers Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them.
+	Headers nullable.Nullable[WebhookHeaders] `json:"headers,omitempty"`
 }
 
 // WebhookEndpointWithSecret An endpoint with the secret that signs its events.
@@ -4662,6 +4677,9 @@ type WebhookEndpointWithSecret struct {
 	// MaxPerSecond Maximum number of deliveries started per second.
 	MaxPerSecond int `json:"max_per_second"`
 
+	// Headers Names of your own headers, sorted. The values are always null: no response contains them.
+	Headers map[string]*string `json:"headers"`
+
 	// ConsecutiveFailures Failed attempts since the last success. After 20, the endpoint is disabled.
 	ConsecutiveFailures int `json:"consecutive_failures"`
 
@@ -4686,6 +4704,9 @@ type WebhookEndpointWithSecret struct {
 
 // WebhookEndpointWithSecretObject Always `webhook_endpoint`.
 type WebhookEndpointWithSecretObject string
+
+// WebhookHeaders Names and values of headers. A header whose value is null is left out.
+type WebhookHeaders map[string]string
 
 // WebhookSecretRotate How long the earlier secrets remain valid.
 type WebhookSecretRotate struct {
@@ -5375,6 +5396,15 @@ type StreamEventsParams struct {
 
 	// LastEventID ID of the last event that you received, `evt_…`. The stream continues after it.
 	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
+}
+
+// ResendEventParams defines parameters for ResendEvent.
+type ResendEventParams struct {
+	// IdempotencyKey A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ListHolidayRulesParams defines parameters for ListHolidayRules.
@@ -6237,6 +6267,9 @@ type UpdateCustomerJSONRequestBody = CustomerUpdate
 
 // ReplayEventsJSONRequestBody defines body for ReplayEvents for application/json ContentType.
 type ReplayEventsJSONRequestBody = EventReplay
+
+// ResendEventJSONRequestBody defines body for ResendEvent for application/json ContentType.
+type ResendEventJSONRequestBody = EventResend
 
 // CreateHolidayRuleJSONRequestBody defines body for CreateHolidayRule for application/json ContentType.
 type CreateHolidayRuleJSONRequestBody = HolidayRuleCreate

@@ -21,6 +21,13 @@ import (
 
 const published = "published.yaml"
 
+// intended are the changes since the last release that break clients on purpose, each as a text of published.yaml and its
+// replacement. The changelog lists them under "Changed". Remove them when you renew published.yaml.
+var intended = []struct{ before, after string }{
+	// A customer can have a phone number instead of an email address.
+	{"        email: {type: string, x-personal: true}\n", "        email: {type: [string, \"null\"], x-personal: true}\n"},
+}
+
 var update = flag.Bool("update", false, "write published.yaml")
 
 // current returns the served contract without texts and examples, which cannot break a client.
@@ -91,6 +98,12 @@ func TestNothingBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, change := range intended {
+		if bytes.Count(before, []byte(change.before)) != 1 {
+			t.Errorf("published.yaml does not contain this text once: %s", change.before)
+		}
+		before = bytes.Replace(before, []byte(change.before), []byte(change.after), 1)
+	}
 	if found := breaking(t, before, text); found != "" {
 		t.Errorf("the contract breaks clients of the last release:\n%s", found)
 	}
@@ -105,9 +118,9 @@ func TestBreakingChangesAreFound(t *testing.T) {
 		breaks       bool
 	}{
 		"an operation is removed":           {"  /me:\n", "  /self:\n", true},
-		"a property of a request is needed": {"    CustomerCreate:\n      type: object\n      required: [first_name, email]", "    CustomerCreate:\n      type: object\n      required: [first_name, email, phone]", true},
+		"a property of a request is needed": {"    CustomerCreate:\n      type: object\n      required: [first_name]", "    CustomerCreate:\n      type: object\n      required: [first_name, phone]", true},
 		"a bound is tighter":                {"maxLength: 5000", "maxLength: 4000", true},
-		"a property is optional":            {"required: [first_name, email]", "required: [first_name]", false},
+		"a property is optional":            {"required: [url, event_types]", "required: [url]", false},
 		"an error code is new":              {"x-error-codes: [", "x-error-codes: [another_code, ", false},
 		"a known value is new":              {"x-known-values: [", "x-known-values: [another_value, ", false},
 	} {

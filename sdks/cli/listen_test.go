@@ -118,16 +118,21 @@ func TestResendAndVerify(t *testing.T) {
 		return n
 	}
 	await(t.Context(), t, "the delivery", func() bool { return count() == 1 })
-	await(t.Context(), t, "the delivery again", func() bool {
-		r := c.run("", "resend", event, "--endpoint", id) // until the result of the first attempt is stored
-		return r.code == 0 && strings.Contains(r.out, event+"  whd_")
-	})
-	await(t.Context(), t, "the second attempt", func() bool { return count() >= 2 })
+	if got := c.ok("resend", event, "--endpoint", id); !strings.Contains(got, event+"  whd_") {
+		t.Errorf("%s", got)
+	}
+	await(t.Context(), t, "the second delivery", func() bool { return count() >= 2 })
+	if got := c.ok("events", "resend", event, "--endpoint-id", id, "--jq", ".event_id"); strings.TrimSpace(got) != event {
+		t.Errorf("%s", got)
+	}
+	await(t.Context(), t, "the third delivery", func() bool { return count() >= 3 })
 	before := count()
 	if got := c.ok("resend", event, "--forward-to", m.url, "--secret", m.secret); !strings.Contains(got, "  204  ") || count() <= before {
 		t.Errorf("%s", got)
 	}
-	c.fails(1, []string{"resend", event, "--endpoint", c.ok("webhook-endpoints", "create", "--url", m.url, "--event-types", "booking.created", "--jq", ".id")}, "has no delivery of "+event)
+	disabled := c.ok("webhook-endpoints", "create", "--url", m.url, "--event-types", "booking.created", "--jq", ".id")
+	c.ok("webhook-endpoints", "update", disabled, "--status", "disabled")
+	c.fails(1, []string{"resend", event, "--endpoint", disabled}, "endpoint_id", "disabled")
 	c.fails(2, []string{"resend", event}, "endpoint", "forward-to")
 
 	file := filepath.Join(t.TempDir(), "body.json")

@@ -26,7 +26,7 @@ func Example_create() {
 	}
 	customer, err := client.Customers.Create(ctx, holdfast.CustomerCreate{
 		FirstName: "Ada",
-		Email:     "ada@example.com",
+		Email:     holdfast.Set("ada@example.com"),
 	})
 	if err != nil {
 		log.Fatal(err)

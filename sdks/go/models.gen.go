@@ -1117,8 +1117,8 @@ type Customer struct {
 	// LastName Last name, or null.
 	LastName *string `json:"last_name,omitempty"`
 
-	// Email Email address.
-	Email string `json:"email"`
+	// Email Email address, or null.
+	Email *string `json:"email,omitempty"`
 
 	// Phone Phone number, or null.
 	Phone *string `json:"phone,omitempty"`
@@ -1142,7 +1142,7 @@ type Customer struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// CustomerCreate A customer to create.
+// CustomerCreate A customer to create. An email address or a phone number is required.
 type CustomerCreate struct {
 	// FirstName First name, 1 to 100 characters.
 	FirstName string `json:"first_name"`
@@ -1150,10 +1150,10 @@ type CustomerCreate struct {
 	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email Email address, at most 255 characters. Several customers can have the same address.
-	Email string `json:"email"`
+	// Email Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Phone Phone number as text, at most 50 characters, or null.
+	// Phone Phone number as text, at most 50 characters, or null. Required if there is no email address.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
 	// Company Company, at most 200 characters, or null.
@@ -1243,10 +1243,10 @@ type CustomerUpdate struct {
 	// LastName Last name, at most 100 characters, or null.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Email Email address, at most 255 characters. Several customers can have the same address.
-	Email *string `json:"email,omitempty"`
+	// Email Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Phone Phone number as text, at most 50 characters, or null.
+	// Phone Phone number as text, at most 50 characters, or null. Required if there is no email address.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
 	// Company Company, at most 200 characters, or null.
@@ -1383,6 +1383,12 @@ type EventRequest struct {
 
 	// IdempotencyKey Idempotency-Key of the request, or null.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
+}
+
+// EventResend The destination of the event.
+type EventResend struct {
+	// EndpointID ID of the endpoint that receives the event, `we_…`.
+	EndpointID string `json:"endpoint_id"`
 }
 
 // EventType Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.
@@ -1963,7 +1969,7 @@ type LeadBooking struct {
 
 // LeadConvert How to convert a lead.
 type LeadConvert struct {
-	// CustomerID ID of the customer. Null means the customer with the lead's email address, or a new one.
+	// CustomerID ID of the customer. Null means the customer with the lead's email address, else the customer with its phone number, else a new one.
 	CustomerID nullable.Nullable[string] `json:"customer_id,omitempty"`
 
 	// Booking Booking to create for the customer: the fields of a new booking without `customer_id`. Missing values come from the lead. Null means no booking.
@@ -3457,6 +3463,9 @@ type WebhookEndpoint struct {
 	// MaxPerSecond Maximum number of deliveries started per second.
 	MaxPerSecond int `json:"max_per_second"`
 
+	// Headers Names of your own headers, sorted. The values are always null: no response contains them.
+	Headers map[string]*string `json:"headers"`
+
 	// ConsecutiveFailures Failed attempts since the last success. After 20, the endpoint is disabled.
 	ConsecutiveFailures int `json:"consecutive_failures"`
 
@@ -3492,6 +3501,9 @@ type WebhookEndpointCreate struct {
 
 	// MaxPerSecond Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
+
+	// Headers Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored.
+	Headers nullable.Nullable[WebhookHeaders] `json:"headers,omitempty"`
 }
 
 // WebhookEndpointDisabledReason Why an endpoint is disabled.
@@ -3519,6 +3531,9 @@ type WebhookEndpointUpdate struct {
 
 	// Status `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
 	Status *WebhookEndpointStatus `json:"status,omitempty"`
+
+	// Headers Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them.
+	Headers nullable.Nullable[WebhookHeaders] `json:"headers,omitempty"`
 }
 
 // WebhookEndpointWithSecret An endpoint with the secret that signs its events.
@@ -3550,6 +3565,9 @@ type WebhookEndpointWithSecret struct {
 	// MaxPerSecond Maximum number of deliveries started per second.
 	MaxPerSecond int `json:"max_per_second"`
 
+	// Headers Names of your own headers, sorted. The values are always null: no response contains them.
+	Headers map[string]*string `json:"headers"`
+
 	// ConsecutiveFailures Failed attempts since the last success. After 20, the endpoint is disabled.
 	ConsecutiveFailures int `json:"consecutive_failures"`
 
@@ -3571,6 +3589,9 @@ type WebhookEndpointWithSecret struct {
 	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
+
+// WebhookHeaders Names and values of headers. A header whose value is null is left out.
+type WebhookHeaders map[string]string
 
 // WebhookSecretRotate How long the earlier secrets remain valid.
 type WebhookSecretRotate struct {

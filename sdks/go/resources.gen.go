@@ -188,8 +188,9 @@ func (a *CustomersAPI) ListCSV(ctx context.Context, params CustomersListCSVParam
 	return document(ctx, a.c, call{method: "GET", path: "/customers", params: params, accept: "text/csv"}, options)
 }
 
-// Create creates a customer. Several customers can have the same email address. To avoid duplicates, search with
-// `email` first. Triggers the `customer.created` event.
+// Create creates a customer with an email address, a phone number or both; without either, the response is 422 on
+// `email`. Several customers can have the same email address or phone number. To avoid duplicates, search with `email`
+// or `phone` first. Triggers the `customer.created` event.
 //
 // Requires the scope write:customers.
 func (a *CustomersAPI) Create(ctx context.Context, body CustomerCreate, options ...Option) (*Customer, error) {
@@ -203,8 +204,8 @@ func (a *CustomersAPI) Get(ctx context.Context, id string, options ...Option) (*
 	return one[Customer](ctx, a.c, call{method: "GET", path: "/customers/{id}", ids: []string{id}}, options)
 }
 
-// Update updates a customer. Fields that you leave out stay unchanged. Triggers the `customer.updated` event if
-// something changes.
+// Update updates a customer. Fields that you leave out stay unchanged. A customer keeps an email address or a phone
+// number: clearing both returns 422 on `email`. Triggers the `customer.updated` event if something changes.
 //
 // Requires the scope write:customers. Errors: [ErrCustomerNotFound], [ErrVersionMismatch].
 func (a *CustomersAPI) Update(ctx context.Context, id string, body CustomerUpdate, options ...Option) (*Customer, error) {
@@ -394,10 +395,13 @@ func (a *LeadsAPI) Update(ctx context.Context, id string, body LeadUpdate, optio
 
 // Convert converts a lead into a customer and, if you send `booking`, creates a booking. Either all of it happens or
 // none of it. The customer is `customer_id` if you send it, otherwise the only customer with the lead's email address,
-// otherwise a new customer. A new customer requires `write:customers`; an existing one requires `read:customers` or
-// `write:customers`. `booking` requires `write:bookings`; it takes a missing date, service, package, unit or guest
-// count from the lead. A `lost` lead must first move to `contacted`. Converting a converted lead changes nothing and
-// returns 200. Triggers the `lead.updated` event, and `customer.created` and `booking.created` if they are created.
+// otherwise the only customer with its phone number, otherwise a new customer. Phone numbers are compared as by the
+// filter `phone` of customers. If several customers match, the response is 422 on `customer_id` and lists them. A lead
+// without an email address and a phone number returns 422 on `email`. A new customer requires `write:customers`; an
+// existing one requires `read:customers` or `write:customers`. `booking` requires `write:bookings`; it takes a missing
+// date, service, package, unit or guest count from the lead. A `lost` lead must first move to `contacted`. Converting a
+// converted lead changes nothing and returns 200. Triggers the `lead.updated` event, and `customer.created` and
+// `booking.created` if they are created.
 //
 // Requires the scope write:leads. Errors: [ErrLeadNotFound], [ErrSlotUnavailable], [ErrVersionMismatch],
 // [ErrInvalidStatusTransition].
@@ -2243,6 +2247,15 @@ func (a *EventsAPI) Stream(ctx context.Context, params EventsStreamParams, optio
 // Requires the scope read:webhooks. Errors: [ErrEventNotFound].
 func (a *EventsAPI) Get(ctx context.Context, id string, options ...Option) (Event, error) {
 	return event(ctx, a.c, call{method: "GET", path: "/events/{id}", ids: []string{id}}, options)
+}
+
+// Resend delivers one event of the last 30 days to an endpoint again, regardless of its subscription, and returns the
+// new delivery. Requires the read scope of the event's type. A disabled endpoint, or one with 100,000 pending
+// deliveries, returns 422 on `endpoint_id`.
+//
+// Requires the scope write:webhooks. Errors: [ErrEventNotFound].
+func (a *EventsAPI) Resend(ctx context.Context, id string, body EventResend, options ...Option) (*Delivery, error) {
+	return one[Delivery](ctx, a.c, call{method: "POST", path: "/events/{id}/resend", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
 // Replay delivers past events to one endpoint again: those of `types`, or those that it subscribes to. Requires their

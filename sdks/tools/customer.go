@@ -36,14 +36,14 @@ func (v view) one(object any) single { return single{v.name(), object} }
 type customerView struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
-	Email     string  `json:"email"`
+	Email     string  `json:"email,omitempty"`
 	Phone     string  `json:"phone,omitempty"`
 	Company   string  `json:"company,omitempty"`
 	CreatedAt *moment `json:"created_at"`
 }
 
 func (v view) customer(c holdfast.Customer) customerView {
-	return customerView{c.ID, cut(c.Name, nameText), cut(c.Email, nameText), cut(value(c.Phone), nameText), cut(value(c.Company), nameText), v.at(&c.CreatedAt)}
+	return customerView{c.ID, cut(c.Name, nameText), cut(value(c.Email), nameText), cut(value(c.Phone), nameText), cut(value(c.Company), nameText), v.at(&c.CreatedAt)}
 }
 
 // search are the arguments of find_customers.
@@ -66,8 +66,8 @@ func (t *toolbox) findCustomers(ctx context.Context, in search) (any, error) {
 type newCustomer struct {
 	FirstName string `json:"first_name" max:"100"`
 	LastName  string `json:"last_name,omitempty" max:"100"`
-	Email     string `json:"email" max:"255"`
-	Phone     string `json:"phone,omitempty" max:"50"`
+	Email     string `json:"email,omitempty" jsonschema:"required if there is no phone" max:"255"`
+	Phone     string `json:"phone,omitempty" jsonschema:"required if there is no email" max:"50"`
 	Company   string `json:"company,omitempty" max:"200"`
 	repeatable
 }
@@ -78,7 +78,7 @@ func (t *toolbox) createCustomer(ctx context.Context, in newCustomer, options ..
 		return nil, err
 	}
 	c, err := t.client.Customers.Create(ctx, holdfast.CustomerCreate{
-		FirstName: in.FirstName, LastName: optional(in.LastName), Email: in.Email, Phone: optional(in.Phone), Company: optional(in.Company),
+		FirstName: in.FirstName, LastName: optional(in.LastName), Email: optional(in.Email), Phone: optional(in.Phone), Company: optional(in.Company),
 	}, options...)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func (t *toolbox) findLeads(ctx context.Context, in leadFilter) (any, error) {
 // conversion are the arguments of convert_lead.
 type conversion struct {
 	Lead     string `json:"lead_id"`
-	Customer string `json:"customer_id,omitempty" jsonschema:"default: the customer with the lead's email address, or a new one"`
+	Customer string `json:"customer_id,omitempty" jsonschema:"default: the customer with the lead's email address, else with its phone number, else a new one"`
 	versioned
 	repeatable
 }

@@ -50,6 +50,9 @@ func TestResealCommand(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if err := store.PutHeaders(ctx, tx, before, id, domain.EndpointHeaders{"X-Key": fmt.Sprint("key ", i)}); err != nil {
+				return err
+			}
 			secret := domain.Secret{ID: ids.New[domain.SecretPrefixID](), Plain: fmt.Sprint("whsec_", i)}
 			return store.InsertSecret(ctx, tx, before, id, secret)
 		})
@@ -66,10 +69,44 @@ func TestResealCommand(t *testing.T) {
 	if got := opened(t, db, fresh); len(got) != endpoints {
 		t.Errorf("%d secrets open with only the new key", len(got))
 	}
+	if got := openedHeaders(t, db, fresh); len(got) != endpoints {
+		t.Errorf("the headers of %d endpoints open with only the new key", len(got))
+	}
 	settings.EncryptionKeys = "other:" + strings.Repeat("ef", 32)
 	if err := platform.Reseal(t.Context(), settings, store.ResealSecrets); err == nil || !strings.Contains(err.Error(), "no key opens") {
 		t.Errorf("with a key that opens none: %v", err)
 	}
+}
+
+// openedHeaders returns the different values of the header X-Key that the keys open.
+func openedHeaders(t *testing.T, db *pgtest.DB, keys string) map[string]bool {
+	t.Helper()
+	box, err := crypt.NewBox(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Tenant   ids.Tenant `db:"tenant_id"`
+		Livemode bool
+		ID       domain.EndpointID
+		Sealed   []byte `db:"sealed_headers"`
+	}
+	out := map[string]bool{}
+	err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		rows, err := pg.Many(ctx, tx, pgx.RowToStructByName[row], `select tenant_id, livemode, id, sealed_headers from endpoints`)
+		for _, r := range rows {
+			h, err := store.OpenHeaders(box, domain.EndpointKey{Tenant: r.Tenant, Livemode: r.Livemode, Endpoint: r.ID}, r.Sealed)
+			if err != nil {
+				t.Error(err)
+			}
+			out[h["X-Key"]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // opened returns the different secrets that the keys open.

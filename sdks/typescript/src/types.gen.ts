@@ -286,7 +286,7 @@ export type CredentialRateLimit = {
 };
 
 /**
- * A customer to create.
+ * A customer to create. An email address or a phone number is required.
  */
 export type CustomerCreate = {
     /**
@@ -298,11 +298,11 @@ export type CustomerCreate = {
      */
     last_name?: string | null;
     /**
-     * Email address, at most 255 characters. Several customers can have the same address.
+     * Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
      */
-    email: string;
+    email?: string | null;
     /**
-     * Phone number as text, at most 50 characters, or null.
+     * Phone number as text, at most 50 characters, or null. Required if there is no email address.
      */
     phone?: string | null;
     /**
@@ -328,11 +328,11 @@ export type CustomerUpdate = {
      */
     last_name?: string | null;
     /**
-     * Email address, at most 255 characters. Several customers can have the same address.
+     * Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
      */
-    email?: string;
+    email?: string | null;
     /**
-     * Phone number as text, at most 50 characters, or null.
+     * Phone number as text, at most 50 characters, or null. Required if there is no email address.
      */
     phone?: string | null;
     /**
@@ -370,9 +370,9 @@ export type Customer = {
      */
     last_name: string | null;
     /**
-     * Email address.
+     * Email address, or null.
      */
-    email: string;
+    email: string | null;
     /**
      * Phone number, or null.
      */
@@ -2035,7 +2035,7 @@ export type LeadStatus = "new" | "contacted" | "qualified" | "quoted" | "convert
  */
 export type LeadConvert = {
     /**
-     * ID of the customer. Null means the customer with the lead's email address, or a new one.
+     * ID of the customer. Null means the customer with the lead's email address, else the customer with its phone number, else a new one.
      */
     customer_id?: string | null;
     /**
@@ -3910,6 +3910,13 @@ export type CalendarFeedList = {
 };
 
 /**
+ * Names and values of headers. A header whose value is null is left out.
+ */
+export type WebhookHeaders = {
+    [key: string]: string;
+} | null;
+
+/**
  * An endpoint to create.
  */
 export type WebhookEndpointCreate = {
@@ -3933,6 +3940,10 @@ export type WebhookEndpointCreate = {
      * Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
      */
     max_per_second?: number;
+    /**
+     * Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored.
+     */
+    headers?: WebhookHeaders;
 };
 
 /**
@@ -3963,6 +3974,10 @@ export type WebhookEndpointUpdate = {
      * `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
      */
     status?: WebhookEndpointStatusInput;
+    /**
+     * Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them.
+     */
+    headers?: WebhookHeaders;
 };
 
 /**
@@ -3990,6 +4005,16 @@ export type WebhookTest = {
  */
 export type DeliveryRetry = {
     [key: string]: unknown;
+};
+
+/**
+ * The destination of the event.
+ */
+export type EventResend = {
+    /**
+     * ID of the endpoint that receives the event, `we_…`.
+     */
+    endpoint_id: string;
 };
 
 /**
@@ -4065,6 +4090,12 @@ export type WebhookEndpoint = {
      */
     max_per_second: number;
     /**
+     * Names of your own headers, sorted. The values are always null: no response contains them.
+     */
+    headers: {
+        [key: string]: string | null;
+    };
+    /**
      * Failed attempts since the last success. After 20, the endpoint is disabled.
      */
     consecutive_failures: number;
@@ -4130,6 +4161,12 @@ export type WebhookEndpointWithSecret = {
      * Maximum number of deliveries started per second.
      */
     max_per_second: number;
+    /**
+     * Names of your own headers, sorted. The values are always null: no response contains them.
+     */
+    headers: {
+        [key: string]: string | null;
+    };
     /**
      * Failed attempts since the last success. After 20, the endpoint is disabled.
      */
@@ -9781,6 +9818,46 @@ export type GetEventResponses = {
 };
 
 export type GetEventResponse = GetEventResponses[keyof GetEventResponses];
+
+export type ResendEventData = {
+    body: EventResend;
+    headers?: {
+        /**
+         * A unique value that you generate for each operation, such as a UUID: 1 to 255 characters, stored for 24 hours. A retry with the same key returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * `handling=strict` rejects unknown body fields instead of ignoring them. It is not part of the comparison of requests with the same Idempotency-Key.
+         */
+        Prefer?: string;
+    };
+    path: {
+        /**
+         * ID of the event, `evt_…`.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/events/{id}/resend';
+};
+
+export type ResendEventErrors = {
+    /**
+     * The request failed. `error.code` says why.
+     */
+    default: ErrorResponse;
+};
+
+export type ResendEventError = ResendEventErrors[keyof ResendEventErrors];
+
+export type ResendEventResponses = {
+    /**
+     * The delivery of the event.
+     */
+    202: Delivery;
+};
+
+export type ResendEventResponse = ResendEventResponses[keyof ResendEventResponses];
 
 export type ReplayEventsData = {
     body: EventReplay;

@@ -1,23 +1,17 @@
 package command
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	holdfast "holdfast.dev/sdks/go"
 
 	"holdfast.dev/sdks/cli/internal/follow"
-	"holdfast.dev/sdks/cli/internal/profile"
 )
-
-// maxSearch is the maximum number of deliveries that resend reads to find the one of an event.
-const maxSearch = 10_000
 
 func (a *App) resend() *cobra.Command {
 	var to target
@@ -25,7 +19,7 @@ func (a *App) resend() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "resend EVENT-ID", Short: "Send an event again, to a webhook endpoint or to a receiver on this machine.", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Send an event again. With --endpoint, the platform repeats the delivery of the event to the endpoint now.\n" +
+		Long: "Send an event again. With --endpoint, the platform delivers the event to the endpoint now, like `holdfast events resend`.\n" +
 			"With --forward-to, this command reads the event and POSTs it once, with the headers of a delivery.",
 		Example: "  holdfast resend evt_… --endpoint we_…\n  holdfast resend evt_… --forward-to http://localhost:3000/hooks",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,8 +37,7 @@ func (a *App) resend() *cobra.Command {
 			}
 			e := follow.Event{ID: args[0], Body: text}
 			var head struct {
-				Type      string    `json:"type"`
-				CreatedAt time.Time `json:"created_at"`
+				Type string `json:"type"`
 			}
 			if err := json.Unmarshal(text, &head); err != nil {
 				return fmt.Errorf("the response is not an event: %w", err)
@@ -57,7 +50,11 @@ func (a *App) resend() *cobra.Command {
 			if err := a.confirm(cmd.Context(), s, "Sending "+e.ID+" to "+endpoint+" again", yes); err != nil {
 				return err
 			}
-			return a.repeat(cmd.Context(), s, endpoint, e, head.CreatedAt)
+			delivery, err := s.Events.Resend(cmd.Context(), e.ID, holdfast.EventResend{EndpointID: endpoint})
+			if err != nil {
+				return err
+			}
+			return a.Out.Text(eventLine(e) + "  " + delivery.ID + "  " + string(delivery.Status) + "\n")
 		},
 	}
 	to.flags(cmd)
@@ -66,28 +63,4 @@ func (a *App) resend() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("endpoint", "forward-to")
 	cmd.MarkFlagsOneRequired("endpoint", "forward-to")
 	return cmd
-}
-
-// repeat repeats the newest delivery of an event to an endpoint.
-func (a *App) repeat(ctx context.Context, s *profile.Session, endpoint string, e follow.Event, created time.Time) error {
-	deliveries := s.WebhookEndpoints.ListDeliveries(ctx, endpoint, holdfast.WebhookEndpointsListDeliveriesParams{
-		Limit: 100, CreatedAfter: created, EventType: holdfast.EventType(e.Type),
-	})
-	read := 0
-	for d, err := range deliveries {
-		if err != nil {
-			return err
-		}
-		if d.EventID == e.ID {
-			repeated, err := s.WebhookEndpoints.RetryDelivery(ctx, endpoint, d.ID)
-			if err != nil {
-				return err
-			}
-			return a.Out.Text(eventLine(e) + "  " + repeated.ID + "  " + string(repeated.Status) + "\n")
-		}
-		if read++; read == maxSearch {
-			break
-		}
-	}
-	return fmt.Errorf("the endpoint %s has no delivery of %s: it does not subscribe to %s. To send it anyway, use `holdfast events replay`", endpoint, e.ID, e.Type)
 }

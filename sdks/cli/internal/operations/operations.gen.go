@@ -119,14 +119,14 @@ var Resources = []Resource{
 		{
 			Name: "create", Kind: Plain, Method: "POST", Path: "/customers",
 			Summary:     "Create a customer",
-			Description: "Creates a customer. Several customers can have the same email address. To avoid duplicates, search with `email` first. Triggers the `customer.created` event.",
+			Description: "Creates a customer with an email address, a phone number or both; without either, the response is 422 on `email`. Several customers can have the same email address or phone number. To avoid duplicates, search with `email` or `phone` first. Triggers the `customer.created` event.",
 			Body:        true,
 			Scopes:      []string{"write:customers"},
 			Fields: []Param{
 				{Name: "first_name", Type: "string", Required: true, Description: "First name, 1 to 100 characters."},
 				{Name: "last_name", Type: "string", Nullable: true, Description: "Last name, at most 100 characters, or null."},
-				{Name: "email", Type: "string", Required: true, Description: "Email address, at most 255 characters. Several customers can have the same address."},
-				{Name: "phone", Type: "string", Nullable: true, Description: "Phone number as text, at most 50 characters, or null."},
+				{Name: "email", Type: "string", Nullable: true, Description: "Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address."},
+				{Name: "phone", Type: "string", Nullable: true, Description: "Phone number as text, at most 50 characters, or null. Required if there is no email address."},
 				{Name: "company", Type: "string", Nullable: true, Description: "Company, at most 200 characters, or null."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs."},
 			},
@@ -143,7 +143,7 @@ var Resources = []Resource{
 		{
 			Name: "update", Kind: Plain, Method: "PATCH", Path: "/customers/{id}",
 			Summary:     "Update a customer",
-			Description: "Updates a customer. Fields that you leave out stay unchanged. Triggers the `customer.updated` event if something changes.",
+			Description: "Updates a customer. Fields that you leave out stay unchanged. A customer keeps an email address or a phone number: clearing both returns 422 on `email`. Triggers the `customer.updated` event if something changes.",
 			Conditional: true,
 			Body:        true,
 			Scopes:      []string{"write:customers"},
@@ -153,8 +153,8 @@ var Resources = []Resource{
 			Fields: []Param{
 				{Name: "first_name", Type: "string", Description: "First name, 1 to 100 characters."},
 				{Name: "last_name", Type: "string", Nullable: true, Description: "Last name, at most 100 characters, or null."},
-				{Name: "email", Type: "string", Description: "Email address, at most 255 characters. Several customers can have the same address."},
-				{Name: "phone", Type: "string", Nullable: true, Description: "Phone number as text, at most 50 characters, or null."},
+				{Name: "email", Type: "string", Nullable: true, Description: "Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address."},
+				{Name: "phone", Type: "string", Nullable: true, Description: "Phone number as text, at most 50 characters, or null. Required if there is no email address."},
 				{Name: "company", Type: "string", Nullable: true, Description: "Company, at most 200 characters, or null."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs. They replace all existing pairs; `{}` or null removes them."},
 			},
@@ -275,7 +275,7 @@ var Resources = []Resource{
 		{
 			Name: "convert", Kind: Plain, Method: "POST", Path: "/leads/{id}/convert",
 			Summary:     "Convert a lead",
-			Description: "Converts a lead into a customer and, if you send `booking`, creates a booking. Either all of it happens or none of it. The customer is `customer_id` if you send it, otherwise the only customer with the lead's email address, otherwise a new customer. A new customer requires `write:customers`; an existing one requires `read:customers` or `write:customers`. `booking` requires `write:bookings`; it takes a missing date, service, package, unit or guest count from the lead. A `lost` lead must first move to `contacted`. Converting a converted lead changes nothing and returns 200. Triggers the `lead.updated` event, and `customer.created` and `booking.created` if they are created.",
+			Description: "Converts a lead into a customer and, if you send `booking`, creates a booking. Either all of it happens or none of it. The customer is `customer_id` if you send it, otherwise the only customer with the lead's email address, otherwise the only customer with its phone number, otherwise a new customer. Phone numbers are compared as by the filter `phone` of customers. If several customers match, the response is 422 on `customer_id` and lists them. A lead without an email address and a phone number returns 422 on `email`. A new customer requires `write:customers`; an existing one requires `read:customers` or `write:customers`. `booking` requires `write:bookings`; it takes a missing date, service, package, unit or guest count from the lead. A `lost` lead must first move to `contacted`. Converting a converted lead changes nothing and returns 200. Triggers the `lead.updated` event, and `customer.created` and `booking.created` if they are created.",
 			Conditional: true,
 			Body:        true,
 			Scopes:      []string{"write:leads"},
@@ -283,7 +283,7 @@ var Resources = []Resource{
 				{Name: "id", Type: "string", Required: true, Description: "ID of the lead, `ld_…`."},
 			},
 			Fields: []Param{
-				{Name: "customer_id", Type: "string", Nullable: true, Description: "ID of the customer. Null means the customer with the lead's email address, or a new one."},
+				{Name: "customer_id", Type: "string", Nullable: true, Description: "ID of the customer. Null means the customer with the lead's email address, else the customer with its phone number, else a new one."},
 				{Name: "booking.event_date", Type: "string", Description: "Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used."},
 				{Name: "booking.event_start_time", Type: "string", Nullable: true, Description: "Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day."},
 				{Name: "booking.event_end_time", Type: "string", Nullable: true, Description: "End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service."},
@@ -1441,6 +1441,7 @@ var Resources = []Resource{
 				{Name: "description", Type: "string", Nullable: true, Description: "Your own note about the endpoint, at most 5,000 characters, or null."},
 				{Name: "max_in_flight", Type: "integer", Description: "Maximum number of concurrent deliveries, 1 to 100. Defaults to 10."},
 				{Name: "max_per_second", Type: "integer", Description: "Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50."},
+				{Name: "headers", Type: "string", Map: true, Nullable: true, Description: "Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored."},
 			},
 		},
 		{
@@ -1477,6 +1478,7 @@ var Resources = []Resource{
 				{Name: "max_in_flight", Type: "integer", Description: "Maximum number of concurrent deliveries, 1 to 100."},
 				{Name: "max_per_second", Type: "integer", Description: "Maximum number of deliveries started per second, 1 to 5,000."},
 				{Name: "status", Type: "string", Values: []string{"enabled", "disabled"}, Description: "`disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures."},
+				{Name: "headers", Type: "string", Map: true, Nullable: true, Description: "Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them."},
 			},
 		},
 		{
@@ -1590,6 +1592,19 @@ var Resources = []Resource{
 			Scopes:      []string{"read:webhooks"},
 			PathParams: []Param{
 				{Name: "id", Type: "string", Required: true, Description: "ID of the event, `evt_…`."},
+			},
+		},
+		{
+			Name: "resend", Kind: Plain, Method: "POST", Path: "/events/{id}/resend",
+			Summary:     "Resend an event",
+			Description: "Delivers one event of the last 30 days to an endpoint again, regardless of its subscription, and returns the new delivery. Requires the read scope of the event's type. A disabled endpoint, or one with 100,000 pending deliveries, returns 422 on `endpoint_id`.",
+			Body:        true,
+			Scopes:      []string{"write:webhooks"},
+			PathParams: []Param{
+				{Name: "id", Type: "string", Required: true, Description: "ID of the event, `evt_…`."},
+			},
+			Fields: []Param{
+				{Name: "endpoint_id", Type: "string", Required: true, Description: "ID of the endpoint that receives the event, `we_…`."},
 			},
 		},
 		{

@@ -208,8 +208,9 @@ class AsyncCustomers:
     async def create(self, body: types.CustomerCreate, **options: Unpack[WriteOptions]) -> types.Customer:
         """Create a customer.
 
-        Creates a customer. Several customers can have the same email address. To avoid duplicates, search with
-        `email` first. Triggers the `customer.created` event.
+        Creates a customer with an email address, a phone number or both; without either, the response is 422 on
+        `email`. Several customers can have the same email address or phone number. To avoid duplicates, search with
+        `email` or `phone` first. Triggers the `customer.created` event.
 
         Scopes: write:customers.
 
@@ -234,8 +235,8 @@ class AsyncCustomers:
     async def update(self, id: str, body: types.CustomerUpdate, **options: Unpack[ConditionalWriteOptions]) -> types.Customer:
         """Update a customer.
 
-        Updates a customer. Fields that you leave out stay unchanged. Triggers the `customer.updated` event if
-        something changes.
+        Updates a customer. Fields that you leave out stay unchanged. A customer keeps an email address or a phone
+        number: clearing both returns 422 on `email`. Triggers the `customer.updated` event if something changes.
 
         Args:
             id: ID of the customer, `cu_…`.
@@ -488,11 +489,13 @@ class AsyncLeads:
 
         Converts a lead into a customer and, if you send `booking`, creates a booking. Either all of it happens or
         none of it. The customer is `customer_id` if you send it, otherwise the only customer with the lead's email
-        address, otherwise a new customer. A new customer requires `write:customers`; an existing one requires
-        `read:customers` or `write:customers`. `booking` requires `write:bookings`; it takes a missing date, service,
-        package, unit or guest count from the lead. A `lost` lead must first move to `contacted`. Converting a
-        converted lead changes nothing and returns 200. Triggers the `lead.updated` event, and `customer.created` and
-        `booking.created` if they are created.
+        address, otherwise the only customer with its phone number, otherwise a new customer. Phone numbers are
+        compared as by the filter `phone` of customers. If several customers match, the response is 422 on
+        `customer_id` and lists them. A lead without an email address and a phone number returns 422 on `email`. A
+        new customer requires `write:customers`; an existing one requires `read:customers` or `write:customers`.
+        `booking` requires `write:bookings`; it takes a missing date, service, package, unit or guest count from the
+        lead. A `lost` lead must first move to `contacted`. Converting a converted lead changes nothing and returns
+        200. Triggers the `lead.updated` event, and `customer.created` and `booking.created` if they are created.
 
         Args:
             id: ID of the lead, `ld_…`.
@@ -3048,6 +3051,22 @@ class AsyncEvents:
         """
         return await self._client._json(ops.GET_EVENT, {"id": id}, options)
 
+    async def resend(self, id: str, body: types.EventResend, **options: Unpack[WriteOptions]) -> types.Delivery:
+        """Resend an event.
+
+        Delivers one event of the last 30 days to an endpoint again, regardless of its subscription, and returns the
+        new delivery. Requires the read scope of the event's type. A disabled endpoint, or one with 100,000 pending
+        deliveries, returns 422 on `endpoint_id`.
+
+        Args:
+            id: ID of the event, `evt_…`.
+
+        Scopes: write:webhooks.
+
+        Errors: ModeMismatch, EventNotFound, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        """
+        return await self._client._json(ops.RESEND_EVENT, {"id": id}, options, body=body)
+
     async def replay(self, body: types.EventReplay, **options: Unpack[WriteOptions]) -> types.EventReplayResult:
         """Replay events.
 
@@ -3068,6 +3087,7 @@ class AsyncEventsWithRawResponse:
 
     def __init__(self, resource: AsyncEvents) -> None:
         self.get = async_raw(resource.get)
+        self.resend = async_raw(resource.resend)
         self.replay = async_raw(resource.replay)
 
 

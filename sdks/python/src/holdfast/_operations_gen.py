@@ -134,6 +134,7 @@ RETRY_DELIVERY: Operation[types.Delivery] = Operation(
 LIST_EVENTS: Operation[types.WebhookEvent] = Operation("GET", "/events")
 STREAM_EVENTS: Operation[types.WebhookEvent] = Operation("GET", "/events/stream", accept="text/event-stream")
 GET_EVENT: Operation[types.WebhookEvent] = Operation("GET", "/events/{id}")
+RESEND_EVENT: Operation[types.Delivery] = Operation("POST", "/events/{id}/resend", idempotent=True, strict=True)
 REPLAY_EVENTS: Operation[types.EventReplayResult] = Operation("POST", "/events/replay", idempotent=True, strict=True)
 LIST_REQUEST_LOGS: Operation[types.RequestLog] = Operation("GET", "/request-logs")
 GET_REQUEST_LOG: Operation[types.RequestLog] = Operation("GET", "/request-logs/{id}")

@@ -106,7 +106,7 @@ class CredentialRateLimit(TypedDict):
 
 class CustomerCreate(TypedDict):
     """
-    A customer to create.
+    A customer to create. An email address or a phone number is required.
     """
 
     first_name: str
@@ -117,13 +117,13 @@ class CustomerCreate(TypedDict):
     """
     Last name, at most 100 characters, or null.
     """
-    email: str
+    email: NotRequired[str | None]
     """
-    Email address, at most 255 characters. Several customers can have the same address.
+    Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
     """
     phone: NotRequired[str | None]
     """
-    Phone number as text, at most 50 characters, or null.
+    Phone number as text, at most 50 characters, or null. Required if there is no email address.
     """
     company: NotRequired[str | None]
     """
@@ -148,13 +148,13 @@ class CustomerUpdate(TypedDict):
     """
     Last name, at most 100 characters, or null.
     """
-    email: NotRequired[str]
+    email: NotRequired[str | None]
     """
-    Email address, at most 255 characters. Several customers can have the same address.
+    Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address.
     """
     phone: NotRequired[str | None]
     """
-    Phone number as text, at most 50 characters, or null.
+    Phone number as text, at most 50 characters, or null. Required if there is no email address.
     """
     company: NotRequired[str | None]
     """
@@ -191,9 +191,9 @@ class Customer(TypedDict):
     """
     Last name, or null.
     """
-    email: str
+    email: str | None
     """
-    Email address.
+    Email address, or null.
     """
     phone: str | None
     """
@@ -2210,6 +2210,12 @@ class CalendarFeedList(TypedDict):
     """
 
 
+WebhookHeaders: TypeAlias = dict[str, str]
+"""
+Names and values of headers. A header whose value is null is left out.
+"""
+
+
 class WebhookEndpointCreate(TypedDict):
     """
     An endpoint to create.
@@ -2235,6 +2241,10 @@ class WebhookEndpointCreate(TypedDict):
     """
     Maximum number of deliveries started per second, 1 to 5,000. Defaults to 50.
     """
+    headers: NotRequired[WebhookHeaders]
+    """
+    Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored.
+    """
 
 
 class WebhookSecretRotate(TypedDict):
@@ -2251,6 +2261,17 @@ class WebhookSecretRotate(TypedDict):
 class DeliveryRetry(TypedDict):
     """
     An empty object.
+    """
+
+
+class EventResend(TypedDict):
+    """
+    The destination of the event.
+    """
+
+    endpoint_id: str
+    """
+    ID of the endpoint that receives the event, `we_…`.
     """
 
 
@@ -2305,6 +2326,10 @@ class WebhookEndpoint(TypedDict):
     max_per_second: int
     """
     Maximum number of deliveries started per second.
+    """
+    headers: dict[str, str | None]
+    """
+    Names of your own headers, sorted. The values are always null: no response contains them.
     """
     consecutive_failures: int
     """
@@ -2372,6 +2397,10 @@ class WebhookEndpointWithSecret(TypedDict):
     max_per_second: int
     """
     Maximum number of deliveries started per second.
+    """
+    headers: dict[str, str | None]
+    """
+    Names of your own headers, sorted. The values are always null: no response contains them.
     """
     consecutive_failures: int
     """
@@ -4100,7 +4129,7 @@ class LeadConvert(TypedDict):
 
     customer_id: NotRequired[str | None]
     """
-    ID of the customer. Null means the customer with the lead's email address, or a new one.
+    ID of the customer. Null means the customer with the lead's email address, else the customer with its phone number, else a new one.
     """
     booking: NotRequired[LeadBooking | None]
     """
@@ -4614,6 +4643,10 @@ class WebhookEndpointUpdate(TypedDict):
     status: NotRequired[WebhookEndpointStatusInput]
     """
     `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
+    """
+    headers: NotRequired[WebhookHeaders]
+    """
+    Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them.
     """
 
 

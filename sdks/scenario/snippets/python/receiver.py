@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from holdfast import Client, WebhookSignatureError, webhooks
 
 secret = ""
-received: queue.Queue[str] = queue.Queue()
+received: queue.Queue[str | None] = queue.Queue()
 
 
 # snippet receive

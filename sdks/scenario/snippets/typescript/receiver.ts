@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { Holdfast, SignatureError, webhooks } from "@holdfast/sdk";
 
 let secret = "";
-let deliver: (email: string) => void = () => {};
+let deliver: (email: string | null) => void = () => {};
 
 // snippet receive
 async function receive(request: IncomingMessage, response: ServerResponse) {

@@ -40,8 +40,9 @@ export class CustomersResource extends Resource {
   /**
    * Create a customer.
    *
-   * Creates a customer. Several customers can have the same email address. To avoid duplicates, search with `email` first.
-   * Triggers the `customer.created` event.
+   * Creates a customer with an email address, a phone number or both; without either, the response is 422 on `email`.
+   * Several customers can have the same email address or phone number. To avoid duplicates, search with `email` or `phone`
+   * first. Triggers the `customer.created` event.
    *
    * Scope: `write:customers`.
    */
@@ -63,8 +64,8 @@ export class CustomersResource extends Resource {
   /**
    * Update a customer.
    *
-   * Updates a customer. Fields that you leave out stay unchanged. Triggers the `customer.updated` event if something
-   * changes.
+   * Updates a customer. Fields that you leave out stay unchanged. A customer keeps an email address or a phone number:
+   * clearing both returns 422 on `email`. Triggers the `customer.updated` event if something changes.
    *
    * Scope: `write:customers`.
    */

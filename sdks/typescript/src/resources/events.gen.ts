@@ -5,7 +5,7 @@ import type { Pages } from "../pages.js";
 import type { APIPromise } from "../promise.js";
 import { Resource } from "../resource.js";
 import { EventStream, type StreamOptions } from "../stream.js";
-import type { EventReplay, EventReplayResult, ListEventsData, StreamEventsData } from "../types.gen.js";
+import type { Delivery, EventReplay, EventReplayResult, EventResend, ListEventsData, StreamEventsData } from "../types.gen.js";
 
 /**
  * Operations on events.
@@ -51,6 +51,19 @@ export class EventsResource extends Resource {
    */
   get(id: string, options?: RequestOptions): APIPromise<AnyEvent> {
     return this.client.request("GET", "/events/{id}", { params: { id } }, options);
+  }
+
+  /**
+   * Resend an event.
+   *
+   * Delivers one event of the last 30 days to an endpoint again, regardless of its subscription, and returns the new
+   * delivery. Requires the read scope of the event's type. A disabled endpoint, or one with 100,000 pending deliveries,
+   * returns 422 on `endpoint_id`.
+   *
+   * Scope: `write:webhooks`.
+   */
+  resend(id: string, body: EventResend, options?: WriteOptions): APIPromise<Delivery> {
+    return this.client.request("POST", "/events/{id}/resend", { params: { id }, body }, options);
   }
 
   /**

@@ -79,11 +79,14 @@ export class LeadsResource extends Resource {
    * Convert a lead.
    *
    * Converts a lead into a customer and, if you send `booking`, creates a booking. Either all of it happens or none of it.
-   * The customer is `customer_id` if you send it, otherwise the only customer with the lead's email address, otherwise a new
-   * customer. A new customer requires `write:customers`; an existing one requires `read:customers` or `write:customers`.
-   * `booking` requires `write:bookings`; it takes a missing date, service, package, unit or guest count from the lead. A
-   * `lost` lead must first move to `contacted`. Converting a converted lead changes nothing and returns 200. Triggers the
-   * `lead.updated` event, and `customer.created` and `booking.created` if they are created.
+   * The customer is `customer_id` if you send it, otherwise the only customer with the lead's email address, otherwise the
+   * only customer with its phone number, otherwise a new customer. Phone numbers are compared as by the filter `phone` of
+   * customers. If several customers match, the response is 422 on `customer_id` and lists them. A lead without an email
+   * address and a phone number returns 422 on `email`. A new customer requires `write:customers`; an existing one requires
+   * `read:customers` or `write:customers`. `booking` requires `write:bookings`; it takes a missing date, service, package,
+   * unit or guest count from the lead. A `lost` lead must first move to `contacted`. Converting a converted lead changes
+   * nothing and returns 200. Triggers the `lead.updated` event, and `customer.created` and `booking.created` if they are
+   * created.
    *
    * Scope: `write:leads`.
    */

@@ -17,13 +17,14 @@ import (
 // facts are the fields of a resource that the form of an action shows.
 var facts = map[string][]string{
 	"bookings":     {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "amount_paid"},
-	"customers":    {"name", "email"},
-	"leads":        {"status", "first_name", "last_name", "email"},
+	"customers":    {"name", "email", "phone"},
+	"leads":        {"status", "first_name", "last_name", "email", "phone"},
 	"quotes":       {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "deposit_amount"},
 	"invoices":     {"status", "customer_id", "total_amount", "amount_paid", "amount_due"},
 	"payments":     {"status", "amount", "amount_capturable", "booking_id"},
 	"owed-refunds": {"status", "booking_id", "cause", "remaining_amount", "failure"},
 	"endpoints":    {"url", "status"},
+	"events":       {"type", "object", "created_at"},
 	"feeds":        {"name"},
 	"keys":         {"name", "id", "scopes"},
 	"apps":         {"name", "id"},

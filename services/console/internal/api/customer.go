@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/console/internal/domain"
 )
 
-// customerOfLead sets the customer of a lead: by its id if the lead has one, else by the lead's e-mail address.
+// customerOfLead sets the customer of a lead: by its id if the lead has one, else by the lead's e-mail address or telephone number.
 func (f *form) customerOfLead(form url.Values) error {
 	if form.Get("lead_id") == "" || form.Get("customer_id") != "" || !f.can("getLead") {
 		return nil
@@ -20,19 +20,19 @@ func (f *form) customerOfLead(form url.Values) error {
 	if app.Refused(err) {
 		return nil // the form shows the error of the lead
 	}
-	form.Set("customer_id", lead.First("customer_id", "email"))
+	form.Set("customer_id", lead.First("customer_id", "email", "phone"))
 	return err
 }
 
-// createCustomerOfLead creates the customer of a lead if the form identifies the lead by its e-mail address and no customer has
-// that address. It returns "" for any other form.
+// createCustomerOfLead creates the customer of a lead if the form identifies the lead by its e-mail address or telephone number, and no
+// customer has it. It returns "" for any other form.
 func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, given string) (string, error) {
 	id, ok := body["lead_id"].(string)
 	if !ok || !f.can("createCustomer") {
 		return "", nil
 	}
 	lead, err := f.app.Do(ctx, domain.Request{Operation: "getLead", Params: []string{id}})
-	if err != nil || lead.Text("email") == "" || !strings.EqualFold(lead.Text("email"), given) {
+	if known := lead.First("email", "phone"); err != nil || known == "" || !strings.EqualFold(known, given) {
 		return "", err
 	}
 	person := map[string]any{}
@@ -45,7 +45,7 @@ func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, gi
 	return created.Text("id"), err
 }
 
-// resolveCustomer replaces an e-mail address or a unique customer name with the customer's id.
+// resolveCustomer replaces an e-mail address, a telephone number or a unique customer name with the customer's id.
 func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
 	given, ok := body["customer_id"].(string)
 	if !ok || domain.ResourceOf(given) != nil {
@@ -53,8 +53,11 @@ func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
 	}
 	given = strings.TrimSpace(f.posted.Get("customer_id"))
 	filter := "q"
-	if strings.Contains(given, "@") {
+	switch {
+	case strings.Contains(given, "@"):
 		filter = "email"
+	case given != "" && strings.Trim(given, "0123456789+()/-. ") == "":
+		filter = "phone"
 	}
 	list, err := f.app.List(ctx, "listCustomers", url.Values{filter: {given}, "limit": {"2"}})
 	if err != nil {

@@ -76,7 +76,7 @@ func (f *form) fields(operation string, names []string) []forms.Field {
 }
 
 // choosable are the resources that forms offer, by the kind in a field's name.
-var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages"}
+var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages", "endpoint": "endpoints"}
 
 // choices returns the choices for the fields: resources, types of events, scopes. Kinds that the role cannot see are omitted.
 func (f *form) choices(fields []forms.Field) (view.Choices, error) {
@@ -113,7 +113,11 @@ func (f *form) choices(fields []forms.Field) (view.Choices, error) {
 
 // resourceOptions returns the active resources of a kind, by name.
 func (f *form) resourceOptions(r *domain.Resource) ([]view.Option, error) {
-	rows, err := f.app.All(f.r.Context(), r.List, url.Values{"active": {"true"}}, mostChoices)
+	active := url.Values{"active": {"true"}}
+	if r.Name == "endpoints" {
+		active = url.Values{"status": {"enabled"}}
+	}
+	rows, err := f.app.All(f.r.Context(), r.List, active, mostChoices)
 	if err != nil {
 		return nil, err
 	}

@@ -265,7 +265,7 @@ func suggestCustomers(p *page) error {
 			return err
 		}
 		for _, o := range list.Data {
-			out = append(out, view.Option{Value: o.Text("id") + " " + o.Text("name") + ", " + o.Text("email")})
+			out = append(out, view.Option{Value: o.Text("id") + " " + o.Text("name") + ", " + o.First("email", "phone")})
 		}
 	}
 	return p.show(http.StatusOK, pages.Options(out))

@@ -31,6 +31,7 @@ var least = map[string]string{
 	"GET /endpoints":         "admin", "GET /endpoints/:id": "admin", "GET /endpoints/:id/delete": "admin", "POST /endpoints/:id/delete": "admin",
 	"GET /endpoints/:id/disable": "admin", "POST /endpoints/:id/disable": "admin", "GET /endpoints/:id/edit": "admin",
 	"POST /endpoints/:id/edit": "admin", "GET /endpoints/:id/enable": "admin", "POST /endpoints/:id/enable": "admin",
+	"GET /events/:id/resend": "admin", "POST /events/:id/resend": "admin",
 	"GET /endpoints/:id/replay": "admin", "POST /endpoints/:id/replay": "admin", "GET /endpoints/:id/rotate": "admin",
 	"POST /endpoints/:id/rotate": "admin", "GET /endpoints/:id/test": "admin", "POST /endpoints/:id/test": "admin", "GET /endpoints/new": "admin",
 	"POST /endpoints/new":                     "admin",

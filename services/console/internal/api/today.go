@@ -204,7 +204,7 @@ func board(p *page) error {
 		list := lists[i]
 		c := pages.BoardColumn{Status: status, More: list.HasMore, All: p.workspace.Path("leads") + "?status=" + status}
 		for _, o := range list.Data[:min(len(list.Data), boardCards)] {
-			card := pages.BoardCard{Title: r.TitleOf(o), Href: p.workspace.Path("leads/" + o.Text("id")), Text: o.First("message", "company", "email"), Version: o.Version()}
+			card := pages.BoardCard{Title: r.TitleOf(o), Href: p.workspace.Path("leads/" + o.Text("id")), Text: o.First("message", "company", "email", "phone"), Version: o.Version()}
 			if len(card.Text) > 120 {
 				card.Text = strings.ToValidUTF8(card.Text[:120], "") + "…"
 			}

@@ -28,7 +28,7 @@ type Draft struct {
 func Keepable(form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
-		if name != "form" && special[name] != SecretInput {
+		if name != "form" && special[name] != SecretInput && special[name] != HeadersInput {
 			out[name] = values
 		}
 	}
@@ -71,6 +71,7 @@ const (
 	JSONInput     Input = "json"
 	TextsInput    Input = "texts" // one in each line
 	SecretInput   Input = "secret"
+	HeadersInput  Input = "headers" // JSON that no page shows, because its values are secret
 	DepositInput  Input = "deposit" // an amount or a percentage, depending on deposit_type
 	TaxesInput    Input = "taxes"   // names and rates
 )
@@ -81,6 +82,7 @@ var long = []string{"notes", "description", "message", "terms", "billing_address
 // special are the fields whose input does not follow from their type.
 var special = map[string]Input{
 	"customer_id": CustomerInput, "opening_hours": HoursInput, "line_items": LinesInput, "applies_to": AppliesInput, "metadata": JSONInput,
+	"headers": HeadersInput, "endpoint_id": ChoiceInput,
 	"deposit_value": DepositInput, "amount_minor": MoneyInput, "service_id": ChoiceInput, "unit_id": ChoiceInput, "package_id": ChoiceInput,
 	"redirect_uris": TextsInput, "browser_origins": TextsInput, "overlap_seconds": ChoiceInput, "secret_key": SecretInput, "webhook_secret": SecretInput,
 	"refund_rules": LinesInput, "taxes": TaxesInput, "default_taxes": TaxesInput, "event_date": DateInput, "url": URLInput, "type": ChoiceInput,
@@ -158,7 +160,7 @@ func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[st
 			body[f.Name] = ""
 		case TaxesInput:
 			body[f.Name] = []any{}
-		case HoursInput, SecretInput: // the form contains no value
+		case HoursInput, SecretInput, HeadersInput: // the form contains no value
 		default:
 			wrong = append(wrong, apperr.Field(f.Name, "Is required."))
 		}
@@ -175,6 +177,9 @@ func fieldOf(err error, name string) bool {
 func sameInput(f forms.Field, a, b url.Values) bool {
 	if InputOf(f) == CheckInput { // a browser sends nothing for an unchecked box
 		return (a.Get(f.Name) == "true") == (b.Get(f.Name) == "true")
+	}
+	if InputOf(f) == HeadersInput { // no form contains the stored ones
+		return strings.TrimSpace(a.Get(f.Name)) == strings.TrimSpace(b.Get(f.Name))
 	}
 	lines := strings.NewReplacer("\r\n", "\n")
 	if in := InputOf(f); in != LongInput && in != JSONInput && in != TextsInput { // a browser removes line breaks in all other inputs
@@ -250,7 +255,7 @@ func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (a
 			return nil, apperr.Field(f.Name, "Must be a date with a time.")
 		}
 		return at.Format(time.RFC3339), nil
-	case JSONInput:
+	case JSONInput, HeadersInput:
 		var v json.RawMessage
 		if err := json.Unmarshal([]byte(text), &v); err != nil {
 			return nil, apperr.Field(f.Name, `Must be JSON, such as {"colour": "blue"}.`)

@@ -242,10 +242,10 @@ var resourceTable = []Resource{
 		List: "listWebhookEndpoints", Get: "getWebhookEndpoint", Create: "createWebhookEndpoint", Update: "updateWebhookEndpoint",
 		Title: []string{"url"}, Columns: []string{"url", "status", "event_types", "consecutive_failures", "created_at"}, Filters: []string{"status"},
 		Sections: []Section{
-			{"endpoint", []string{"url", "description", "status", "disabled_reason", "warning", "event_types", "consecutive_failures", "max_in_flight", "max_per_second"}}, times,
+			{"endpoint", []string{"url", "description", "status", "disabled_reason", "warning", "event_types", "consecutive_failures", "max_in_flight", "max_per_second", "headers"}}, times,
 		},
-		New:  []string{"url", "event_types", "description", "max_in_flight", "max_per_second"},
-		Edit: []string{"url", "event_types", "description", "max_in_flight", "max_per_second"},
+		New:  []string{"url", "event_types", "description", "max_in_flight", "max_per_second", "headers"},
+		Edit: []string{"url", "event_types", "description", "max_in_flight", "max_per_second", "headers"},
 		Actions: []Action{
 			{Name: "test", Operation: "testWebhookEndpoint", From: []string{"enabled"}, Fields: []string{"type"}},
 			{Name: "replay", Operation: "replayEvents", From: []string{"enabled"}, Fields: []string{"from", "to", "types"}, Body: "endpoint_id", Fresh: true},
@@ -261,6 +261,7 @@ var resourceTable = []Resource{
 		List: "listEvents", Get: "getEvent",
 		Title: []string{"type"}, Columns: []string{"type", "object", "id", "created_at"}, Filters: []string{"type", "object_id", "created_after", "created_before"},
 		Sections: []Section{{"event", []string{"type", "created_at", "request", "resource_version", "id"}}, {"data", []string{"data"}}},
+		Actions:  []Action{{Name: "resend", Operation: "resendEvent", Fields: []string{"endpoint_id"}, Fresh: true}},
 		Except:   []string{"api_version"},
 	},
 	{

@@ -1034,7 +1034,7 @@ func control(f Frame, in view.Input) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case domain.JSONInput:
+		case domain.JSONInput, domain.HeadersInput:
 			var templ_7745c5c3_Var53 = []any{"textarea textarea-sm w-full font-mono", templ.KV("textarea-error", in.Wrong != "")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var53...)
 			if templ_7745c5c3_Err != nil {

@@ -51,7 +51,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 		in.Hint = hint
 	}
 	switch in.Kind {
-	case domain.SecretInput:
+	case domain.SecretInput, domain.HeadersInput:
 		in.Value = "" // no page contains a secret
 	case domain.NumberInput:
 		in.Min, in.Max = strconv.FormatInt(field.Min, 10), ""

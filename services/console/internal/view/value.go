@@ -264,6 +264,11 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 				out.Links = append(out.Links, one)
 			}
 		}
+	case name == "headers": // whose values are null
+		out.Text = strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+		if out.Text == "" {
+			out.Kind = Nothing
+		}
 	case name == "failure" && m.Text("message") != "":
 		out.Text = m.Text("message")
 		if text, ok := v.Find("failure_" + m.Text("code")); ok {

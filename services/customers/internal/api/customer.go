@@ -74,7 +74,7 @@ func (a *API) listCustomers(c *gin.Context) error {
 // fromCustomer also converts the body of a create, which has the same fields. The contract checks the required ones.
 func fromCustomer(b api.CustomerUpdate) domain.CustomerPatch {
 	return domain.CustomerPatch{
-		FirstName: patch.FromPointer(b.FirstName), LastName: patch.FromNullable(b.LastName), Email: patch.FromPointer(b.Email),
+		FirstName: patch.FromPointer(b.FirstName), LastName: patch.FromNullable(b.LastName), Email: patch.FromNullable(b.Email),
 		Phone: patch.FromNullable(b.Phone), Company: patch.FromNullable(b.Company), Metadata: patch.FromNullable(b.Metadata),
 	}
 }

@@ -191,7 +191,7 @@ func TestErase(t *testing.T) {
 	if w.Types() != "created updated created erased" || !e[3].Internal || e[3].ResourceVersion != 3 || e[3].ObjectId != c.ID {
 		t.Errorf("got %v", e)
 	}
-	if !strings.Contains(string(e[0].Object), `"email":""`) || string(e[1].PreviousAttributes) != `{"phone":null}` || !strings.Contains(string(e[2].Object), "b@b.co") {
+	if !strings.Contains(string(e[0].Object), `"email":null`) || string(e[1].PreviousAttributes) != `{"phone":null}` || !strings.Contains(string(e[2].Object), "b@b.co") {
 		t.Errorf("events that wait: %s, and of another customer %s", e[1].PreviousAttributes, e[2].Object)
 	}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 
 // LeadConversion is the input of a conversion.
 type LeadConversion struct {
-	CustomerID *string          // nil: the one with the lead's e-mail address, or a new one
+	CustomerID *string          // nil: the one with the lead's e-mail address or telephone number, or a new one
 	Booking    *api.LeadBooking // nil: none
 }
 
@@ -113,8 +114,8 @@ func (o *conversion) convert(ctx context.Context, tx pg.Tx) (domain.Lead, error)
 	return o.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
 }
 
-// authorizeConversion checks the scopes that a conversion needs because of its effects. It does not reveal whether a customer has the e-mail
-// address to a caller that can neither read nor write customers.
+// authorizeConversion checks the scopes that a conversion needs because of its effects. It does not reveal whether a customer has the
+// e-mail address or the telephone number to a caller that can neither read nor write customers.
 func authorizeConversion(ctx context.Context, in LeadConversion) error {
 	c := caller.FromContext(ctx)
 	if in.Booking != nil && !c.Has("write:bookings") {
@@ -228,16 +229,23 @@ func ofBooking(err error) error {
 	return &e
 }
 
-// customer returns the given customer, or else the one with the lead's e-mail address, or else the id of a new one.
+// customer returns the given customer, or else the one with the lead's e-mail address, or else the one with its telephone number, or
+// else the id of a new one.
 func (a *Leads) customer(ctx context.Context, tx pg.Tx, l domain.Lead, given *string) (id domain.CustomerID, isNew bool, err error) {
-	switch {
-	case given != nil:
+	if given != nil {
 		id, err = existing(ctx, tx, *given)
 		return id, false, err
-	case l.Email == nil:
-		return id, false, apperr.Field("email", "The lead has no email address. Add one, or send customer_id.")
 	}
-	if id, err = ofEmail(ctx, tx, *l.Email); err != nil || !id.IsZero() {
+	if err := l.CanBecomeCustomer(); err != nil {
+		return id, false, err
+	}
+	if l.Email != nil {
+		id, err = ofEmail(ctx, tx, *l.Email)
+	}
+	if err == nil && id.IsZero() && l.Phone != nil {
+		id, err = ofPhone(ctx, tx, *l.Phone)
+	}
+	if err != nil || !id.IsZero() {
 		return id, false, err
 	}
 	if !caller.FromContext(ctx).Has("write:customers") {
@@ -273,11 +281,46 @@ func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerI
 		return none, errConverting
 	}
 	found, err := store.CustomersByEmail(ctx, tx, email, maxNamed+1)
-	switch {
-	case err != nil || len(found) == 0:
+	if err != nil {
 		return none, err
+	}
+	return onlyOne(ctx, tx, found, "email address")
+}
+
+// maxConverting limits how many customers that are about to be created are compared with a telephone number. They exceed it only
+// while bookings is not available.
+const maxConverting = 1_000
+
+// ofPhone is ofEmail for a telephone number. A number without digits is that of no customer.
+func ofPhone(ctx context.Context, tx pg.Tx, phone string) (none domain.CustomerID, err error) {
+	if domain.PhoneTerm(phone) == nil {
+		return none, nil
+	}
+	if err := store.LockPhones(ctx, tx); err != nil {
+		return none, err
+	}
+	converting, err := store.ConvertingPhones(ctx, tx, maxConverting+1)
+	if err != nil {
+		return none, err
+	}
+	same := func(other string) bool { return domain.SamePhone(other, phone) }
+	if len(converting) > maxConverting || slices.ContainsFunc(converting, same) {
+		return none, errConverting
+	}
+	found, err := store.CustomersByPhone(ctx, tx, phone, maxNamed+1)
+	if err != nil {
+		return none, err
+	}
+	return onlyOne(ctx, tx, found, "phone number")
+}
+
+// onlyOne returns the only customer of a search and prevents its erasure until the transaction ends, or zero if there is none.
+func onlyOne(ctx context.Context, tx pg.Tx, found []domain.Customer, field string) (none domain.CustomerID, err error) {
+	switch {
+	case len(found) == 0:
+		return none, nil
 	case len(found) > 1:
-		return none, severalCustomers(found)
+		return none, severalCustomers(found, field)
 	}
 	if _, err = store.CustomerForShare(ctx, tx, found[0].ID); errors.Is(err, domain.ErrCustomerNotFound) {
 		err = errConverting // erased in between; a retry searches again
@@ -285,10 +328,10 @@ func ofEmail(ctx context.Context, tx pg.Tx, email string) (none domain.CustomerI
 	return found[0].ID, err
 }
 
-// maxNamed limits how many customers with the same e-mail address a message lists.
+// maxNamed limits how many customers with the same e-mail address or telephone number a message lists.
 const maxNamed = 10
 
-func severalCustomers(found []domain.Customer) error {
+func severalCustomers(found []domain.Customer, field string) error {
 	names := make([]string, min(len(found), maxNamed))
 	for i := range names {
 		names[i] = found[i].ID.String()
@@ -297,5 +340,5 @@ func severalCustomers(found []domain.Customer) error {
 	if len(found) > maxNamed {
 		list += " and more"
 	}
-	return apperr.Field("customer_id", "Several customers have the lead's email address. Set customer_id to one of %s.", list)
+	return apperr.Field("customer_id", "Several customers have the lead's %s. Set customer_id to one of %s.", field, list)
 }

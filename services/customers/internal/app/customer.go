@@ -35,7 +35,11 @@ type Customers struct {
 
 // Create creates a customer.
 func (a *Customers) Create(ctx context.Context, tx pg.Tx, in domain.CustomerPatch) (domain.Customer, error) {
-	return a.insert(ctx, tx, domain.Customer{ID: ids.New[ids.CustomerPrefix]()}.Apply(in))
+	c, err := domain.Customer{ID: ids.New[ids.CustomerPrefix]()}.Apply(in)
+	if err != nil {
+		return domain.Customer{}, err
+	}
+	return a.insert(ctx, tx, c)
 }
 
 // insert writes a new customer with its event.
@@ -62,7 +66,10 @@ func (a *Customers) Update(
 	if err := match.Check(current.Version); err != nil {
 		return domain.Customer{}, err
 	}
-	next := current.Apply(in)
+	next, err := current.Apply(in)
+	if err != nil {
+		return domain.Customer{}, err
+	}
 	previous, err := outbox.Previous(ctx, view.Customer, current, next)
 	if err != nil || string(previous) == "{}" {
 		return current, err

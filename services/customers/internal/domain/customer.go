@@ -14,12 +14,15 @@ import (
 // ErrCustomerNotFound is the response for an id that is unknown, erased, malformed or of another tenant.
 var ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 
-// Customer is a person or company that books. Nil means unknown.
+// errNoContact is the response for a customer that could not be reached.
+var errNoContact = apperr.Field("email", "Is required if there is no phone number.")
+
+// Customer is a person or company that books, with an e-mail address, a telephone number or both. Nil means unknown.
 type Customer struct {
 	ID        CustomerID
 	FirstName string
 	LastName  *string
-	Email     string
+	Email     string // "": unknown. The previous version reads the column as text that is never null
 	Phone     *string
 	Company   *string
 	Metadata  json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
@@ -30,9 +33,9 @@ type Customer struct {
 
 // CustomerPatch holds the fields of a create or an update. An absent field stays unchanged.
 type CustomerPatch struct {
-	FirstName, Email         patch.Field[string] // never null
-	LastName, Phone, Company patch.Field[string]
-	Metadata                 patch.Field[json.RawMessage]
+	FirstName                       patch.Field[string] // never null
+	LastName, Email, Phone, Company patch.Field[string]
+	Metadata                        patch.Field[json.RawMessage]
 }
 
 // ParseCustomerID reads cu_…. It returns ErrCustomerNotFound for a malformed id.
@@ -52,13 +55,29 @@ func (c Customer) Name() string {
 	return strings.TrimSpace(c.FirstName + " " + *c.LastName)
 }
 
-// Apply returns the customer with the given fields. It cannot fail, because the contract has checked each of them.
-func (c Customer) Apply(p CustomerPatch) Customer {
+// Apply returns the customer with the given fields, or an error on email if it has neither an e-mail address nor a telephone number.
+func (c Customer) Apply(p CustomerPatch) (Customer, error) {
 	p.FirstName.Set(&c.FirstName)
 	p.LastName.SetNullable(&c.LastName)
-	p.Email.Set(&c.Email)
+	if p.Email.Given() {
+		c.Email = ""
+		p.Email.Set(&c.Email)
+	}
 	p.Phone.SetNullable(&c.Phone)
 	p.Company.SetNullable(&c.Company)
 	patch.SetMetadata(p.Metadata, &c.Metadata)
-	return c
+	if c.Email == "" && !hasText(c.Phone) {
+		return Customer{}, errNoContact
+	}
+	return c, nil
 }
+
+// EmailOrNil returns the e-mail address, or nil if it is unknown.
+func (c Customer) EmailOrNil() *string {
+	if c.Email == "" {
+		return nil
+	}
+	return &c.Email
+}
+
+func hasText(s *string) bool { return s != nil && *s != "" }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -37,8 +38,9 @@ func TestAnEmptyBagIsNone(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{``: ``, `null`: ``, `{}`: ``, `[]`: ``, `{"b":"1"}`: `{"b":"1"}`, `[""]`: `[""]`} {
 		change := domain.CustomerPatch{Metadata: patch.Value(json.RawMessage(in))}
-		if got := (domain.Customer{Metadata: json.RawMessage(`{"old":"1"}`)}).Apply(change).Metadata; string(got) != want || (got == nil) != (want == "") {
-			t.Errorf("%s: got %s, want %s", in, got, want)
+		c, err := domain.Customer{Email: "a@b.co", Metadata: json.RawMessage(`{"old":"1"}`)}.Apply(change)
+		if got := c.Metadata; err != nil || string(got) != want || (got == nil) != (want == "") {
+			t.Errorf("%s: got %s, %v, want %s", in, got, err, want)
 		}
 	}
 }
@@ -46,13 +48,52 @@ func TestAnEmptyBagIsNone(t *testing.T) {
 func TestApplyChangesOnlyWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	c := domain.Customer{FirstName: "Ann", LastName: new("Lee"), Email: "a@b.co", Phone: new("1"), Metadata: json.RawMessage(`{"a":"1"}`)}
-	got := c.Apply(domain.CustomerPatch{FirstName: patch.Value("Bea"), Phone: patch.Null[string]()})
-	if got.FirstName != "Bea" || got.Phone != nil || *got.LastName != "Lee" || got.Email != "a@b.co" || string(got.Metadata) != `{"a":"1"}` {
+	got, err := c.Apply(domain.CustomerPatch{FirstName: patch.Value("Bea"), Phone: patch.Null[string]()})
+	if err != nil || got.FirstName != "Bea" || got.Phone != nil || *got.LastName != "Lee" || got.Email != "a@b.co" || string(got.Metadata) != `{"a":"1"}` {
 		t.Errorf("got %+v", got)
 	}
 	if c.FirstName != "Ann" || c.Phone == nil {
 		t.Error("the customer itself has changed")
 	}
+}
+
+func TestACustomerCanBeReached(t *testing.T) {
+	t.Parallel()
+	null, value := patch.Null[string](), patch.Value[string]
+	for name, tc := range map[string]struct {
+		before domain.Customer
+		change domain.CustomerPatch
+		email  *string
+		fails  bool
+	}{
+		"neither":             {domain.Customer{}, domain.CustomerPatch{FirstName: value("Ann")}, nil, true},
+		"an empty phone":      {domain.Customer{}, domain.CustomerPatch{Phone: value("")}, nil, true},
+		"a phone":             {domain.Customer{}, domain.CustomerPatch{Phone: value("1")}, nil, false},
+		"an address":          {domain.Customer{}, domain.CustomerPatch{Email: value("a@b.co")}, new("a@b.co"), false},
+		"the last is cleared": {domain.Customer{Email: "a@b.co"}, domain.CustomerPatch{Email: null}, nil, true},
+		"one of two":          {domain.Customer{Email: "a@b.co", Phone: new("1")}, domain.CustomerPatch{Email: null}, nil, false},
+		"one for the other":   {domain.Customer{Phone: new("1")}, domain.CustomerPatch{Email: value("a@b.co"), Phone: null}, new("a@b.co"), false},
+	} {
+		got, err := tc.before.Apply(tc.change)
+		if fields := fieldsOf(err); tc.fails != slices.Equal(fields, []string{"email"}) || !tc.fails && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if address := got.EmailOrNil(); (address == nil) != (tc.email == nil) || address != nil && *address != *tc.email {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// fieldsOf returns the fields of an error.
+func fieldsOf(err error) []string {
+	if err == nil {
+		return nil
+	}
+	var out []string
+	for _, f := range apperr.As(err).Fields {
+		out = append(out, f.Field)
+	}
+	return out
 }
 
 func TestFold(t *testing.T) {

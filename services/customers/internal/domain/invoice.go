@@ -136,7 +136,7 @@ func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
 	if v.Status == InvoicePaid {
 		v.PaidAt = &at.Now
 	}
-	v.Billing = &Billing{Name: customer.Name(), Company: customer.Company, Email: &customer.Email, Address: v.BillingAddress}
+	v.Billing = &Billing{Name: customer.Name(), Company: customer.Company, Email: customer.EmailOrNil(), Address: v.BillingAddress}
 	return v.At(at), nil
 }
 

@@ -224,7 +224,15 @@ func (l Lead) refuse(requested LeadStatus) error {
 	return ErrTransition.WithMessage("A lead that is %s cannot become %s.", l.Status, requested).WithField("status")
 }
 
-// NewCustomer returns the customer that the lead becomes. The lead must have an e-mail address.
+// CanBecomeCustomer returns an error on email if the lead has neither an e-mail address nor a telephone number.
+func (l Lead) CanBecomeCustomer() error {
+	if l.Email == nil && !hasText(l.Phone) {
+		return apperr.Field("email", "The lead has no email address and no phone number. Add one of them, or send customer_id.")
+	}
+	return nil
+}
+
+// NewCustomer returns the customer that the lead becomes, if CanBecomeCustomer returns no error.
 func (l Lead) NewCustomer(id CustomerID) Customer {
 	c := Customer{ID: id, FirstName: l.FirstName, LastName: l.LastName, Phone: l.Phone, Company: l.Company}
 	if l.Email != nil {

@@ -314,6 +314,17 @@ func (p phone) whole() Term {
 	return t
 }
 
+// SamePhone reports whether a customer with one telephone number is found by the other, as by the filter of the list.
+func SamePhone(stored, given string) bool {
+	entries := phoneEntries(&stored)
+	for _, p := range PhoneTerm(given) {
+		if slices.ContainsFunc(entries, func(e string) bool { return p.From <= e && e < p.Before }) {
+			return true
+		}
+	}
+	return false
+}
+
 // phoneTerm returns the term of a token of a search text, which is a part of a number or a whole one.
 func phoneTerm(word string) Term {
 	p := parsePhone(word)

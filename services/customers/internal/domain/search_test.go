@@ -64,6 +64,9 @@ func TestPhoneTerm(t *testing.T) {
 				if !found(c, domain.PhoneTerm(q)) {
 					t.Errorf("phone=%q does not find %q", q, stored)
 				}
+				if !domain.SamePhone(stored, q) {
+					t.Errorf("%q and %q are not the same number", stored, q)
+				}
 				if !matches(c, q) && !strings.HasPrefix(q, "tel:") {
 					t.Errorf("q=%q does not find %q", q, stored)
 				}
@@ -82,6 +85,9 @@ func TestPhoneTerm(t *testing.T) {
 		for _, pair := range [][2]string{different, {different[1], different[0]}} {
 			if found(domain.Customer{Phone: new(pair[0])}, domain.PhoneTerm(pair[1])) {
 				t.Errorf("phone=%q finds %q", pair[1], pair[0])
+			}
+			if domain.SamePhone(pair[0], pair[1]) {
+				t.Errorf("%q and %q are the same number", pair[0], pair[1])
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -90,6 +91,24 @@ func CustomersByEmail(ctx context.Context, q pg.Q, email string, limit int) ([]d
 		order by c.created_at desc, c.id desc limit @limit`, pg.Args{"email": domain.Fold(email), "limit": limit})
 }
 
+// CustomersByPhone reads up to limit customers with a telephone number, those that the filter of the list finds. If there are more,
+// it reads any of them. It returns none for a number without digits.
+func CustomersByPhone(ctx context.Context, q pg.Q, phone string, limit int) ([]domain.Customer, error) {
+	if domain.PhoneTerm(phone) == nil {
+		return nil, nil
+	}
+	w := where(CustomerFilter{})
+	for _, c := range phoneConditions(&phone) {
+		ids := make([]string, len(c.IDs))
+		for i, part := range c.IDs { // the limit of each part bounds what is read of its index
+			ids[i] = `(` + part + fmt.Sprintf(` limit %d)`, limit)
+		}
+		w.Add(`c.id = any(array(`+strings.Join(ids, ` union `)+`))`, c.Args...)
+	}
+	tail, args := w.Page(page.Request{Limit: limit - 1}, "c") // it reads one row more than a page has
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Customer], `select `+customerColumns+` from customers c `+tail, args...)
+}
+
 // InsertCustomer writes a new customer and returns it with version and times.
 func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
@@ -167,7 +186,7 @@ func where(f CustomerFilter) *page.Where {
 	w := &page.Where{}
 	w.Add(`c.tenant_id = @tenant and c.livemode = @live and c.erased_at is null`)
 	if f.Email != nil {
-		w.Add(`c.email_lower = ?`, domain.Fold(*f.Email))
+		w.Add(`c.email_lower = nullif(?, '')`, domain.Fold(*f.Email)) // no customer has an empty address
 	}
 	return w
 }

@@ -62,6 +62,23 @@ func EmailIsConverting(ctx context.Context, q pg.Q, email string) (bool, error) 
 			and l.converting_until is not null and l.converting_new_customer)`, pg.Args{"email": domain.Fold(email)})
 }
 
+// LockPhones serializes conversions of leads that look for a customer by telephone number, in the caller's tenant and mode, until
+// the transaction ends. Numbers that differ can be those of one customer, so the lock is the same for all of them.
+func LockPhones(ctx context.Context, tx pg.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('phone' || @tenant::uuid::text || @live::boolean::text, 0))`, pg.Args{})
+	if err != nil {
+		return fmt.Errorf("lock telephone numbers: %w", err)
+	}
+	return nil
+}
+
+// ConvertingPhones returns the telephone numbers of up to limit customers that are about to be created from leads.
+func ConvertingPhones(ctx context.Context, q pg.Q, limit int) ([]string, error) {
+	return pg.Many(ctx, q, pgx.RowTo[string], `
+		select coalesce(l.phone, '') from leads l where l.tenant_id = @tenant and l.livemode = @live
+			and l.converting_until is not null and l.converting_new_customer limit @limit`, pg.Args{"limit": limit})
+}
+
 // LeadOfNewCustomer reads the lead from which a customer is about to be created, or returns domain.ErrCustomerNotFound.
 func LeadOfNewCustomer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Lead, error) {
 	return pg.One(ctx, q, scanLead, domain.ErrCustomerNotFound, `

@@ -18,7 +18,7 @@ func Customer(c domain.Customer, mode api.Mode) api.Customer {
 		Name:      c.Name(),
 		FirstName: c.FirstName,
 		LastName:  api.OrNull(c.LastName),
-		Email:     c.Email,
+		Email:     api.OrNull(c.EmailOrNil()),
 		Phone:     api.OrNull(c.Phone),
 		Company:   api.OrNull(c.Company),
 		Metadata:  orEmpty(c.Metadata),

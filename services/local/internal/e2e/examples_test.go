@@ -96,7 +96,7 @@ func (b *book) customer(t *testing.T) string {
 func (b *book) endpoint(t *testing.T, url string) string {
 	t.Helper()
 	b.step(t, "listEventTypes", "GET", "/webhook-endpoints/event-types", "")
-	endpoint := b.step(t, "createWebhookEndpoint", "POST", "/webhook-endpoints", fmt.Sprintf(`{"url":%q,"event_types":["booking.created","booking.updated"]}`, url))
+	endpoint := b.step(t, "createWebhookEndpoint", "POST", "/webhook-endpoints", fmt.Sprintf(`{"url":%q,"event_types":["booking.created","booking.updated"],"headers":{"X-Environment":"staging"}}`, url))
 	b.step(t, "getWebhookEndpoint", "GET", "/webhook-endpoints/"+endpoint, "")
 	b.step(t, "updateWebhookEndpoint", "PATCH", "/webhook-endpoints/"+endpoint, `{"event_types":["booking.created","booking.updated","booking.cancelled"],"description":"Website"}`)
 	b.step(t, "listWebhookEndpoints", "GET", "/webhook-endpoints?status=enabled", "")
@@ -284,6 +284,7 @@ func (b *book) events(t *testing.T, booking, endpoint string) {
 	b.step(t, "testWebhookEndpoint", "POST", "/webhook-endpoints/"+endpoint+"/test", `{"type":"booking.created"}`)
 	b.step(t, "rotateWebhookSecret", "POST", "/webhook-endpoints/"+endpoint+"/rotate-secret", `{"previous_secret_expires_in":3600}`)
 	from := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	b.step(t, "resendEvent", "POST", "/events/"+first+"/resend", fmt.Sprintf(`{"endpoint_id":%q}`, endpoint))
 	b.step(t, "replayEvents", "POST", "/events/replay", fmt.Sprintf(`{"endpoint_id":%q,"from":%q,"types":["booking.created"]}`, endpoint, from))
 }
 

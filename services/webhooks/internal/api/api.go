@@ -53,6 +53,7 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listEvents":   {Handle: a.listEvents},
 		"getEvent":     {Handle: a.getEvent, Exists: a.events().Exists},
 		"streamEvents": {Handle: a.streamEvents},
+		"resendEvent":  {Handle: a.resendEvent, Exists: a.events().Exists},
 		"replayEvents": {Handle: a.replayEvents},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -118,6 +119,18 @@ func (a *API) retryDelivery(c *gin.Context) error {
 	return rest.RunOn(c, a.endpoints(), rest.Outcome[domain.Delivery]{Status: http.StatusOK, Show: showDelivery},
 		func(ctx context.Context, tx pg.Tx, id domain.EndpointID, _ patch.Precondition) (domain.Delivery, error) {
 			return a.Deliveries.Retry(ctx, tx, id, delivery)
+		})
+}
+
+// resendEvent redelivers one event to an endpoint and responds with the delivery.
+func (a *API) resendEvent(c *gin.Context) error {
+	b, err := httpx.Body[api.EventResend](c)
+	if err != nil {
+		return err
+	}
+	return rest.RunOn(c, a.events(), rest.Outcome[domain.Delivery]{Status: http.StatusAccepted, Show: showDelivery},
+		func(ctx context.Context, tx pg.Tx, id ids.Event, _ patch.Precondition) (domain.Delivery, error) {
+			return a.Deliveries.Resend(ctx, tx, id, b.EndpointId)
 		})
 }
 

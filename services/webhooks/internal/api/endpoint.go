@@ -92,6 +92,7 @@ func (a *API) listEventTypes(c *gin.Context) error {
 func fromEndpointCreate(b api.WebhookEndpointCreate) domain.EndpointPatch {
 	return fromEndpointUpdate(api.WebhookEndpointUpdate{
 		Url: &b.Url, EventTypes: &b.EventTypes, Description: b.Description, MaxInFlight: b.MaxInFlight, MaxPerSecond: b.MaxPerSecond,
+		Headers: b.Headers,
 	})
 }
 
@@ -99,12 +100,28 @@ func fromEndpointUpdate(b api.WebhookEndpointUpdate) domain.EndpointPatch {
 	p := domain.EndpointPatch{
 		URL: patch.FromPointer(b.Url), Description: patch.FromNullable(b.Description),
 		Status: patch.FromPointer((*domain.Status)(b.Status)), MaxInFlight: patch.FromPointer(b.MaxInFlight),
-		MaxPerSecond: patch.FromPointer(b.MaxPerSecond),
+		MaxPerSecond: patch.FromPointer(b.MaxPerSecond), Headers: fromHeaders(patch.FromNullable(b.Headers)),
 	}
 	if b.EventTypes != nil {
 		p.EventTypes = patch.Value(names(*b.EventTypes))
 	}
 	return p
+}
+
+// fromHeaders leaves out headers whose value is null. Null means no headers.
+func fromHeaders(f patch.Field[api.WebhookHeaders]) patch.Field[domain.EndpointHeaders] {
+	if !f.Given() {
+		return patch.Field[domain.EndpointHeaders]{}
+	}
+	out := domain.EndpointHeaders{}
+	if given := f.Pointer(); given != nil {
+		for name, value := range *given {
+			if value != "" { // "": null, because the contract requires a character
+				out[name] = value
+			}
+		}
+	}
+	return patch.Value(out)
 }
 
 // defaultOverlap is the contract's default of previous_secret_expires_in, in seconds.

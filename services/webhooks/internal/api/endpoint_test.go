@@ -69,7 +69,7 @@ func TestEachFieldIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.ctx()
-	const fields = `"url":"https://b.test","event_types":["lead.created","invoice.paid"],"description":"D","max_in_flight":3,"max_per_second":7`
+	const fields = `"url":"https://b.test","event_types":["lead.created","invoice.paid"],"description":"D","max_in_flight":3,"max_per_second":7,"headers":{}`
 	at, all := "/webhook-endpoints/"+w.endpoint(ctx), "{"+fields+`,"status":"disabled"}`
 	apitest.Written[publicapi.WebhookEndpointUpdate](t, all, w.do(ctx, "PATCH", at, all).is(200).Body)
 	apitest.Written[publicapi.WebhookEndpointUpdate](t, all, w.do(ctx, "GET", at, "").is(200).Body)
@@ -310,7 +310,7 @@ func TestBusyAndBroken(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
 	id := w.endpoint(ctx)
-	w.ingest(ctx, "booking.created", 1)
+	event := w.ingest(ctx, "booking.created", 1)[0].ID.String()
 	delivery, _ := w.do(ctx, "GET", "/webhook-endpoints/"+id+"/deliveries", "").is(200).data()[0]["id"].(string)
 	w.engine = w.serve(w.Impatient(50 * time.Millisecond))
 	release := w.HoldKey(caller.FromContext(ctx), "k")
@@ -318,7 +318,8 @@ func TestBusyAndBroken(t *testing.T) {
 		"POST /webhook-endpoints": `{"url":"https://a.test","event_types":["*"]}`, "PATCH /webhook-endpoints/" + id: `{"max_in_flight":1}`,
 		"POST /webhook-endpoints/" + id + "/rotate-secret": ``, "POST /webhook-endpoints/" + id + "/test": ``,
 		"POST /webhook-endpoints/" + id + "/deliveries/" + delivery + "/retry": ``,
-		"POST /events/replay": fmt.Sprintf(`{"endpoint_id":%q,"from":"2026-01-01T00:00:00Z"}`, id),
+		"POST /events/replay":               fmt.Sprintf(`{"endpoint_id":%q,"from":"2026-01-01T00:00:00Z"}`, id),
+		"POST /events/" + event + "/resend": fmt.Sprintf(`{"endpoint_id":%q}`, id),
 	}
 	for call, body := range writes {
 		method, path, _ := strings.Cut(call, " ")

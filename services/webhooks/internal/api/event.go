@@ -20,11 +20,11 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// events returns the collection with which the handlers read an event.
+// events returns the collection with which the handlers find an event.
 func (a *API) events() rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEvent] {
 	return rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEvent]{
 		Parse: ids.Parse[ids.EventPrefix],
-		DB:    a.DB, NotFound: domain.ErrEventNotFound,
+		DB:    a.DB, Idempotency: a.Idempotency, NotFound: domain.ErrEventNotFound,
 		Load: func(ctx context.Context, q pg.Q, id ids.Event) (domain.StoredEvent, error) {
 			return store.Event(ctx, q, id, a.Now())
 		},

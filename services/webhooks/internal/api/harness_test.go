@@ -35,7 +35,7 @@ var elsewhere = map[string][]int{
 	"getWebhookEndpoint": {400, 429, 504}, "updateWebhookEndpoint": {429, 504}, "deleteWebhookEndpoint": {400, 413, 429, 504},
 	"rotateWebhookSecret": {429, 504}, "testWebhookEndpoint": {429, 504}, "listDeliveries": {429, 504},
 	"retryDelivery": {429, 504}, "listEvents": {429, 504}, "streamEvents": {400, 504}, "getEvent": {400, 429, 504},
-	"replayEvents": {429, 504},
+	"replayEvents": {429, 504}, "resendEvent": {429, 504},
 }
 
 func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "webhooks", elsewhere)) }

@@ -28,6 +28,7 @@ func TestOverload(t *testing.T) {
 		{Method: "GET", Path: "/events"},
 		{Method: "GET", Path: "/events/stream", Headers: []header{header("Last-Event-ID: " + event.ID.String())}},
 		{Method: "GET", Path: "/events/" + event.ID.String()},
+		{Method: "POST", Path: "/events/" + event.ID.String() + "/resend", Body: fmt.Sprintf(`{"endpoint_id":%q}`, path[len("/webhook-endpoints/"):])},
 		{Method: "POST", Path: "/events/replay", Body: fmt.Sprintf(`{"endpoint_id":%q,"from":%q}`, path[len("/webhook-endpoints/"):], time.Now().Add(-time.Hour).Format(time.RFC3339))},
 	}, "listEventTypes")
 }

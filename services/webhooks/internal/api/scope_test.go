@@ -75,6 +75,8 @@ func scopeCases(p fixture) []scopeCase {
 		{"getEvent", "GET", "/events/" + p.event, "", []string{"customer.updated"}},
 		{"streamEvents", "GET", "/events/stream", "", every},
 		{"streamEvents", "GET", "/events/stream?type=booking.created", "", []string{"booking.created"}},
+		{"updateWebhookEndpoint", "PATCH", one, `{"headers":{"X-A":"a"}}`, nil},
+		{"resendEvent", "POST", "/events/" + p.event + "/resend", fmt.Sprintf(`{"endpoint_id":%q}`, p.endpoint), []string{"customer.updated"}},
 		{"replayEvents", "POST", "/events/replay", replay(p.endpoint, ``), own},
 		{"replayEvents", "POST", "/events/replay", replay(p.endpoint, `,"types":["quote.accepted"]`), []string{"quote.accepted"}},
 		{"replayEvents", "POST", "/events/replay", replay(p.wide, ``), every},

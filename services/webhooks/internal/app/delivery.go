@@ -97,6 +97,34 @@ func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.Endpoi
 	return store.Delivery(ctx, tx, endpoint, id)
 }
 
+// Resend adds a delivery of one event to an endpoint, regardless of whether it subscribes to the type.
+func (a *Deliveries) Resend(ctx context.Context, tx pg.Tx, event ids.Event, endpoint string) (domain.Delivery, error) {
+	stored, err := store.Event(ctx, tx, event, a.Now())
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	if err := CheckRead(ctx, []string{stored.Type}); err != nil {
+		return domain.Delivery{}, err
+	}
+	e, err := enabledEndpoint(ctx, tx, endpoint)
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	pending, err := store.PendingDeliveries(ctx, tx, e.ID, domain.MaxPending)
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	if pending >= domain.MaxPending {
+		return domain.Delivery{}, apperr.Field("endpoint_id",
+			"The endpoint has the maximum of %d pending deliveries. Wait until some of them are delivered.", domain.MaxPending)
+	}
+	id := ids.New[domain.DeliveryPrefix]()
+	if err := a.Queue.AddDelivery(ctx, tx, e.ID, id, domain.Event{ID: stored.ID, Type: stored.Type}, a.Now()); err != nil {
+		return domain.Delivery{}, err
+	}
+	return store.Delivery(ctx, tx, e.ID, id)
+}
+
 // Replay specifies which events are redelivered to an endpoint: those of Types from From until before To. Without Types, the types
 // that the endpoint subscribes to are used.
 type Replay struct {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -83,6 +84,11 @@ func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (doma
 	if e, err = store.InsertEndpoint(ctx, tx, e); err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
+	if headers := w.Headers.Pointer(); headers != nil {
+		if err := store.PutHeaders(ctx, tx, a.Box, e.ID, *headers); err != nil {
+			return domain.EndpointWithSecret{}, err
+		}
+	}
 	return a.addSecret(ctx, tx, e)
 }
 
@@ -93,7 +99,8 @@ func (a *Endpoints) addSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) 
 	return domain.EndpointWithSecret{Endpoint: e, Secret: secret}, err
 }
 
-// Update changes the given fields. A change that is not visible creates no new version.
+// Update changes the given fields. A change of nothing creates no new version. New values of headers create one, although no response
+// shows them.
 func (a *Endpoints) Update(
 	ctx context.Context, tx pg.Tx, id domain.EndpointID, w EndpointWrite, match patch.Precondition,
 ) (domain.Endpoint, error) {
@@ -112,13 +119,35 @@ func (a *Endpoints) Update(
 		return domain.Endpoint{}, err
 	}
 	same, err := contract.SameBody(view.Endpoint(before, mode(ctx)), view.Endpoint(after, mode(ctx)))
-	if err != nil || same {
+	if err != nil {
+		return domain.Endpoint{}, err
+	}
+	sameHeaders, err := a.putHeaders(ctx, tx, id, w.Headers.Pointer())
+	if err != nil || same && sameHeaders {
 		return before, err
 	}
 	if err := a.updateQueue(ctx, tx, before, after); err != nil {
 		return domain.Endpoint{}, err
 	}
 	return store.UpdateEndpoint(ctx, tx, after)
+}
+
+// putHeaders replaces the headers of an endpoint that the transaction has locked. It reports whether they are the same as before. It
+// replaces headers that no key opens, so that an operator can set them again after a key was lost.
+func (a *Endpoints) putHeaders(ctx context.Context, tx pg.Tx, id domain.EndpointID, headers *domain.EndpointHeaders) (same bool, err error) {
+	if headers == nil {
+		return true, nil
+	}
+	sealed, err := store.SealedHeaders(ctx, tx, id)
+	if err != nil {
+		return false, err
+	}
+	c := caller.FromContext(ctx)
+	before, err := store.OpenHeaders(a.Box, domain.EndpointKey{Tenant: c.Tenant, Livemode: c.Live(), Endpoint: id}, sealed)
+	if err == nil && maps.Equal(before, *headers) {
+		return true, nil
+	}
+	return false, store.PutHeaders(ctx, tx, a.Box, id, *headers)
 }
 
 // updateQueue adapts the endpoint's queue to the change of the endpoint. Disabling fails up to failBatch queued deliveries.

@@ -28,6 +28,9 @@ func TestQueuedDeliveriesAreAttemptedAtOnce(t *testing.T) {
 		"a retry": func(w *world, e domain.EndpointID, delivered domain.DeliveryID) error {
 			return w.retry(e, delivered)
 		},
+		"a resent event": func(w *world, e domain.EndpointID, _ domain.DeliveryID) error {
+			return w.resend(w.log(w.ctx, e, store.DeliveryFilter{})[0].EventID, e)
+		},
 		"a replay": func(w *world, e domain.EndpointID, _ domain.DeliveryID) error {
 			_, err := w.replay(e)
 			return err

@@ -33,6 +33,10 @@ func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c stor
 	}
 	now := d.Now()
 	secrets, err := store.Secrets(d.Box, c.Key(), queue.SecretIDs, queue.Sealed)
+	var own domain.EndpointHeaders
+	if err == nil {
+		own, err = store.OpenHeaders(d.Box, c.Key(), queue.Headers)
+	}
 	if err != nil {
 		d.Log.Error("secrets cannot be opened", slog.String("endpoint", c.EndpointID.String()), slog.Any("error", err))
 		d.Metrics.unsigned.Inc()
@@ -42,7 +46,7 @@ func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c stor
 	defer cancel()
 	d.Metrics.first(c, now)
 	a := d.Sender.Send(ctx, domain.Outgoing{
-		URL: queue.URL, Live: c.Livemode, Body: c.Body,
+		URL: queue.URL, Live: c.Livemode, Body: c.Body, Own: own,
 		Headers: domain.Headers(c.EventID.String(), c.EventType, c.DeliveryID.String(), c.Attempts+1, c.Body, now, secrets...),
 	})
 	a.At = now

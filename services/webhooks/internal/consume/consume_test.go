@@ -123,7 +123,7 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 		}
 	}
 	got := w.stored(t)
-	if len(got) != 1 || !strings.Contains(got[0], `"email":""`) || strings.Contains(got[0], "a@b.c") {
+	if len(got) != 1 || !strings.Contains(got[0], `"email":null`) || strings.Contains(got[0], "a@b.c") {
 		t.Errorf("%v", got)
 	}
 }
@@ -184,7 +184,7 @@ func TestRedriveAfterErasure(t *testing.T) {
 	got := w.stored(t)
 	all := strings.Join(got, "\n")
 	if len(got) != 3 || strings.Contains(all, "a@b.c") || strings.Contains(all, "old@b.c") || !strings.Contains(all, "kept@b.c") ||
-		strings.Count(all, `"email":""`) != 3 || !strings.Contains(all, `"previous_attributes":{"email":"","version":1}`) {
+		strings.Count(all, `"email":null`) != 3 || !strings.Contains(all, `"previous_attributes":{"email":null,"version":1}`) {
 		t.Errorf("%s", all)
 	}
 	w.ctx = caller.With(w.ctx, live)

@@ -56,7 +56,8 @@ type Attempt struct {
 type Outgoing struct {
 	URL     string
 	Live    bool
-	Headers map[string]string
+	Own     EndpointHeaders   // of the endpoint; Headers replace those with the same name
+	Headers map[string]string // of the platform
 	Body    []byte
 }
 

@@ -58,6 +58,7 @@ type Endpoint struct {
 	DisabledReason      *Reason
 	MaxInFlight         int
 	MaxPerSecond        int
+	HeaderNames         []string // the names of its EndpointHeaders, sorted; only the dispatcher opens the values
 	ConsecutiveFailures int
 	FailedWaiting       int // the number of deliveries that were waiting when the platform disabled it, up to MaxCounted
 	Version             int64
@@ -88,15 +89,19 @@ type EndpointPatch struct {
 	EventTypes                patch.Field[[]string]
 	Status                    patch.Field[Status]
 	MaxInFlight, MaxPerSecond patch.Field[int]
+	Headers                   patch.Field[EndpointHeaders] // all of them; never null
 }
 
-// Check returns an error if the event types, each of which is valid, are not a valid subscription.
+// Check returns an error if the event types, each of which is valid, are not a valid subscription, or if a header cannot be set.
 func (p EndpointPatch) Check() error {
 	var types []string
+	var wrong error
 	if p.EventTypes.Set(&types); len(types) > 1 && slices.Contains(types, Every) {
-		return apperr.Field("event_types", `Must be ["*"], or a list of event types without "*".`)
+		wrong = apperr.Field("event_types", `Must be ["*"], or a list of event types without "*".`)
 	}
-	return nil
+	var headers EndpointHeaders
+	p.Headers.Set(&headers)
+	return apperr.Join(wrong, headers.Check())
 }
 
 // Discloses returns the types whose events a change of an endpoint can send to another receiver. If it changes the URL, the types
@@ -119,6 +124,9 @@ func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
 	p.EventTypes.Set(&e.EventTypes)
 	p.MaxInFlight.Set(&e.MaxInFlight)
 	p.MaxPerSecond.Set(&e.MaxPerSecond)
+	if headers := p.Headers.Pointer(); headers != nil {
+		e.HeaderNames = headers.Names()
+	}
 	if status := p.Status.Pointer(); status != nil {
 		e = e.SwitchedTo(*status)
 	}

@@ -72,6 +72,9 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Response {
 	if err != nil {
 		return domain.Response{Err: "the URL is not valid"}
 	}
+	for name, value := range d.Own {
+		req.Header.Set(name, value)
+	}
 	req.Header.Set("User-Agent", domain.UserAgent)
 	for name, value := range d.Headers {
 		req.Header.Set(name, value)

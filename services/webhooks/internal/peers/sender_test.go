@@ -75,10 +75,13 @@ func TestRequest(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
 		})
 		s := testSender(t)
-		a := send(t, s, domain.Outgoing{URL: l.url("http") + "/hook/%7Ea?b=c%20d&e=+", Body: body, Headers: map[string]string{"Content-Type": "application/json", "Service-Signature": "t=1,v1=ab", "webhook-id": "evt_1"}})
+		a := send(t, s, domain.Outgoing{
+			URL: l.url("http") + "/hook/%7Ea?b=c%20d&e=+", Body: body, Headers: map[string]string{"Content-Type": "application/json", "Service-Signature": "t=1,v1=ab", "webhook-id": "evt_1"},
+			Own: domain.EndpointHeaders{"x-api-key": "own key", "Authorization": "Bearer a", "user-agent": "own", "SERVICE-SIGNATURE": "own", "Webhook-ID": "own"},
+		})
 		want := http.Header{
 			"Content-Type": {"application/json"}, "User-Agent": {domain.UserAgent}, "Content-Length": {fmt.Sprint(len(body))},
-			"Service-Signature": {"t=1,v1=ab"}, "Webhook-Id": {"evt_1"},
+			"Service-Signature": {"t=1,v1=ab"}, "Webhook-Id": {"evt_1"}, "X-Api-Key": {"own key"}, "Authorization": {"Bearer a"},
 		}
 		l.quiet(t, s, soon)
 		if a.Status != 204 || a.Err != "" || len(a.Body) != 0 || !bytes.Equal(got, body) {

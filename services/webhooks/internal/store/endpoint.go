@@ -15,7 +15,7 @@ import (
 
 // endpointColumns are the columns of domain.Endpoint.
 const endpointColumns = `e.id, e.url, e.event_types, e.description, e.status, e.disabled_reason, e.max_in_flight,
-	e.max_per_second, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
+	e.max_per_second, e.header_names, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
 
 const oneEndpoint = `select ` + endpointColumns + ` from endpoints e where e.tenant_id = @tenant and e.livemode = @live and e.id = @id`
 
@@ -64,8 +64,8 @@ func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 	tx.QueueAtCommit(`insert into endpoint_queues (tenant_id, livemode, endpoint_id) values (@tenant, @live, @id)`, pg.Args{"id": e.ID})
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Endpoint], domain.ErrEndpointNotFound, `
 		with stamp as materialized (select clock_timestamp() as at)
-		insert into endpoints as e (tenant_id, livemode, id, url, event_types, description, max_in_flight, max_per_second, created_at, updated_at)
-		select @tenant, @live, @id, @url, @event_types, @description, @max_in_flight, @max_per_second, at, at from stamp
+		insert into endpoints as e (tenant_id, livemode, id, url, event_types, description, max_in_flight, max_per_second, header_names, created_at, updated_at)
+		select @tenant, @live, @id, @url, @event_types, @description, @max_in_flight, @max_per_second, @header_names, at, at from stamp
 		returning `+endpointColumns, endpointArgs(e))
 }
 
@@ -74,7 +74,7 @@ func endpointArgs(e domain.Endpoint) pg.Args {
 	return pg.Args{
 		"id": e.ID, "url": e.URL, "event_types": e.EventTypes, "description": e.Description, "status": string(e.Status),
 		"disabled_reason": (*string)(e.DisabledReason), "max_in_flight": e.MaxInFlight, "max_per_second": e.MaxPerSecond,
-		"consecutive_failures": e.ConsecutiveFailures,
+		"consecutive_failures": e.ConsecutiveFailures, "header_names": notNil(e.HeaderNames),
 	}
 }
 
@@ -83,7 +83,7 @@ func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Endpoint], domain.ErrEndpointNotFound, `
 		update endpoints e set url = @url, event_types = @event_types, description = @description, status = @status,
 		       disabled_reason = @disabled_reason, max_in_flight = @max_in_flight, max_per_second = @max_per_second,
-		       consecutive_failures = @consecutive_failures, version = e.version + 1, updated_at = clock_timestamp()
+		       header_names = @header_names, consecutive_failures = @consecutive_failures, version = e.version + 1, updated_at = clock_timestamp()
 		where e.tenant_id = @tenant and e.livemode = @live and e.id = @id
 		returning `+endpointColumns, endpointArgs(e))
 }

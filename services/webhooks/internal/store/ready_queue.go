@@ -19,6 +19,7 @@ type ReadyQueue struct {
 	URL       string
 	SecretIDs []domain.SecretID // the current secret first
 	Sealed    [][]byte
+	Headers   []byte // sealed; empty if the endpoint has none
 }
 
 // queueRow is a row of the table endpoint_queues with the columns of its endpoint that the dispatcher needs.
@@ -40,6 +41,7 @@ type queueRow struct {
 	SlowUntil     *time.Time
 	SecretIDs     []domain.SecretID
 	Sealed        [][]byte
+	SealedHeaders []byte
 }
 
 // takeWakeups makes queues with wakeups (rows of the table wakeups) ready and deletes these wakeups. The update uses no value of
@@ -101,7 +103,8 @@ const readQueues = `
 		select * from unnest($2::uuid[], $3::boolean[], $4::uuid[]) with ordinality k(tenant_id, livemode, endpoint_id, position)
 	)
 	select l.tenant_id, l.livemode, l.endpoint_id, e.url, e.status = 'enabled' as enabled, e.max_in_flight, e.max_per_second, c.in_flight,
-		l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, s.secret_ids, s.sealed
+		l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, s.secret_ids, s.sealed,
+		e.sealed_headers
 	from locked k
 	join endpoint_queues l on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
 	join endpoints e on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.endpoint_id)
@@ -137,7 +140,7 @@ func ReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Rea
 				Breaker:    domain.Breaker{FailedAt: r.FailedAt, Failed: r.Failed, DeferredUntil: r.DeferredUntil, Deferrals: r.Deferrals},
 				Speed:      domain.SpeedAt(r.SlowUntil, now),
 			},
-			URL: r.URL, SecretIDs: r.SecretIDs, Sealed: r.Sealed,
+			URL: r.URL, SecretIDs: r.SecretIDs, Sealed: r.Sealed, Headers: r.SealedHeaders,
 		}
 	}), nil
 }

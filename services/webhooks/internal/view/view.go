@@ -21,7 +21,7 @@ func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 		Id: e.ID.String(), Object: api.WebhookEndpointObjectWebhookEndpoint, Url: e.URL, EventTypes: e.EventTypes,
 		Description: api.OrNull(e.Description), Status: api.WebhookEndpointStatus(e.Status),
 		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
-		MaxInFlight:    e.MaxInFlight, MaxPerSecond: e.MaxPerSecond, ConsecutiveFailures: e.ConsecutiveFailures,
+		MaxInFlight:    e.MaxInFlight, MaxPerSecond: e.MaxPerSecond, Headers: headers(e.HeaderNames), ConsecutiveFailures: e.ConsecutiveFailures,
 		Warning: api.OrNull(e.Warning()), Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
 	}
 }
@@ -33,9 +33,18 @@ func EndpointWithSecret(e domain.EndpointWithSecret, mode api.Mode) api.WebhookE
 		Id: plain.Id, Object: api.WebhookEndpointWithSecretObjectWebhookEndpoint, Url: plain.Url, EventTypes: plain.EventTypes,
 		Description: plain.Description, Status: plain.Status,
 		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
-		MaxInFlight:    plain.MaxInFlight, MaxPerSecond: plain.MaxPerSecond, ConsecutiveFailures: plain.ConsecutiveFailures,
+		MaxInFlight:    plain.MaxInFlight, MaxPerSecond: plain.MaxPerSecond, Headers: plain.Headers, ConsecutiveFailures: plain.ConsecutiveFailures,
 		Warning: plain.Warning, Secret: e.Secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
 	}
+}
+
+// headers returns the names of headers with null instead of their values.
+func headers(names []string) map[string]*string {
+	out := make(map[string]*string, len(names))
+	for _, name := range names {
+		out[name] = nil
+	}
+	return out
 }
 
 // Delivery returns the public body of a delivery.

@@ -64,10 +64,10 @@ func TestErased(t *testing.T) {
 	if err := json.Unmarshal(erased, &got); err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"id":"cu_1","name":"","first_name":"","last_name":null,"email":"","phone":null,"company":null,"metadata":{},"version":3}`; string(got.Data.Object) != want {
+	if want := `{"id":"cu_1","name":"","first_name":"","last_name":null,"email":null,"phone":null,"company":null,"metadata":{},"version":3}`; string(got.Data.Object) != want {
 		t.Errorf("object %s", got.Data.Object)
 	}
-	if want := `{"email":"","metadata":{}}`; string(got.Data.PreviousAttributes) != want || strings.Contains(string(erased), "secret") {
+	if want := `{"email":null,"metadata":{}}`; string(got.Data.PreviousAttributes) != want || strings.Contains(string(erased), "secret") {
 		t.Errorf("%s", erased)
 	}
 	if _, err := view.Erased(spec, []byte(`{`)); err == nil {

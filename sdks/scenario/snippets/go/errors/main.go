@@ -37,7 +37,7 @@ func main() {
 	// end
 
 	// snippet fields
-	_, err = client.Customers.Create(ctx, holdfast.CustomerCreate{FirstName: "Ada", Email: "ada"})
+	_, err = client.Customers.Create(ctx, holdfast.CustomerCreate{FirstName: "Ada", Email: holdfast.Set("ada")})
 	var failed *holdfast.Error
 	if !errors.As(err, &failed) {
 		log.Fatal(err)

@@ -20,7 +20,7 @@ func main() {
 		log.Fatal(err)
 	}
 	last := newest.Data[0].EventID()
-	if _, err := client.Customers.Create(ctx, holdfast.CustomerCreate{FirstName: "Ada", Email: "ada@example.com"}); err != nil {
+	if _, err := client.Customers.Create(ctx, holdfast.CustomerCreate{FirstName: "Ada", Email: holdfast.Set("ada@example.com")}); err != nil {
 		log.Fatal(err)
 	}
 

@@ -67,7 +67,7 @@ func main() {
 
 	// snippet book
 	customer, err := client.Customers.Create(ctx, holdfast.CustomerCreate{
-		FirstName: "Ada", LastName: holdfast.Set("Lovelace"), Email: "ada@example.com",
+		FirstName: "Ada", LastName: holdfast.Set("Lovelace"), Email: holdfast.Set("ada@example.com"),
 	})
 	if err != nil {
 		log.Fatal(err)

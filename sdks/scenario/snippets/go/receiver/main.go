@@ -30,8 +30,8 @@ func receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "invalid signature", http.StatusBadRequest)
 		return
 	}
-	if e, ok := event.(*holdfast.CustomerCreatedEvent); ok {
-		received <- e.Data.Object.Email // hand it to your own queue, then respond
+	if e, ok := event.(*holdfast.CustomerCreatedEvent); ok && e.Data.Object.Email != nil {
+		received <- *e.Data.Object.Email // hand it to your own queue, then respond
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -58,7 +58,7 @@ func main() {
 	secret = endpoint.Secret
 	server := &http.Server{Handler: http.HandlerFunc(receive), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
-	if _, err := client.Customers.Create(ctx, holdfast.CustomerCreate{FirstName: "Ada", Email: "receiver@example.com"}); err != nil {
+	if _, err := client.Customers.Create(ctx, holdfast.CustomerCreate{FirstName: "Ada", Email: holdfast.Set("receiver@example.com")}); err != nil {
 		log.Fatal(err)
 	}
 	for email := ""; email != "receiver@example.com"; {

@@ -108,7 +108,7 @@ func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[d
 				return out, list[i:], nil
 			}
 			out[id] = api.Customer{
-				Id: id.String(), Object: api.CustomerObjectCustomer, Name: e.name, FirstName: e.name, Email: "ann@example.com",
+				Id: id.String(), Object: api.CustomerObjectCustomer, Name: e.name, FirstName: e.name, Email: nullable.NewNullableWithValue("ann@example.com"),
 				LastName: api.Null[string](), Phone: nullable.NewNullNullable[string](), Company: nullable.NewNullNullable[string](),
 				Metadata: json.RawMessage(e.metadata), Mode: api.Mode(e.mode), Version: 1, CreatedAt: time.Unix(0, 0).UTC(), UpdatedAt: time.Unix(0, 0).UTC(),
 			}
