@@ -147,6 +147,9 @@ func TestAnAssistantConnects(t *testing.T) {
 	if !strings.HasPrefix(credential, "gr_") {
 		t.Fatalf("the request log names %q as the credential of the booking", credential)
 	}
+	if entries := own.list(t, "/request-logs?method=POST&limit=100"); slices.ContainsFunc(entries, func(e map[string]any) bool { return e["route"] == "/mcp" }) {
+		t.Error("the request log has the messages in addition to the requests of their tools")
+	}
 	shared.identity(t, nil, "grant", "revoke", credential)
 	if _, err := a.session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_tenant"}); err == nil || a.consents.Load() != 2 {
 		t.Errorf("after the revocation: %v, consent was requested %d times", err, a.consents.Load())
