@@ -291,6 +291,7 @@ func TestCreditNoteIsolation(t *testing.T) {
 	if m := w.credit(live, w.open(live, 5), ``).is(201).note(); m.Number != "CN-000001" || m.Mode != "live" {
 		t.Errorf("%+v", m)
 	}
+	w.do(ctx, "GET", "/credit-notes?cursor=x", "").is(400, "invalid_cursor")
 	for filter, want := range map[string]int{
 		"": 2, "?invoice_id=" + v.ID: 1, "?customer_id=" + other.CustomerID: 1, "?invoice_id=inv_x": 0, "?booking_id=" + ids.New[ids.BookingPrefix]().String(): 0,
 	} {
