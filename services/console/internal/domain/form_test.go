@@ -311,8 +311,8 @@ func TestHeadersReplaceAll(t *testing.T) {
 	if shown := (domain.Reader{}).Form(fields, o); shown.Get("headers") != "" {
 		t.Errorf("the form shows %v", shown)
 	}
-	if kept := domain.Keepable(url.Values{"headers": {"{}"}, "url": {"u"}}); len(kept) != 1 {
-		t.Errorf("a draft stores %v", kept)
+	if draft := domain.Keepable(url.Values{"headers": {"{}"}, "url": {"u"}}); len(draft) != 1 {
+		t.Errorf("a draft stores %v", draft)
 	}
 }
 

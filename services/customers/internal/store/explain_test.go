@@ -246,6 +246,45 @@ func TestListsUseTheirIndexes(t *testing.T) {
 	}
 }
 
+// TestCustomersByPhoneAreBounded checks that the customers with a phone number are found with the index, and that few are read even if
+// many have the number.
+func TestCustomersByPhoneAreBounded(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	tenant := ids.New[ids.TenantPrefix]()
+	fill(t, conn, tenant)
+	fill(t, conn, ids.New[ids.TenantPrefix]())
+	for _, sql := range []string{
+		`insert into customer_words (tenant_id, livemode, word, customer_id) select tenant_id, livemode, ' n123456789', id from customers`,
+		`update customers set phone = '0123456789'`,
+		`analyze customers, customer_words`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for phone, want := range map[string]int{"0123456789": 11, "+1 555 000-077": 1, "+49 99 99999": 0, "none": 0} {
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			var found []domain.Customer
+			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) (err error) {
+				found, err = store.CustomersByPhone(ctx, q, phone, 11)
+				return err
+			})
+			if len(found) != want {
+				t.Errorf("%s, %s: %d customers, want %d", phone, mode, len(found), want)
+			}
+			if n := largest(plan); n > 60 || strings.Contains(plan, "Seq Scan") || phone != "none" && !strings.Contains(plan, "customer_words_pkey") {
+				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", phone, mode, n, plan)
+			}
+		}
+	}
+}
+
 func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.CustomerFilter, r page.Request) (plan string, found []domain.CustomerID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit

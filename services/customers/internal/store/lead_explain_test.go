@@ -195,6 +195,13 @@ func TestLookupsOfConversionsUseTheirIndexes(t *testing.T) {
 			}
 			return err
 		}},
+		"phone numbers": {"leads_converting_", func(ctx context.Context, q pg.Q) error {
+			phones, err := store.ConvertingPhones(ctx, q, 10)
+			if len(phones) != 2 {
+				t.Errorf("found %v", phones)
+			}
+			return err
+		}},
 		"by customer": {"leads_converting_customer", func(ctx context.Context, q pg.Q) error {
 			_, err := store.LeadOfNewCustomer(ctx, q, ids.New[ids.CustomerPrefix]())
 			return ignore(err, domain.ErrCustomerNotFound)

@@ -13,7 +13,7 @@ type customer struct {
 	ID        string `json:"id,omitempty"`
 	FirstName string `json:"first_name"`
 	LastName  string `json:"last_name"`
-	Email     string `json:"email"`
+	Email     string `json:"email,omitempty"`
 	Phone     string `json:"phone,omitempty"`
 	Company   string `json:"company,omitempty"`
 }
@@ -24,6 +24,7 @@ var customers = []customer{
 	{FirstName: "Chloé", LastName: "Martin", Email: "chloe@atelier.example", Company: "Atelier Martin"},
 	{FirstName: "Daniel", LastName: "Reyes", Email: "daniel.reyes@example.com"},
 	{FirstName: "Emi", LastName: "Tanaka", Email: "emi@tanaka.example", Company: "Tanaka Events"},
+	{FirstName: "Farid", LastName: "Nasser", Phone: "+1 212 555 0106"}, // has no email address
 }
 
 type pack struct {
@@ -95,7 +96,11 @@ func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 func (c *client) customers(ctx context.Context) ([]string, error) {
 	ids := make([]string, len(customers))
 	for i, want := range customers {
-		found, err := list[customer](ctx, c, "/customers?email="+url.QueryEscape(want.Email))
+		filter := url.Values{"email": {want.Email}}
+		if want.Email == "" {
+			filter = url.Values{"phone": {want.Phone}}
+		}
+		found, err := list[customer](ctx, c, "/customers?"+filter.Encode())
 		if err != nil {
 			return nil, err
 		}
