@@ -36,11 +36,12 @@ func BenchmarkDays(b *testing.B) {
 // BenchmarkClosures measures the largest range with 20 units and as many closures as can be ahead, half of them of one unit.
 func BenchmarkClosures(b *testing.B) {
 	s := tour(new(60), buffers(0, 15))
+	hours := week(b, `{"mon":[["09:00","17:00"]],"tue":[["09:00","17:00"]],"wed":[["09:00","17:00"]],"thu":[["09:00","17:00"]],"fri":[["09:00","17:00"]]}`)
 	for name, n := range map[string]int{"none": 0, "1000": 1000} {
 		b.Run(name, func(b *testing.B) {
 			c := availability.Catalogue{Services: []domain.Service{s}}
 			for range 20 {
-				c.Units = append(c.Units, boat(nil, s))
+				c.Units = append(c.Units, boat(hours, s))
 			}
 			for i := range n {
 				from := instant("2026-05-01T00:00:00Z").Add(time.Duration(i) * 90 * time.Minute)
