@@ -58,6 +58,35 @@ func sessions(b *testing.B, q availability.Query, c availability.Catalogue, op a
 	return claims
 }
 
+// BenchmarkClosures measures the largest range with 20 units and as many closures as can be ahead, half of them of one unit.
+func BenchmarkClosures(b *testing.B) {
+	s := tour(new(60), buffers(0, 15))
+	hours := week(b, `{"mon":[["09:00","17:00"]],"tue":[["09:00","17:00"]],"wed":[["09:00","17:00"]],"thu":[["09:00","17:00"]],"fri":[["09:00","17:00"]]}`)
+	for name, n := range map[string]int{"none": 0, "1000": 1000} {
+		b.Run(name, func(b *testing.B) {
+			c := availability.Catalogue{Services: []domain.Service{s}}
+			for range 20 {
+				c.Units = append(c.Units, boat(hours, s))
+			}
+			for i := range n {
+				from := instant("2026-05-01T00:00:00Z").Add(time.Duration(i) * 90 * time.Minute)
+				k := availability.Closure{Span: domain.Span{From: from, To: from.Add(30 * time.Minute)}}
+				if i%2 == 0 {
+					k.Units = []domain.UnitID{c.Units[i%20].ID}
+				}
+				c.Closures = append(c.Closures, k)
+			}
+			op := availability.Operator{Loc: zone(b, "America/New_York"), Now: instant("2026-04-01T00:00:00Z")}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := allDays(availability.Query{Range: days("2026-05-01", "2026-07-01")}, c, nil, op); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkPrices measures the largest catalogue that the caps allow: 500 packages and 200 stackable rules, over 62 days and 300
 // units. Each day has a different set of rules. In "many sets", each package also has its own rules.
 func BenchmarkPrices(b *testing.B) {
