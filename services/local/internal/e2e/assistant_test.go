@@ -28,8 +28,8 @@ type assistant struct {
 var errNoPerson = errors.New("nobody consents")
 
 // connect connects a client that knows only the address of the server. It discovers the authorization server, registers, and asks an
-// operator for the scopes that keep lets through, once.
-func connect(t *testing.T, mode string, keep func(scope string) bool) *assistant {
+// operator for the scopes that admits lets through, once.
+func connect(t *testing.T, mode string, admits func(scope string) bool) *assistant {
 	t.Helper()
 	a := &assistant{t: t}
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
@@ -38,7 +38,7 @@ func connect(t *testing.T, mode string, keep func(scope string) bool) *assistant
 			ClientName: "Claude", RedirectURIs: []string{assistantRedirect}, TokenEndpointAuthMethod: "none",
 		}},
 		ScopeFilter: func(all []string) []string {
-			return slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return !keep(scope) })
+			return slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return !admits(scope) })
 		},
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			if a.consents.Add(1) > 1 {

@@ -124,7 +124,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 	if err != nil {
 		return nil, err
 	}
-	exchangeOf(ctx).app = found.App // fosite also requests the app
+	exchangeOf(ctx).app = found.App                          // fosite also requests the app
 	if found.SelfRegistered() && params.Get("scope") == "" { // clients of assistants can leave it out: RFC 6749, section 3.3
 		params.Set("scope", strings.Join(found.Scopes, " "))
 	}
