@@ -32,7 +32,7 @@ var printed = map[string]string{
 	"quotes":    `sent accepted deposit open 2000 paid`,
 	"receiver":  `receiver@example\.com`,
 	"retries":   `0 1 2 version_mismatch`,
-	"taxes":     `21000 1600 1277 20677`,
+	"taxes":     `21000 1600 1278 20678`,
 	"testclock": `true true expired`,
 	"timezones": `2027-07-03T13:00:00Z 2027-07-03T15:00:00Z 09:00 11:00`,
 }

@@ -26,7 +26,7 @@ func TestObjectsAreBounded(t *testing.T) {
 		text := func(length int) string { return strings.Repeat(c, length) }
 		person := holdfast.Customer{ID: "cu_01k00000000000000000000001", Name: text(201), Email: text(255), Phone: holdfast.Ptr(text(50)), Company: holdfast.Ptr(text(200))}
 		long, price := holdfast.Ptr(text(5000)), holdfast.Money{Amount: 99_999_999_999, Currency: "USD"}
-		items := slices.Repeat([]holdfast.LineItem{{Description: text(5000), Quantity: 10000, UnitAmount: price, DiscountBps: 1, TaxRateBps: holdfast.Ptr(int64(1))}}, 100)
+		items := slices.Repeat([]holdfast.LineItem{{Description: text(5000), Quantity: 10000, UnitAmount: price, DiscountAmount: price, Taxes: slices.Repeat([]holdfast.Tax{{Name: text(50), Rate: "99.9999"}}, 3)}}, 100)
 		payments := slices.Repeat([]holdfast.InvoicePayment{{ID: "pay_01k00000000000000000000001", Amount: price, AmountRefunded: price, Reference: holdfast.Ptr(text(200))}}, 200)
 		many := slices.Repeat([]string{"inv_01k00000000000000000000001"}, 100)
 		booking := holdfast.Booking{

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	holdfast "holdfast.dev/sdks/go"
 )
@@ -40,14 +41,15 @@ type lineView struct {
 	Description string `json:"description"`
 	Quantity    int64  `json:"quantity"`
 	UnitPrice   money  `json:"unit_price"`
-	DiscountBps int64  `json:"discount_bps,omitempty"`
-	TaxRateBps  *int64 `json:"tax_rate_bps,omitempty"`
+	Discount    *money `json:"discount,omitempty"`
+	Taxes       string `json:"taxes,omitempty"` // such as "GST 5%, QST 9.975%"
 }
 
 // The rows of a document that a result shows.
 const (
 	maxLines    = 20
 	maxPayments = 10
+	taxText     = 60 // characters
 )
 
 // lines returns the first lines, and the number of the others.
@@ -55,9 +57,21 @@ func lines(all []holdfast.LineItem) ([]lineView, int) {
 	shown := make([]lineView, min(len(all), maxLines))
 	for i := range shown {
 		l := all[i]
-		shown[i] = lineView{cut(l.Description, lineText), l.Quantity, amount(l.UnitAmount), l.DiscountBps, l.TaxRateBps}
+		shown[i] = lineView{cut(l.Description, lineText), l.Quantity, amount(l.UnitAmount), nil, cut(taxes(l.Taxes), taxText)}
+		if l.DiscountAmount.Amount != 0 {
+			shown[i].Discount = holdfast.Ptr(amount(l.DiscountAmount))
+		}
 	}
 	return shown, len(all) - len(shown)
+}
+
+// taxes returns the names and rates of taxes.
+func taxes(list []holdfast.Tax) string {
+	out := make([]string, len(list))
+	for i, tax := range list {
+		out[i] = tax.Name + " " + tax.Rate + "%"
+	}
+	return strings.Join(out, ", ")
 }
 
 // quote returns a quote without lines, and with texts of at most length characters.
@@ -135,7 +149,7 @@ type newLine struct {
 	Description string `json:"description"`
 	Quantity    int    `json:"quantity" min:"1" max:"10000"`
 	UnitPrice   string `json:"unit_price" jsonschema:"decimal, such as 25.00"`
-	TaxRateBps  int    `json:"tax_rate_bps,omitempty" jsonschema:"1900 is 19%" min:"0" max:"10000"`
+	TaxRateBps  *int64 `json:"tax_rate_bps,omitempty" jsonschema:"1900 is 19%; default: the default taxes" min:"0" max:"10000"`
 }
 
 func (t *toolbox) createQuote(ctx context.Context, in newQuote, options ...holdfast.Option) (any, error) {
@@ -173,7 +187,7 @@ func (t *toolbox) prices(ctx context.Context, in newQuote, body *holdfast.QuoteC
 		}
 		body.LineItems = append(body.LineItems, holdfast.LineItemInput{
 			Description: line.Description, Quantity: int64(line.Quantity), UnitAmount: holdfast.Price{Amount: price, Currency: tenant.Currency},
-			TaxRateBps: holdfast.Ptr(int64(line.TaxRateBps)),
+			TaxRateBps: line.TaxRateBps,
 		})
 	}
 	if in.Deposit != "" {

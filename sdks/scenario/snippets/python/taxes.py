@@ -15,7 +15,7 @@ invoice = client.invoices.create(
                 "quantity": 2,
                 "unit_amount": {"amount": 8000, "currency": "USD"},
                 "discount_bps": 1000,
-                "tax_rate_bps": 887,
+                "taxes": [{"name": "Sales tax", "rate": "8.875"}],
             },
             {
                 "description": "Deposit for equipment",

@@ -126,9 +126,9 @@ func TestDiscountsOfADocument(t *testing.T) {
 		if included := w.do(ctx, "PATCH", at, `{"tax_behavior":"inclusive"}`).is(200).taxed(); included.Total.Amount != 13500 || included.rows() != "Tax 19 on 7563: 1437, Tax 7 on 4206: 294" {
 			t.Errorf("with prices that include taxes: %+v", included)
 		}
-		kept := w.do(ctx, "PATCH", at, `{"notes":"n"}`).is(200).taxed()
-		if kept.Total.Amount != 13500 || kept.Behavior != "inclusive" {
-			t.Errorf("another change: %+v", kept)
+		same := w.do(ctx, "PATCH", at, `{"notes":"n"}`).is(200).taxed()
+		if same.Total.Amount != 13500 || same.Behavior != "inclusive" {
+			t.Errorf("another change: %+v", same)
 		}
 		action := map[string]string{"/quotes": "/cancel", "/invoices": "/open"}[path]
 		w.do(ctx, "POST", at+action, "").is(200)
@@ -315,13 +315,13 @@ func TestOnlyDraftsCanBeDeleted(t *testing.T) {
 		if last := events[len(events)-1]; last.Type != noun+".erased" || !last.Internal || last.ObjectId != id || last.ResourceVersion != 2 {
 			t.Errorf("%+v", last)
 		}
-		kept := path + "/" + create(line).is(201).taxed().ID
-		w.do(ctx, "POST", kept+map[string]string{"/quotes": "/cancel", "/invoices": "/open"}[path], "").is(200)
-		a := w.do(ctx, "DELETE", kept, "").is(422, "invalid_status_transition", "status")
+		opened := path + "/" + create(line).is(201).taxed().ID
+		w.do(ctx, "POST", opened+map[string]string{"/quotes": "/cancel", "/invoices": "/open"}[path], "").is(200)
+		a := w.do(ctx, "DELETE", opened, "").is(422, "invalid_status_transition", "status")
 		if !strings.Contains(string(a.Body), "Only a draft can be deleted. This "+noun+" is") {
 			t.Errorf("%s", a.Body)
 		}
-		w.do(ctx, "DELETE", kept, "", `If-Match: "1"`).is(412)
-		w.do(ctx, "GET", kept, "").is(200)
+		w.do(ctx, "DELETE", opened, "", `If-Match: "1"`).is(412)
+		w.do(ctx, "GET", opened, "").is(200)
 	})
 }

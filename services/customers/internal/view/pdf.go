@@ -26,11 +26,16 @@ const (
 	rowSpace   = 1.6
 	minLines   = 2   // lines of a description that stay together
 	headHeight = 7.6 // of the table's head, with the space below it
+	// The rows of the totals.
+	totalHeight = 6.0
+	totalWidth  = 80.0 // of the names
+	amountWidth = 40.0
+	smallest    = 5.0 // font size
 
 	// MaxPages is the largest number of pages of a document. If its texts need more, the longest ones are cut.
 	MaxPages = 60
 	// The numbers of text lines that fit on MaxPages, besides the heads, the totals and the empty ends of pages.
-	maxTableLines = 2000
+	maxTableLines = 1700
 	maxTextLines  = 500
 	maxHeadLines  = 300 // of one column of the head; the longest names and addresses need fewer
 
@@ -47,7 +52,7 @@ var columns = []struct {
 	width float64
 	align string
 }{
-	{"Description", 74, "L"}, {"Quantity", 18, "R"}, {"Unit price", 27, "R"}, {"Discount", 18, "R"}, {"Tax", 14, "R"}, {"Amount", 23, "R"},
+	{"Description", 68, "L"}, {"Quantity", 18, "R"}, {"Unit price", 27, "R"}, {"Discount", 18, "R"}, {"Tax", 20, "R"}, {"Amount", 23, "R"},
 }
 
 // printer draws one document.
@@ -324,7 +329,7 @@ func (p printer) row(lines, values []string) {
 		p.CellFormat(columns[0].width, lineHeight, line, "", 0, "L", false, 0, "")
 		for j, v := range values {
 			if i == 0 {
-				p.fit(columns[j+1].width, v)
+				p.fit(columns[j+1].width, lineHeight, v, "", "R")
 			}
 		}
 		p.SetY(p.GetY() + lineHeight)
@@ -332,15 +337,16 @@ func (p printer) row(lines, values []string) {
 	p.SetY(p.GetY() + rowSpace)
 }
 
-// fit writes a value right-aligned in a cell, in a smaller font if the value is wider than the cell.
-func (p printer) fit(width float64, text string) {
+// fit writes a text in a cell, in a smaller font if the text is wider than the cell.
+func (p printer) fit(width, height float64, text, border, align string) {
 	text = plain(text)
-	size := 9.0
-	for ; size > 5 && p.GetStringWidth(text) > width-2; size -= 0.5 {
+	normal, _ := p.GetFontSize()
+	for size := normal; size > smallest && p.GetStringWidth(text) > width-2; {
+		size -= 0.5
 		p.SetFontSize(size)
 	}
-	p.CellFormat(width, lineHeight, text, "", 0, "R", false, 0, "")
-	p.SetFontSize(9)
+	p.CellFormat(width, height, text, border, 0, align, false, 0, "")
+	p.SetFontSize(normal)
 }
 
 func (p printer) nextPage(table bool) {
@@ -351,35 +357,53 @@ func (p printer) nextPage(table bool) {
 	}
 }
 
-// totals writes the sums and what follows the total, all on one page.
+// totals writes the sums, each tax with its net amount, and what follows the total. If they fit on one page, they are on one page.
 func (p printer) totals() {
 	t := p.doc.Totals
 	rows := []Fact{{"Subtotal", p.doc.Amount(t.Subtotal)}}
 	if !t.Discount.IsZero() {
 		rows = append(rows, Fact{"Discount", "−" + p.doc.Amount(t.Discount)})
 	}
-	if !t.Tax.IsZero() {
-		rows = append(rows, Fact{"Tax", p.doc.Amount(t.Tax)})
+	taxes := p.taxes()
+	if t.Behavior != domain.TaxInclusive {
+		rows, taxes = append(rows, taxes...), nil
 	}
 	total := len(rows)
 	rows = append(rows, Fact{"Total", p.doc.Amount(t.Total)})
+	rows = append(rows, taxes...)
 	rows = append(rows, p.doc.After...)
-	if p.GetY()+float64(len(rows))*6+4 > pageBottom {
+	if height := float64(len(rows))*totalHeight + 4; p.GetY()+height > pageBottom && margin+height <= pageBottom {
 		p.nextPage(false)
 	}
 	p.SetY(p.GetY() + 2)
 	for i, r := range rows {
+		if p.GetY()+totalHeight > pageBottom {
+			p.nextPage(false)
+		}
 		p.style("", 9, 60)
 		border := ""
 		if i == total {
 			p.style("B", 10.5, 20)
 			border = "T"
 		}
-		p.SetX(pageWidth - margin - 80)
-		p.CellFormat(40, 6, plain(r.Name), border, 0, "L", false, 0, "")
-		p.CellFormat(40, 6, plain(r.Value), border, 0, "R", false, 0, "")
-		p.SetY(p.GetY() + 6)
+		p.SetX(pageWidth - margin - totalWidth - amountWidth)
+		p.fit(totalWidth, totalHeight, r.Name, border, "L")
+		p.fit(amountWidth, totalHeight, r.Value, border, "R")
+		p.SetY(p.GetY() + totalHeight)
 	}
+}
+
+// taxes returns the breakdown of the taxes: the net amount, the rate and the tax of each row.
+func (p printer) taxes() []Fact {
+	form := "%s %s on %s"
+	if p.doc.Totals.Behavior == domain.TaxInclusive {
+		form = "Includes %s %s on %s"
+	}
+	out := make([]Fact, len(p.doc.Totals.Breakdown))
+	for i, r := range p.doc.Totals.Breakdown {
+		out[i] = Fact{fmt.Sprintf(form, r.Name, percent(r.Rate), p.minor(r.Taxable)), p.minor(r.Amount)}
+	}
+	return out
 }
 
 // texts writes the notes below the table, over as many pages as they need.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/bojanz/currency"
 
+	"holdfast.dev/libs/money"
+
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/view"
 )
@@ -27,9 +29,9 @@ func TestDocumentsHaveABound(t *testing.T) {
 		text  string
 		pages int
 	}{
-		"blank lines": {strings.Repeat("\n", 4999) + "x", 8},
-		"spaces":      {strings.Repeat(" \n", 2499) + "x", 8},
-		"returns":     {"x" + strings.Repeat("\r\n", 2499), 8},
+		"blank lines": {strings.Repeat("\n", 4999) + "x", 16},
+		"spaces":      {strings.Repeat(" \n", 2499) + "x", 16},
+		"returns":     {"x" + strings.Repeat("\r\n", 2499), 16},
 		"short lines": {strings.Repeat("x\n", 2500), view.MaxPages},
 		"wide words":  {strings.Repeat("W", 5000), view.MaxPages},
 		"separators":  {strings.Repeat("x\u2028", 2500), view.MaxPages},
@@ -37,6 +39,9 @@ func TestDocumentsHaveABound(t *testing.T) {
 		lines := make([]domain.Line, 100)
 		for i := range lines {
 			lines[i] = line(c.text, 1, 12345, 0, 0)
+			for n := range 3 { // so that each has its own row below the total
+				lines[i].Taxes = append(lines[i].Taxes, money.Tax{Name: strings.Repeat("W", 50), Rate: money.Rate(3*i + n)})
+			}
 		}
 		d := document(t, "EUR", "DE", lines...)
 		d.Texts = []view.Fact{{Name: "Notes", Value: c.text}, {Name: "Terms", Value: c.text}}

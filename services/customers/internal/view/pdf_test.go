@@ -20,10 +20,17 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // document returns an invoice with some lines, in the currency and the country of its operator.
 func document(t testing.TB, currency, country string, lines ...domain.Line) view.Document {
 	t.Helper()
-	lines, totals, err := domain.Price(lines, domain.NoTerms(currency))
+	return priced(t, domain.NoTerms(currency), country, lines...)
+}
+
+// priced is document with terms.
+func priced(t testing.TB, terms domain.PriceTerms, country string, lines ...domain.Line) view.Document {
+	t.Helper()
+	lines, totals, err := domain.Price(lines, terms)
 	if err != nil {
 		t.Fatal(err)
 	}
+	currency := terms.DiscountTotal.Currency
 	d := view.Document{
 		Title: "Invoice", Number: "INV-2030-000042", Issued: time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC), Country: country,
 		Facts:    []view.Fact{{Name: "Date", Value: "2030-05-01"}, {Name: "Due", Value: "2030-05-15"}, {Name: "Booking", Value: "B-000017"}},
@@ -65,6 +72,12 @@ func TestPDFIsTheGoldenFile(t *testing.T) {
 		"long":    over, // descriptions and texts continue over several pages
 		"invoice": document(t, "EUR", "DE", line("Deposit for quote Q-000001", 1, 50000, 0, 0)),
 		"pages":   document(t, "USD", "US", many...),
+		"taxes": priced(t, domain.PriceTerms{Behavior: domain.TaxExclusive, DiscountTotal: money.Amount{Minor: 500, Currency: "CAD"}}, "CA",
+			domain.Line{Description: "Canoe", Quantity: 2, UnitAmount: 5000, Taxes: []money.Tax{{Name: "GST", Rate: 50_000}, {Name: "QST", Rate: 99_750}}},
+			domain.Line{Description: "Map", Quantity: 1, UnitAmount: 1999, FixedDiscount: new(int64(99)), Taxes: []money.Tax{{Name: "GST", Rate: 50_000}}},
+			domain.Line{Description: "Deposit for equipment", Quantity: 1, UnitAmount: 10000}),
+		"included": priced(t, domain.PriceTerms{Behavior: domain.TaxInclusive, DiscountTotal: money.Amount{Currency: "KWD"}}, "KW",
+			domain.Line{Description: "Cruise", Quantity: 1, UnitAmount: 119_000, DiscountBps: 1000, Taxes: []money.Tax{{Name: strings.Repeat("A long name of a tax ", 2) + "of 50 char", Rate: 190_000}}}),
 	} {
 		got := render(t, d)
 		if again := render(t, d); !bytes.Equal(got, again) {

@@ -10,8 +10,8 @@ import (
 )
 
 // PrintedInvoice returns an invoice as it is printed, in the operator's time zone. A draft has no recipient yet, so it is addressed
-// to the customer. A nil customer was erased.
-func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Invoicing, zone *time.Location) Document {
+// to the customer. A nil customer was erased. served is the day of the service, or nil if it is not known.
+func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Invoicing, zone *time.Location, served *civil.Date) Document {
 	d := Document{
 		Title: "Invoice", Number: "Draft", Issued: v.CreatedAt, Operator: info, Country: info.Country,
 		Lines: v.Lines, Currency: v.Total.Currency, Totals: v.Totals,
@@ -30,6 +30,9 @@ func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Inv
 		d.Issued = *v.OpenedAt
 	}
 	d.Facts = append(d.Facts, Fact{"Date", day(d.Issued, zone)})
+	if served != nil {
+		d.Facts = append(d.Facts, Fact{"Service date", served.String()})
+	}
 	if v.DueAt != nil {
 		d.Facts = append(d.Facts, Fact{"Due", day(*v.DueAt, zone)})
 	}

@@ -129,7 +129,7 @@ func (b *book) lead(t *testing.T, customer, service, pack string) {
 
 func (b *book) quote(t *testing.T, customer, unit, pack string) {
 	t.Helper()
-	lines := `[{"description":"Coast tour for two","quantity":2,"unit_amount":{"amount":9000,"currency":"USD"},"discount_bps":1000,"tax_rate_bps":825}]`
+	lines := `[{"description":"Coast tour for two","quantity":2,"unit_amount":{"amount":9000,"currency":"USD"},"discount_bps":1000,"taxes":[{"name":"Sales tax","rate":"8.875"}]}]`
 	create := fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"package_id":%q,"event_date":"2027-07-17","event_start_time":"09:00","line_items":%s,"deposit_amount":{"amount":5000,"currency":"USD"}}`, customer, unit, pack, lines)
 	quote := b.step(t, "createQuote", "POST", "/quotes", create)
 	b.step(t, "getQuote", "GET", "/quotes/"+quote, "")
@@ -142,6 +142,8 @@ func (b *book) quote(t *testing.T, customer, unit, pack string) {
 	b.step(t, "declineQuote", "POST", "/quotes/"+second+"/decline", `{"reason":"Another day"}`)
 	third := b.client.want(t, http.StatusCreated, "POST", "/quotes", create).id(t)
 	b.step(t, "cancelQuote", "POST", "/quotes/"+third+"/cancel", `{}`)
+	draft := b.client.want(t, http.StatusCreated, "POST", "/quotes", create).id(t)
+	b.step(t, "deleteQuote", "DELETE", "/quotes/"+draft, "")
 	b.step(t, "listQuotes", "GET", "/quotes?status=accepted&expand=customer", "")
 }
 
@@ -179,7 +181,7 @@ func (b *book) payment(t *testing.T, slug, customer, pack string) {
 
 func (b *book) invoice(t *testing.T, customer string) {
 	t.Helper()
-	create := fmt.Sprintf(`{"customer_id":%q,"line_items":[{"description":"Dry bag","quantity":1,"unit_amount":{"amount":2500,"currency":"USD"}}],"due_at":"2027-07-31","billing_address":"12 St James Square, London"}`, customer)
+	create := fmt.Sprintf(`{"customer_id":%q,"line_items":[{"description":"Dry bag","quantity":1,"unit_amount":{"amount":2500,"currency":"USD"},"taxes":[{"name":"Sales tax","rate":"8.875"}]}],"due_at":"2027-07-31","billing_address":"12 St James Square, London"}`, customer)
 	invoice := b.step(t, "createInvoice", "POST", "/invoices", create)
 	b.step(t, "getInvoice", "GET", "/invoices/"+invoice, "")
 	b.step(t, "updateInvoice", "PATCH", "/invoices/"+invoice, `{"notes":"Thank you."}`)
@@ -188,7 +190,7 @@ func (b *book) invoice(t *testing.T, customer string) {
 	var body struct{ Payments []struct{ ID string } }
 	paid.decode(t, &body)
 	b.step(t, "reverseInvoicePayment", "POST", "/invoices/"+invoice+"/payments/"+body.Payments[0].ID+"/reverse", `{}`)
-	b.step(t, "recordInvoicePayment", "POST", "/invoices/"+invoice+"/record-payment", `{"amount":{"amount":2500,"currency":"USD"},"method":"bank_transfer","reference":"17"}`)
+	b.step(t, "recordInvoicePayment", "POST", "/invoices/"+invoice+"/record-payment", `{"amount":{"amount":2722,"currency":"USD"},"method":"bank_transfer","reference":"17"}`)
 	b.pdf(t, "getInvoicePdf", "/invoices/"+invoice+"/pdf")
 	note := b.step(t, "createCreditNote", "POST", "/invoices/"+invoice+"/credit-notes", `{"amount":{"amount":1000,"currency":"USD"},"reason":"The bag was damaged.","refund":"manual"}`)
 	b.step(t, "getCreditNote", "GET", "/credit-notes/"+note, "")
@@ -198,6 +200,8 @@ func (b *book) invoice(t *testing.T, customer string) {
 	b.client.want(t, http.StatusOK, "POST", "/invoices/"+second+"/open", "")
 	b.step(t, "markInvoiceUncollectible", "POST", "/invoices/"+second+"/mark-uncollectible", `{}`)
 	b.step(t, "voidInvoice", "POST", "/invoices/"+second+"/void", `{}`)
+	draft := b.client.want(t, http.StatusCreated, "POST", "/invoices", create).id(t)
+	b.step(t, "deleteInvoice", "DELETE", "/invoices/"+draft, "")
 	b.step(t, "listInvoices", "GET", "/invoices?status=paid&limit=10", "")
 }
 

@@ -72,7 +72,7 @@ type chainSeed struct {
 func (s chainSeed) money(amount int) object { return object{"amount": amount, "currency": s.currency} }
 
 func (s chainSeed) lines(what string, amount int) []object {
-	return []object{{"description": what, "quantity": 1, "unit_amount": s.money(amount), "tax_rate_bps": 825}}
+	return []object{{"description": what, "quantity": 1, "unit_amount": s.money(amount), "taxes": []object{{"name": "Sales tax", "rate": "8.25"}}}}
 }
 
 // soon is the lifetime of the quote that must expire.
