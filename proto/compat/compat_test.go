@@ -78,6 +78,13 @@ func breaking(t *testing.T, from, to []byte) string {
 	}
 }
 
+// accepted are changes since the last release that may break a client, and why they are made nevertheless. Remove them when you renew
+// published.yaml.
+var accepted = []struct{ was, is string }{
+	// A sum of decimal rates, such as 8.875%, is no whole number of basis points.
+	{"        tax_rate_bps: {type: integer, format: int64, x-personal: false}", `        tax_rate_bps: {type: [integer, "null"], format: int64, x-personal: false}`},
+}
+
 // TestNothingBreaks compares the contract with that of the last release.
 func TestNothingBreaks(t *testing.T) {
 	t.Parallel()
@@ -90,6 +97,12 @@ func TestNothingBreaks(t *testing.T) {
 	before, err := os.ReadFile(published)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, change := range accepted {
+		if !bytes.Contains(before, []byte(change.was)) {
+			t.Errorf("the last release has no %q: remove it from the list of accepted changes", change.was)
+		}
+		before = bytes.ReplaceAll(before, []byte(change.was), []byte(change.is))
 	}
 	if found := breaking(t, before, text); found != "" {
 		t.Errorf("the contract breaks clients of the last release:\n%s", found)
