@@ -34,7 +34,7 @@ type operator struct {
 	who    caller.Encoded
 }
 
-var chainFigures = []string{"accept", "opens", "pdf", "leads", "quotes", "invoices"}
+var chainFigures = []string{"accept", "opens", "taxes", "pdf", "leads", "quotes", "invoices"}
 
 // sales measures leads, quotes and invoices.
 func (b *bench) sales(ctx context.Context) error {
@@ -53,6 +53,8 @@ func (b *bench) sales(ctx context.Context) error {
 				return b.accept(ctx, c)
 			case "opens":
 				return b.opens(ctx, c)
+			case "taxes":
+				return b.taxes(ctx, c)
 			case "pdf":
 				return b.pdf(ctx, c)
 			default:
@@ -115,7 +117,10 @@ func (c *chain) as(ctx context.Context, key string) (*operator, error) {
 }
 
 // request returns a signed request with an Idempotency-Key, if any.
-func (o *operator) request(method, path, key string) []byte {
+func (o *operator) request(method, path, key string) []byte { return o.send(method, path, key, "") }
+
+// send is request with a body.
+func (o *operator) send(method, path, key, body string) []byte {
 	path = "/api/v1" + path
 	signed, err := o.chain.signer.SignEncoded(o.who, caller.Call{Target: "customers", Method: method, Path: path, RequestID: "req_bench"}, time.Now())
 	if err != nil {
@@ -125,7 +130,7 @@ func (o *operator) request(method, path, key string) []byte {
 	if key != "" {
 		headers = append(headers, "Idempotency-Key: "+key)
 	}
-	return load.Request(method, path, headers, "")
+	return load.Request(method, path, headers, body)
 }
 
 // target returns the customers service as a target, with the n-th request.
@@ -214,6 +219,39 @@ func (b *bench) drafts(ctx context.Context, c *chain, slug string) (*operator, e
 		return nil, err
 	}
 	return c.as(ctx, key)
+}
+
+// taxedLine is a line with three taxes.
+const taxedLine = `{"description":"A day on the water, with skipper","quantity":1,"unit_amount":{"amount":100000,"currency":"USD"},"taxes":[` +
+	`{"name":"GST","rate":"5"},{"name":"QST","rate":"9.975"},{"name":"City tax","rate":"3.5"}]}`
+
+// taxes compares the largest invoices: with three taxes on each line, and with one rate.
+func (b *bench) taxes(ctx context.Context, c *chain) error {
+	o, err := c.as(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	customer, err := c.create(ctx, c.key, "/customers", `{"first_name":"Bench","email":"bench@example.com"}`)
+	if err != nil {
+		return err
+	}
+	body := invoice(customer, 100)
+	create := func(name, body string) *served {
+		target := c.target(func(int) []byte { return o.send(http.MethodPost, "/invoices", "", body) })
+		target.Status = http.StatusCreated
+		return &served{name: "POST /invoices, 100 lines with " + name, target: target}
+	}
+	one, three := create("one rate", body), create("three taxes", strings.ReplaceAll(body, invoiceLine, taxedLine))
+	if err := runRounds(b.serve(ctx, one), b.serve(ctx, three)); err != nil {
+		return err
+	}
+	b.table.Add(report.Row{
+		Figure: "`POST /invoices`, 100 lines with three taxes each, at the service", Value: report.PerSecond(three.Rate()),
+		Baseline: fmt.Sprintf("with one `tax_rate_bps`: %.0f/s", one.Rate()), Ratio: report.Ratio(three.Rate(), one.Rate()), Show: "taxes",
+	})
+	b.table.Note("%s, CPU µs per request: %s", one.name, one.used.per(float64(one.Requests)))
+	b.table.Note("%s, CPU µs per request: %s", three.name, three.used.per(float64(three.Requests)))
+	return nil
 }
 
 // printers is the number of clients of one tenant that request PDFs at the same time. Of more than 16, the service rejects some, and

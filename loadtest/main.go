@@ -42,7 +42,7 @@ const upstreamCommand = "upstream"
 
 var figures = []string{
 	"idle", "cpu", "latency", "connections", "bookings", "cores", "size", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
-	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants",
+	"accept", "opens", "taxes", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants",
 }
 
 // maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day, there are
