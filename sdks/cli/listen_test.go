@@ -132,7 +132,7 @@ func TestResendAndVerify(t *testing.T) {
 	}
 	disabled := c.ok("webhook-endpoints", "create", "--url", m.url, "--event-types", "booking.created", "--jq", ".id")
 	c.ok("webhook-endpoints", "update", disabled, "--status", "disabled")
-	c.fails(1, []string{"resend", event, "--endpoint", disabled}, "endpoint_id", "disabled")
+	c.fails(3, []string{"resend", event, "--endpoint", disabled}, "endpoint_id", "disabled")
 	c.fails(2, []string{"resend", event}, "endpoint", "forward-to")
 
 	file := filepath.Join(t.TempDir(), "body.json")

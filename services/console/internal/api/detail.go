@@ -20,6 +20,7 @@ const relatedRows = 10
 // detailPage shows one resource with its actions, its related resources, and its history.
 func detailPage(r *domain.Resource) handler {
 	return func(p *page) error {
+		p.Resource = r.Name
 		id := p.c.Param("id")
 		o, err := p.app.Get(p.r.Context(), r, id)
 		if err != nil {

@@ -25,6 +25,7 @@ func listPage(r *domain.Resource) handler {
 		if !p.sees(r) {
 			return domain.ErrForbidden
 		}
+		p.Resource = r.Name
 		filters := p.filters(r)
 		query, err := p.listQuery(r, filters)
 		if err != nil {

@@ -83,6 +83,18 @@ func TestCustomerOfALead(t *testing.T) {
 	if w := p.post("staff", path, form); w.Code != http.StatusUnprocessableEntity || len(p.written()) != 0 {
 		t.Errorf("%d, %d writes", w.Code, len(p.written()))
 	}
+	p.forget()
+	lead["email"], lead["phone"] = nil, "+49 30 901820"
+	if form = p.fill("staff", path, url.Values{"package_id": {"pkg" + oneID}, "event_date": {"2027-05-01"}}); form.Get("customer_id") != "+49 30 901820" {
+		t.Errorf("the form begins with %q", form.Get("customer_id"))
+	}
+	p.post("staff", path, form)
+	if written := p.written(); len(written) != 2 || string(written[0].Body) != `{"first_name":"Grace","last_name":"Hopper","phone":"+49 30 901820"}` {
+		t.Errorf("%+v", written)
+	}
+	if searched := p.recordedCalls(); !slices.ContainsFunc(searched, func(c call) bool { return c.ID == "listCustomers" && c.Query.Get("phone") == "+49 30 901820" }) {
+		t.Errorf("no search by phone: %+v", searched)
+	}
 	lead["customer_id"] = "cu_01k00000000000000000000005"
 	if form := p.fill("staff", path, nil); form.Get("customer_id") != "cu_01k00000000000000000000005" {
 		t.Errorf("the form begins with %q", form.Get("customer_id"))
@@ -456,5 +468,17 @@ func TestActionsByStatus(t *testing.T) {
 	some, each := domain.Action{From: []string{"draft"}}, domain.Action{}
 	if !some.AllowedIn("draft") || some.AllowedIn("sent") || some.AllowedIn("") || !each.AllowedIn("sent") || !each.AllowedIn("") {
 		t.Error("an action is allowed where it is not")
+	}
+}
+
+// TestLabelsOfAResource checks that the pages of a resource use its own names of fields.
+func TestLabelsOfAResource(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	for _, path := range []string{"requests", "requests/req" + oneID} {
+		w := p.send(request{Method: http.MethodGet, Path: where + path, Token: "admin", Header: map[string]string{"Accept-Language": "de"}})
+		if text := w.Body.String(); !strings.Contains(text, "Methode") || strings.Contains(text, "Zahlungsart") {
+			t.Errorf("%s: %d, the method of a request is not named", path, w.Code)
+		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 type Format struct {
 	locale.Text
 
-	Zone *time.Location
+	Zone     *time.Location
+	Resource string // the resource that the page shows; "" for other pages
 }
 
 // Date formats a day: 3 July 2026.
@@ -101,10 +102,13 @@ func (f Format) Taxes(list []domain.Object) string {
 	return strings.Join(parts, ", ")
 }
 
-// Label returns the name of a field. If the language has no name for it, Label returns its name in the API.
+// Label returns the name of a field: the one for the page's resource, such as field_requests_method, or else the one for all. If the
+// language has no name for it, Label returns its name in the API.
 func (f Format) Label(field string) string {
-	if s, ok := f.Find("field_" + field); ok {
-		return s
+	for _, id := range []string{"field_" + f.Resource + "_" + field, "field_" + field} {
+		if s, ok := f.Find(id); ok {
+			return s
+		}
 	}
 	return field
 }

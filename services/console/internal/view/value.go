@@ -265,10 +265,7 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 			}
 		}
 	case name == "headers": // whose values are null
-		out.Text = strings.Join(slices.Sorted(maps.Keys(m)), ", ")
-		if out.Text == "" {
-			out.Kind = Nothing
-		}
+		names(out, m)
 	case name == "failure" && m.Text("message") != "":
 		out.Text = m.Text("message")
 		if text, ok := v.Find("failure_" + m.Text("code")); ok {
@@ -282,6 +279,14 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 	default:
 		out.Kind, out.Text = Code, Indented(map[string]any(m))
 	}
+}
+
+// names sets the names of the members of an object as the value.
+func names(out *Value, m domain.Object) {
+	if len(m) == 0 {
+		out.Kind = Nothing
+	}
+	out.Text = strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
 // longestChange is the maximum number of characters of a value that the audit log shows.
