@@ -27,10 +27,9 @@ select protect('closures'::regclass);
 
 -- A booking cannot be created in a closure or moved into it. The writer of a closure locks its units first, as each writer of a booking
 -- does, so one of the two always sees the other. The error has the name of the claims' constraint, so that the previous version also
--- returns 409 for it. The name of the table tells the two errors apart. One plan suits all times; without the setting, PostgreSQL may plan
--- the query again for each booking.
+-- returns 409 for it. The name of the table tells the two errors apart.
 -- +goose StatementBegin
-create function refuse_in_closure() returns trigger language plpgsql set plan_cache_mode = force_generic_plan as $$
+create function refuse_in_closure() returns trigger language plpgsql as $$
 begin
     if exists (select from closures c where c.tenant_id = new.tenant_id and c.livemode = new.livemode
             and c.ends_at > new.starts_at and c.starts_at < new.ends_at
