@@ -59,26 +59,26 @@ func boats(c caller.Caller, d Demo) (store.Catalogue, error) {
 	tern, osprey := seeded[domain.UnitPrefix](c, "tern"), seeded[domain.UnitPrefix](c, "osprey")
 	seals, puffin := seeded[domain.ServicePrefix](c, "seals"), seeded[domain.UnitPrefix](c, "puffin")
 	day := func(m time.Month, n int) civil.Date { return civil.Date{Year: d.Year, Month: m, Day: n} }
-	return store.Catalogue{
+	return store.Catalogue{ // lists show the last rows first
 		Services: []domain.Service{
+			{ID: seals, Name: "Seal tour", Description: new("A shared tour to the seal banks."), DurationMinutes: new(90), Active: true},
 			{ID: cruise, Name: "Harbour cruise", Description: new("With a skipper, around the harbour and the islands."), DurationMinutes: new(120), BufferBeforeMinutes: 15, BufferAfterMinutes: 30, Active: true},
 			{ID: rental, Name: "Boat rental", Description: new("Without a skipper, by the hour or the day."), DurationMinutes: new(240), BufferAfterMinutes: 30, Active: true},
-			{ID: seals, Name: "Seal tour", Description: new("A shared tour to the seal banks."), DurationMinutes: new(90), Active: true},
 		},
 		Units: []domain.Unit{
+			{ID: puffin, Name: "Puffin", Description: new("8 m tour boat, booked by the seat."), Status: domain.UnitActive, BookingMode: domain.SeatsMode, Capacity: new(10), OpeningHours: daily("10:00", "16:00"), ServiceIDs: []domain.ServiceID{seals}},
 			{ID: heron, Name: "Heron", Description: new("12 m catamaran."), Status: domain.UnitActive, BookingMode: domain.ExclusiveMode, Capacity: new(24), ServiceIDs: []domain.ServiceID{cruise}},
 			{ID: gull, Name: "Gull", Description: new("9 m launch."), Status: domain.UnitActive, BookingMode: domain.ExclusiveMode, Capacity: new(10), ServiceIDs: []domain.ServiceID{cruise, rental}},
 			{ID: tern, Name: "Tern", Description: new("6 m motorboat."), Status: domain.UnitActive, BookingMode: domain.ExclusiveMode, Capacity: new(6), ServiceIDs: []domain.ServiceID{rental}},
 			{ID: osprey, Name: "Osprey", Description: new("7 m sailing boat."), Status: domain.UnitActive, BookingMode: domain.ExclusiveMode, Capacity: new(6), ServiceIDs: []domain.ServiceID{rental}},
-			{ID: puffin, Name: "Puffin", Description: new("8 m tour boat, booked by the seat."), Status: domain.UnitActive, BookingMode: domain.SeatsMode, Capacity: new(10), OpeningHours: daily("10:00", "16:00"), ServiceIDs: []domain.ServiceID{seals}},
 		},
 		Packages: []domain.Package{
+			{ID: seeded[domain.PackagePrefix](c, "seat"), ServiceID: seals, Visible: true, Active: true, Terms: domain.Terms{Name: "Seat on a seal tour", BasePrice: price(45), Pricing: domain.PerGuest, DepositType: domain.DepositNone, DurationMinutes: new(90)}},
 			{ID: seeded[domain.PackagePrefix](c, "sunset"), ServiceID: cruise, Visible: true, Active: true, Terms: domain.Terms{Name: "Sunset cruise", BasePrice: price(480), Pricing: domain.PerBooking, DepositType: domain.DepositPercentage, DepositValue: 3000, DurationMinutes: new(150)}},
 			{ID: seeded[domain.PackagePrefix](c, "islands"), ServiceID: cruise, Visible: true, Active: true, UnitIDs: []domain.UnitID{heron}, Terms: domain.Terms{Name: "Island day trip", BasePrice: price(1900), Pricing: domain.PerBooking, DepositType: domain.DepositFlat, DepositValue: price(500).Minor, DurationMinutes: new(480)}},
 			{ID: seeded[domain.PackagePrefix](c, "half"), ServiceID: rental, Visible: true, Active: true, Terms: domain.Terms{Name: "Half day", BasePrice: price(220), Pricing: domain.PerBooking, DepositType: domain.DepositFlat, DepositValue: price(100).Minor}},
 			{ID: seeded[domain.PackagePrefix](c, "full"), ServiceID: rental, Visible: true, Active: true, Terms: domain.Terms{Name: "Full day", BasePrice: price(360), Pricing: domain.PerBooking, DepositType: domain.DepositPercentage, DepositValue: 5000, DurationMinutes: new(540)}},
 			{ID: seeded[domain.PackagePrefix](c, "club"), ServiceID: rental, Active: true, UnitIDs: []domain.UnitID{osprey}, Terms: domain.Terms{Name: "Club members' evening", BasePrice: price(60), Pricing: domain.PerBooking, DepositType: domain.DepositNone, DurationMinutes: new(180)}},
-			{ID: seeded[domain.PackagePrefix](c, "seat"), ServiceID: seals, Visible: true, Active: true, Terms: domain.Terms{Name: "Seat on a seal tour", BasePrice: price(45), Pricing: domain.PerGuest, DepositType: domain.DepositNone, DurationMinutes: new(90)}},
 		},
 		Rules: []domain.HolidayRule{
 			{ID: seeded[domain.HolidayPrefix](c, "new-year"), Name: "New Year", From: day(time.December, 30), To: day(time.December, 30).AddDays(3), Recurrence: domain.Yearly, MultiplierBps: 15000, Priority: 10, Active: true},
