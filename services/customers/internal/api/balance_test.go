@@ -58,7 +58,8 @@ func TestDepositAndBalance(t *testing.T) {
 			"exclusive", 3000,
 			[]string{"GST 5: 130 on 2610", "QST 9.975: 260 on 2610"},
 			[]string{"GST 5: 370 on 7390", "QST 9.975: 738 on 7390"},
-			[]string{"GST 5: 500 on 10000", "QST 9.975: 998 on 10000"}, 1, 11498,
+			[]string{"GST 5: 500 on 10000", "QST 9.975: 998 on 10000"},
+			1, 11498,
 		},
 		"Munich": {
 			`{"description":"Tour","quantity":1,"unit_amount":{"amount":11900,"currency":"USD"},"taxes":[{"name":"USt","rate":"19"}]},` +
@@ -66,7 +67,8 @@ func TestDepositAndBalance(t *testing.T) {
 			"inclusive", 5000,
 			[]string{"USt 19: 733 on 3855", "USt 7: 27 on 385"},
 			[]string{"USt 19: 1167 on 6145", "USt 7: 43 on 615"},
-			[]string{"USt 19: 1900 on 10000", "USt 7: 70 on 1000"}, 2, 12970,
+			[]string{"USt 19: 1900 on 10000", "USt 7: 70 on 1000"},
+			2, 12970,
 		},
 	} {
 		w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -118,8 +118,12 @@ func (s chainSeed) invoices(ctx context.Context, customers []string, today time.
 		open   bool
 		credit object // a credit note; nil: none
 	}{
-		{"draft", 30, 0, false, nil}, {"open", 14, 0, true, nil}, {"overdue", -7, 0, true, nil}, {"paid", 14, 10_825, true, nil},
-		{"partially paid", 14, 5000, true, nil}, {"credited", 14, 0, true, object{"reason": "The event was canceled."}},
+		{"draft", 30, 0, false, nil},
+		{"open", 14, 0, true, nil},
+		{"overdue", -7, 0, true, nil},
+		{"paid", 14, 10_825, true, nil},
+		{"partially paid", 14, 5000, true, nil},
+		{"credited", 14, 0, true, object{"reason": "The event was canceled."}},
 		{"paid and corrected", 14, 10_825, true, object{"amount": s.money(2165), "refund": "manual", "reason": "Fewer guests came."}},
 	} {
 		id, err := s.make(ctx, "/invoices", object{
