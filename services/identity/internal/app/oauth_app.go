@@ -87,7 +87,7 @@ func (a *App) UpdateApp(ctx context.Context, by domain.Origin, id domain.AppID, 
 func (a *App) DeleteApp(ctx context.Context, by domain.Origin, id domain.AppID) (app domain.App, published bool, err error) {
 	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
 	if err == nil && found.SelfRegistered() {
-		published, err = a.deleteRegistered(ctx, by, found.App)
+		published, err = a.deleteRegistered(ctx, id)
 		return found.App, published, err
 	}
 	return a.changeApp(ctx, by, id, domain.AppDeleted, func(app domain.App) (domain.App, error) {

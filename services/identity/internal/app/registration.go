@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
@@ -39,17 +38,17 @@ func (a *App) RegisteredApps(ctx context.Context) ([]domain.RegisteredApp, error
 	return store.RegisteredApps(ctx, a.DB.Read(ctx), maxRegistered)
 }
 
-// deleteRegistered deletes an app that registered itself, and so ends its grants at all tenants.
-func (a *App) deleteRegistered(ctx context.Context, by domain.Origin, found domain.App) (published bool, err error) {
+// deleteRegistered deletes an app that registered itself, and so ends its grants at all tenants. There is no audit record, because the app
+// belongs to no tenant.
+func (a *App) deleteRegistered(ctx context.Context, id domain.AppID) (published bool, err error) {
 	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := store.DeleteRegisteredApp(ctx, tx, found.ID, a.now()); err != nil {
+		if err := store.DeleteRegisteredApp(ctx, tx, id, a.now()); err != nil {
 			return err
 		}
-		return store.InvalidateGrants(ctx, tx, &found.ID, nil)
+		return store.InvalidateGrants(ctx, tx, &id, nil)
 	})
 	if err != nil {
 		return false, err
 	}
-	a.Log.InfoContext(ctx, "self-registered app deleted", slog.String("client_id", found.ID.String()), slog.String("name", found.Name), slog.String("actor", by.Actor))
 	return a.publish(ctx, ids.Tenant{}), nil
 }
