@@ -1,8 +1,10 @@
 package money
 
 import (
+	"cmp"
 	"errors"
 	"math/big"
+	"math/bits"
 	"slices"
 )
 
@@ -13,16 +15,9 @@ var ErrWeights = errors.New("no weights to allocate by")
 // rounded down, and what is left goes to the parts that lost most, one unit each. Of equal ones, the earlier comes first. The unit is
 // the currency's Step, or 1 if the amount is no multiple of it. A part is 0 if its weight is. If the amount is at most the sum of the
 // weights, and all of them are multiples of the unit, no part exceeds its weight. An amount of 0 needs no weights. Allocate returns
-// ErrWeights for a weight below 0, or if every weight is 0 and the amount is not.
+// ErrWeights for a weight below 0, or if every weight is 0 and the amount is not, and ErrOverflow if the weights exceed 64 bits together.
 func (a Amount) Allocate(weights []int64) ([]Amount, error) {
-	w := make([]big.Int, len(weights))
-	for i, n := range weights {
-		if n < 0 {
-			return nil, ErrWeights
-		}
-		w[i].SetInt64(n)
-	}
-	parts, err := a.allocate(w)
+	parts, err := a.allocate(weights)
 	if err != nil {
 		return nil, err
 	}
@@ -33,37 +28,75 @@ func (a Amount) Allocate(weights []int64) ([]Amount, error) {
 	return out, nil
 }
 
-// allocate is Allocate with weights of any size, none of them negative. It returns minor units.
-func (a Amount) allocate(weights []big.Int) ([]int64, error) {
+// allocate is Allocate in minor units.
+func (a Amount) allocate(weights []int64) ([]int64, error) {
+	var sum, over uint64
+	for _, w := range weights {
+		if w < 0 {
+			return nil, ErrWeights
+		}
+		if sum, over = bits.Add64(sum, uint64(w), 0); over != 0 {
+			return nil, ErrOverflow
+		}
+	}
 	parts := make([]int64, len(weights))
 	if a.Minor == 0 {
 		return parts, nil
 	}
-	sum := new(big.Int)
+	if sum == 0 {
+		return nil, ErrWeights
+	}
+	units, unit := a.units()
+	rests := make([]uint64, len(weights))
+	for i, w := range weights {
+		high, low := bits.Mul64(uint64(units), uint64(w)) //nolint:gosec // not negative
+		part, rest := bits.Div64(high, low, sum)          // high < sum, because no weight exceeds the sum
+		parts[i], rests[i] = int64(part), rest            //nolint:gosec // at most units
+	}
+	fill(parts, units, unit, func(i, j int) int { return cmp.Compare(rests[i], rests[j]) })
+	return parts, nil
+}
+
+// allocateBig is allocate with weights of any size, none of them negative and not all of them 0.
+func (a Amount) allocateBig(weights []big.Int) []int64 {
+	units, unit := a.units()
+	parts, rests := make([]int64, len(weights)), make([]big.Int, len(weights))
+	sum, all, part := new(big.Int), big.NewInt(units), new(big.Int)
 	for i := range weights {
 		sum.Add(sum, &weights[i])
 	}
-	if sum.Sign() == 0 {
-		return nil, ErrWeights
+	for i := range weights {
+		part.QuoRem(rests[i].Mul(all, &weights[i]), sum, &rests[i])
+		parts[i] = part.Int64()
 	}
-	unit := Step(a.Currency)
+	fill(parts, units, unit, func(i, j int) int { return rests[i].Cmp(&rests[j]) })
+	return parts
+}
+
+// units returns the amount as a number of units, not negative, and the size of a unit, which has the sign of the amount.
+func (a Amount) units() (n, unit int64) {
+	unit = Step(a.Currency)
 	if a.Minor%unit != 0 {
 		unit = 1
 	}
 	if a.Minor < 0 {
 		unit = -unit
 	}
-	left := a.Minor / unit // not negative
-	units, part, rests, order := big.NewInt(left), new(big.Int), make([]big.Int, len(weights)), make([]int, len(weights))
-	for i := range weights {
-		rests[i].Mul(units, &weights[i])
-		part.QuoRem(&rests[i], sum, &rests[i])
-		parts[i], order[i] = part.Int64()*unit, i
-		left -= part.Int64()
+	return a.Minor / unit, unit
+}
+
+// fill adds what the parts lack of all units to those with the largest rests, and converts the parts from units to amounts.
+func fill(parts []int64, units, unit int64, compare func(i, j int) int) {
+	order := make([]int, len(parts))
+	for i, part := range parts {
+		order[i] = i
+		units -= part
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return rests[j].Cmp(&rests[i]) })
-	for _, i := range order[:left] {
-		parts[i] += unit
+	slices.SortStableFunc(order, func(i, j int) int { return compare(j, i) })
+	for _, i := range order[:units] {
+		parts[i]++
 	}
-	return parts, nil
+	for i := range parts {
+		parts[i] *= unit
+	}
 }

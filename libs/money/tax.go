@@ -171,34 +171,53 @@ func taxedLines(lines []TaxLine) []taxed {
 	return out
 }
 
-// tax returns the tax on all of the lines, rounded once, and the share of each line, both in minor units.
+// tax returns the tax on all of the lines, rounded once, and the share of each line, both in minor units. The exact tax of a line is
+// rate × amount ÷ base.
 func (t taxed) tax(lines []TaxLine, inclusive bool, currency string) (amount int64, shares []int64, err error) {
-	// The exact tax of a line is rate × amount ÷ base. With one denominator for all bases, the lines' weights are integers.
-	bases, den := make([]int64, len(t.lines)), big.NewInt(1)
+	bases, amounts, same := make([]int64, len(t.lines)), make([]int64, len(t.lines)), true
 	var sum int64
 	for i, l := range t.lines {
 		if bases[i] = int64(MaxRate); inclusive {
 			bases[i] += int64(lines[l].rates())
 		}
-		if !slices.Contains(bases[:i], bases[i]) {
-			den.Mul(den, big.NewInt(bases[i]))
-		}
-		if sum += lines[l].Minor; lines[l].Minor < 0 || sum < 0 {
+		amounts[i], same = lines[l].Minor, same && bases[i] == bases[0]
+		if sum += amounts[i]; amounts[i] < 0 || sum < 0 {
 			return 0, nil, ErrOverflow
 		}
 	}
-	weights, exact := make([]big.Int, len(t.lines)), new(big.Int)
-	for i, l := range t.lines {
-		weights[i].Mul(big.NewInt(lines[l].Minor), weights[i].Quo(den, big.NewInt(bases[i])))
+	if !same {
+		return t.mixedTax(amounts, bases, currency)
+	}
+	total, err := Amount{Minor: sum, Currency: currency}.Times(Factor{num: big.NewInt(int64(t.Rate)), den: big.NewInt(bases[0])})
+	if err != nil {
+		return 0, nil, err
+	}
+	shares, err = total.allocate(amounts)
+	return total.Minor, shares, err
+}
+
+// mixedTax is tax for lines with different bases. With one denominator for all of them, the lines' weights are integers.
+func (t taxed) mixedTax(amounts, bases []int64, currency string) (amount int64, shares []int64, err error) {
+	den := big.NewInt(1)
+	for i, base := range bases {
+		if !slices.Contains(bases[:i], base) {
+			den.Mul(den, big.NewInt(base))
+		}
+	}
+	weights, exact := make([]big.Int, len(bases)), new(big.Int)
+	for i, base := range bases {
+		weights[i].Mul(big.NewInt(amounts[i]), weights[i].Quo(den, big.NewInt(base)))
 		exact.Add(exact, &weights[i])
+	}
+	if exact.Sign() == 0 {
+		return 0, make([]int64, len(bases)), nil
 	}
 	rounded := nearest(exact.Mul(exact, big.NewInt(int64(t.Rate))), den, Step(currency))
 	if !rounded.IsInt64() {
 		return 0, nil, ErrOverflow
 	}
-	amount = rounded.Int64()
-	shares, err = Amount{Minor: amount, Currency: currency}.allocate(weights)
-	return amount, shares, err
+	total := Amount{Minor: rounded.Int64(), Currency: currency}
+	return total.Minor, total.allocateBig(weights), nil
 }
 
 // rates returns the sum of the rates of the line.

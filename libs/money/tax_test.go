@@ -256,6 +256,7 @@ func TestAllocate(t *testing.T) {
 		{1, "USD", []int64{0, 0}, nil, money.ErrWeights},
 		{1, "USD", nil, nil, money.ErrWeights},
 		{1, "USD", []int64{2, -1}, nil, money.ErrWeights},
+		{1, "USD", []int64{math.MaxInt64, math.MaxInt64, 2}, nil, money.ErrOverflow},
 	} {
 		got, err := money.Amount{Minor: tc.minor, Currency: tc.code}.Allocate(tc.weights)
 		var minors []int64
