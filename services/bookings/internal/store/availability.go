@@ -18,10 +18,14 @@ import (
 // in a tenant's query. offset 0 makes the planner read each booking by its key. With a join, it may read all bookings of the
 // tenant.
 //
-// A session has no booking of its own. Of the seats taken, those of pending bookings are held, unless the hold has lapsed.
+// A session has no booking of its own. Its seats are one array, which costs nothing for other claims: the capacity, the seats taken,
+// and of these the ones that pending bookings hold, and the ones whose hold has lapsed.
 const claimsDuring = `
-	select c.unit_id, c.starts_at, c.ends_at, coalesce(b.status, ''), b.hold_expires_at,
-		c.slot_from, c.slot_to, coalesce(c.capacity, 0), coalesce(c.taken, 0), coalesce(s.held, 0), coalesce(s.lapsed, 0)
+	select c.unit_id, c.starts_at, c.ends_at, coalesce(b.status, ''), b.hold_expires_at, c.slot_from, c.slot_to, case when c.capacity is not null then (
+		select array[c.capacity, c.taken,
+			coalesce(sum(p.seats) filter (where p.hold_expires_at > @now or p.hold_expires_at is null), 0),
+			coalesce(sum(p.seats) filter (where p.hold_expires_at <= @now), 0)]
+		from bookings p where p.tenant_id = @tenant and p.livemode = @live and p.session_id = c.booking_id and p.status = 'pending') end
 	from units u cross join lateral (
 		(select k.booking_id, k.unit_id, k.starts_at, k.ends_at, k.slot_from, k.slot_to, k.capacity, k.taken from unit_claims k
 		 where k.tenant_id = @tenant and k.livemode = @live and k.unit_id = u.id and k.starts_at >= @from and k.starts_at < @to)
@@ -31,12 +35,7 @@ const claimsDuring = `
 	) c left join lateral (
 		select b.status, b.hold_expires_at from bookings b
 		where c.capacity is null and b.tenant_id = @tenant and b.livemode = @live and b.id = c.booking_id offset 0
-	) b on true left join lateral (
-		select sum(p.seats) filter (where p.hold_expires_at > @now or p.hold_expires_at is null) as held,
-			sum(p.seats) filter (where p.hold_expires_at <= @now) as lapsed
-		from bookings p
-		where c.capacity is not null and p.tenant_id = @tenant and p.livemode = @live and p.session_id = c.booking_id and p.status = 'pending' offset 0
-	) s on true
+	) b on true
 	where (b.status is not null or c.capacity is not null) and u.tenant_id = @tenant and u.livemode = @live and u.id = any(@units::uuid[]) limit @limit`
 
 // Claims reads the claims of the units that overlap the time, at most availability.MaxClaims + 1. now determines which holds of a
@@ -83,14 +82,16 @@ func bare(columns string) string {
 
 var describedBy = regexp.MustCompile(`[a-z]\.description`)
 
+// seatCounts is the length of the array of a session.
+const seatCounts = 4
+
 func scanClaim(row pgx.CollectableRow) (availability.Claim, error) {
 	var c availability.Claim
 	var from, to *time.Time
-	var s availability.Session
-	err := row.Scan(&c.Unit, &c.From, &c.To, &c.Status, &c.HoldExpiresAt, &from, &to, &s.Capacity, &s.Taken, &s.Held, &s.Lapsed)
-	if from != nil && to != nil {
-		s.Slot = domain.Span{From: *from, To: *to}
-		c.Session = &s
+	var seats []int
+	err := row.Scan(&c.Unit, &c.From, &c.To, &c.Status, &c.HoldExpiresAt, &from, &to, &seats)
+	if from != nil && to != nil && len(seats) == seatCounts {
+		c.Session = &availability.Session{Slot: domain.Span{From: *from, To: *to}, Capacity: seats[0], Taken: seats[1], Held: seats[2], Lapsed: seats[3]}
 	}
 	return c, err
 }
