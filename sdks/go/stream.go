@@ -25,17 +25,18 @@ var errSilent = errors.New("the stream sent nothing for a minute")
 type follower struct {
 	client  *Client
 	call    call
+	types   []EventType
 	options []Option
-	last    string // ID of the last event
+	last    string // ID of the last event; "" if there was none yet
 	wait    time.Duration
 }
 
 // stream iterates over the events of a stream. Without LastEventID, it starts after the newest event, whose ID it reads first, so that
-// no event is lost if the first connection fails.
+// no event is lost if the first connection fails. If there is no event yet, session looks for the first one.
 func stream(ctx context.Context, c *Client, request call, p EventsStreamParams, options []Option) iter.Seq2[Event, error] {
 	request.accept = "text/event-stream"
 	return func(yield func(Event, error) bool) {
-		f := &follower{client: c, call: request, options: options, last: p.LastEventID, wait: reconnectWait}
+		f := &follower{client: c, call: request, types: p.Type, options: options, last: p.LastEventID, wait: reconnectWait}
 		if f.last == "" {
 			page, err := c.Events.ListPage(ctx, EventsListParams{Limit: 1, Type: p.Type}, options...)
 			if err != nil {
@@ -107,11 +108,21 @@ func (f *follower) session(ctx context.Context, yield func(Event, error) bool) (
 	if err != nil {
 		return false, false, err
 	}
-	watch := time.AfterFunc(silence, func() { _ = r.body.Close() })
 	defer func() {
 		_ = r.body.Close()
 	}()
-	lines := bufio.NewReader(r.body)
+	if f.last == "" {
+		if first, err := f.first(ctx); first != nil || err != nil {
+			return first != nil, first != nil && !yield(first, nil), err
+		}
+	}
+	return f.read(r.body, yield)
+}
+
+// read reads the events of a response until it ends, fails, or the caller stops.
+func (f *follower) read(body io.ReadCloser, yield func(Event, error) bool) (received, stopped bool, err error) {
+	watch := time.AfterFunc(silence, func() { _ = body.Close() })
+	lines := bufio.NewReader(body)
 	var m message
 	for {
 		line, err := lines.ReadString('\n')
@@ -142,6 +153,17 @@ func (f *follower) session(ctx context.Context, yield func(Event, error) bool) (
 			watch.Reset(silence)
 		}
 	}
+}
+
+// first returns the tenant's first event, or nil if there is none, and remembers its ID. A stream without Last-Event-ID starts when it
+// is opened, so the events since the follower started would be lost. The next session continues after the first one.
+func (f *follower) first(ctx context.Context) (Event, error) {
+	page, err := f.client.Events.ListPage(ctx, EventsListParams{Limit: 1, Sort: SortOrderUpdatedAt, Type: f.types}, f.options...)
+	if err != nil || len(page.Data) == 0 {
+		return nil, err
+	}
+	f.last = page.Data[0].EventID()
+	return page.Data[0], nil
 }
 
 // take returns the event of a complete message, and remembers its ID. A message without data has no event.

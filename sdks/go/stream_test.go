@@ -82,6 +82,49 @@ func TestStream(t *testing.T) {
 	})
 }
 
+// TestStreamOfANewTenant checks that no event is lost if there was none when the stream started: events that happen before the first
+// connection, between two connections, and after a failure are read from the list.
+func TestStreamOfANewTenant(t *testing.T) {
+	t.Parallel()
+	const none = `{"data":[],"has_more":false,"next_cursor":null}`
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newClient(t, respond(200, none), respond(200, ": quiet\n\n"), respond(200, none), cut, respond(200, ""), respond(503, failure("unavailable")),
+			respond(200, ""), respond(200, strings.ReplaceAll(newest, "evt_0", "evt_1")), respond(200, sent("evt_2", "booking.created")), respond(403, failure("insufficient_scope")))
+		c.settings.retries = 0
+		var ids []string
+		var last error
+		for e, err := range c.Events.Stream(t.Context(), EventsStreamParams{Type: []EventType{EventTypeBookingCreated}}) {
+			if last = err; err == nil {
+				ids = append(ids, e.EventID())
+			}
+		}
+		if strings.Join(ids, " ") != "evt_1 evt_2" || !errors.Is(last, ErrInsufficientScope) {
+			t.Errorf("%v, then %v", ids, last)
+		}
+		var positions []string
+		for _, r := range s.requests() {
+			positions = append(positions, strings.TrimPrefix(r.URL.Path, "/api/v1")+" "+r.URL.Query().Get("sort")+" "+r.URL.Query().Get("type")+" "+r.Header.Get("Last-Event-ID"))
+		}
+		const newestFirst, opened, oldestFirst = "/events  booking.created ", "/events/stream  booking.created ", "/events updated_at booking.created "
+		want := []string{newestFirst, opened, oldestFirst, opened, opened, oldestFirst, opened, oldestFirst, opened + "evt_1", opened + "evt_2"}
+		if strings.Join(positions, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got\n%s", strings.Join(positions, "\n"))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // a caller that leaves the loop with the first event
+		c, s := newClient(t, respond(200, none), endless(""), respond(200, newest))
+		for e, err := range c.Events.Stream(t.Context(), EventsStreamParams{}) {
+			if err != nil || e.EventID() != "evt_0" {
+				t.Errorf("%v %v", e, err)
+			}
+			break
+		}
+		if n := len(s.requests()); n != 3 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
 // TestStreamEnds checks what ends a stream: a break, the context, an error that stays, and the limit of the caller.
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()

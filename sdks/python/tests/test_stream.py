@@ -6,6 +6,7 @@ import json
 import time
 import unittest
 from collections.abc import Iterator
+from typing import Any
 from unittest import mock
 
 import holdfast
@@ -21,14 +22,24 @@ def stream(*chunks: bytes) -> Reply:
     return Reply(200, headers=HEADERS, chunks=chunks)
 
 
+def listed(*numbers: int) -> Reply:
+    """Return a page of events."""
+    return Reply(200, {"data": [stored(number) for number in numbers], "has_more": False, "next_cursor": None})
+
+
+def stored(number: int) -> dict[str, Any]:
+    return {"id": f"evt_{number}", "type": "booking.created", "new": number}
+
+
 def event(number: int) -> bytes:
-    body = json.dumps({"id": f"evt_{number}", "type": "booking.created", "new": number})
+    body = json.dumps(stored(number))
     return f"id: evt_{number}\nevent: booking.created\ndata: {body}\n\n".encode()
 
 
 class StreamTest(ClientCase):
     def test_it_resumes_after_the_last_event(self) -> None:
         self.server.replies = [
+            listed(0),
             stream(b"retry: 1\n\n", event(1), b": still here\n\n", event(2)),
             cut(),
             error(503, "unavailable"),
@@ -47,11 +58,30 @@ class StreamTest(ClientCase):
         self.assertEqual(seen, ["evt_1", "evt_2", "evt_3"])
         self.assertEqual(
             [request.headers.get("last-event-id") for request in self.server.requests],
-            [None, "evt_2", "evt_2", "evt_2", "evt_2", "evt_2"],
+            [None, "evt_0", "evt_2", "evt_2", "evt_2", "evt_2", "evt_2"],
         )
-        first = self.server.requests[0]
+        newest, first = self.server.requests[:2]
+        self.assertEqual((newest.path, newest.query), ("/api/v1/events", {"type": "booking.created", "limit": "1"}))
         self.assertEqual((first.path, first.query), ("/api/v1/events/stream", {"type": "booking.created"}))
         self.assertEqual(first.headers["accept"], "text/event-stream")
+
+    def test_no_event_is_lost_if_there_was_none_when_it_started(self) -> None:
+        quiet = [stream(b"retry: 1\n\n"), listed()]
+        self.server.replies = [listed(), *quiet, error(503, "unavailable"), *quiet, stream(), listed(1), stream(event(2))]
+        seen = []
+        for item in self.client().events.stream():
+            seen.append(item["id"])
+            if len(seen) == 2:
+                break
+        self.assertEqual(seen, ["evt_1", "evt_2"])
+        opened, oldest = ("/api/v1/events/stream", None, None), ("/api/v1/events", "updated_at", None)
+        self.assertEqual(
+            [(r.path, r.query.get("sort"), r.headers.get("last-event-id")) for r in self.server.requests],
+            [
+                *(("/api/v1/events", None, None), opened, oldest, opened, opened, oldest, opened, oldest),
+                ("/api/v1/events/stream", None, "evt_1"),
+            ],
+        )
 
     def test_it_continues_after_a_stored_event(self) -> None:
         self.server.replies = [stream(event(8))]
@@ -68,7 +98,7 @@ class StreamTest(ClientCase):
         self.server.replies = [Reply(200, headers=HEADERS, chunks=silent()), stream(event(2))]
         seen, started = [], time.monotonic()
         with mock.patch("holdfast._sync.SILENCE", 0.3), mock.patch("holdfast._async.SILENCE", 0.3):
-            for item in self.client().events.stream():
+            for item in self.client().events.stream(last_event_id="evt_0"):
                 seen.append(item["id"])
                 if len(seen) == 2:
                     break
@@ -79,7 +109,7 @@ class StreamTest(ClientCase):
         self.server.replies = [stream(b"retry: 1\n\n", event(1)), error(401, "revoked_credential")]
         seen = []
         with self.assertRaises(errors.RevokedCredential):
-            for item in self.client().events.stream():
+            for item in self.client().events.stream(last_event_id="evt_0"):
                 seen.append(item["id"])
         self.assertEqual(seen, ["evt_1"])
 
@@ -90,7 +120,7 @@ class StreamTest(ClientCase):
         self.assertEqual(len(self.server.requests), 3)
 
     def test_a_message_that_is_not_json(self) -> None:
-        self.server.replies = [stream(b"data: {\n\n")]
+        self.server.replies = [listed(0), stream(b"data: {\n\n")]
         with self.assertRaises(errors.InvalidResponseError):
             next(iter(self.client().events.stream()))
 

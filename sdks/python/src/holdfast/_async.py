@@ -15,6 +15,7 @@ from ._client import BaseClient, expired, log_retry, operation_of, start
 from ._download import AsyncDownload
 from ._errors import ConfigurationError
 from ._oauth import AsyncTokenSource
+from ._operations_gen import LIST_EVENTS
 from ._pages import AsyncPages, Page, page_of
 from ._response import Response, note, response_of
 from ._stream import SILENCE
@@ -149,7 +150,12 @@ class AsyncTransport(BaseClient):
             call.silence = SILENCE
             return (await self._execute(call, read=False))[0]
 
-        return AsyncEventStream(connect, last_event_id)
+        async def first(**order: str) -> T | None:
+            page: Any = await self._json(LIST_EVENTS, {}, options, query={**query, "limit": 1, **order})
+            found: list[T] = page["data"]
+            return found[0] if found else None
+
+        return AsyncEventStream(connect, first, last_event_id)
 
     async def _execute(self, call: Call[Any], *, read: bool = True) -> tuple[httpx.Response, bytes]:
         """Return the successful response and its body, which is empty and unread if read is False."""

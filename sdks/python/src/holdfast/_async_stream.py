@@ -23,8 +23,14 @@ class AsyncEventStream(Generic[T]):
     event. After the first connection, it does so until the API refuses the request.
     """
 
-    def __init__(self, connect: Callable[[str | None], Awaitable[httpx.Response]], last_event_id: str | None) -> None:
+    def __init__(
+        self,
+        connect: Callable[[str | None], Awaitable[httpx.Response]],
+        first: Callable[..., Awaitable[T | None]],
+        last_event_id: str | None,
+    ) -> None:
         self._connect = connect
+        self._first = first
         self._at = Position(last_event_id)
         self._response: httpx.Response | None = None
 
@@ -35,11 +41,19 @@ class AsyncEventStream(Generic[T]):
 
     async def __aiter__(self) -> AsyncIterator[T]:
         at = self._at
+        if at.last_event_id is None:
+            # Events between two connections must not be lost: the first connection also starts after an event, if there is one.
+            at.start_after(await self._first())
         while not at.ended():
             at.parser = Parser()
             try:
                 self._response = await self._connect(at.last_event_id)
                 at.connected = True
+                if at.last_event_id is None and (event := await self._first(sort="updated_at")) is not None:
+                    # There was no event when the stream started. The next connection continues after the first one.
+                    at.start_after(event)
+                    yield event
+                    continue
                 async for chunk in self._response.aiter_bytes():
                     for message in at.read(chunk):
                         yield at.next(message)

@@ -43,6 +43,11 @@ class Position:
         """Report whether the stream was closed."""
         return self.closed
 
+    def start_after(self, event: Any) -> None:
+        """Continue after an event, if there is one."""
+        if event is not None:
+            self.last_event_id = event["id"]
+
     def next(self, message: Message) -> Any:
         """Return the event of a message, and note that it was received."""
         try:
@@ -76,8 +81,9 @@ class EventStream(Generic[T]):
     event. After the first connection, it does so until the API refuses the request.
     """
 
-    def __init__(self, connect: Callable[[str | None], httpx.Response], last_event_id: str | None) -> None:
+    def __init__(self, connect: Callable[[str | None], httpx.Response], first: Callable[..., T | None], last_event_id: str | None) -> None:
         self._connect = connect
+        self._first = first
         self._at = Position(last_event_id)
         self._response: httpx.Response | None = None
 
@@ -88,11 +94,19 @@ class EventStream(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         at = self._at
+        if at.last_event_id is None:
+            # Events between two connections must not be lost: the first connection also starts after an event, if there is one.
+            at.start_after(self._first())
         while not at.ended():
             at.parser = Parser()
             try:
                 self._response = self._connect(at.last_event_id)
                 at.connected = True
+                if at.last_event_id is None and (event := self._first(sort="updated_at")) is not None:
+                    # There was no event when the stream started. The next connection continues after the first one.
+                    at.start_after(event)
+                    yield event
+                    continue
                 for chunk in self._response.iter_bytes():
                     for message in at.read(chunk):
                         yield at.next(message)

@@ -14,6 +14,7 @@ from ._client import BaseClient, expired, log_retry, operation_of, start
 from ._download import Download
 from ._errors import ConfigurationError
 from ._oauth import TokenSource
+from ._operations_gen import LIST_EVENTS
 from ._pages import Page, Pages, page_of
 from ._response import Response, note, response_of
 from ._stream import SILENCE, EventStream
@@ -141,7 +142,12 @@ class SyncTransport(BaseClient):
             call.silence = SILENCE
             return self._execute(call, read=False)[0]
 
-        return EventStream(connect, last_event_id)
+        def first(**order: str) -> T | None:
+            page: Any = self._json(LIST_EVENTS, {}, options, query={**query, "limit": 1, **order})
+            found: list[T] = page["data"]
+            return found[0] if found else None
+
+        return EventStream(connect, first, last_event_id)
 
     def _execute(self, call: Call[Any], *, read: bool = True) -> tuple[httpx.Response, bytes]:
         """Return the successful response and its body, which is empty and unread if read is False."""
