@@ -49,7 +49,7 @@ for _ in $(seq 30); do
   [ "$event" = null ] || break
   sleep 1
 done
-jq -r '.type, .data.object.amount' <<<"$event"
+jq -r '"\(.type) \(.data.object.amount)"' <<<"$event"
 # end
 
 # snippet paid

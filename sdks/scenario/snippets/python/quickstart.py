@@ -81,8 +81,9 @@ for _ in range(30):
     if events:
         break
     time.sleep(1)
-print(events[0]["type"])
-print(events[0]["data"]["object"]["amount"])
+for event in events:
+    if event["type"] == "payment.succeeded":
+        print(event["type"], event["data"]["object"]["amount"])
 # end
 
 # snippet paid

@@ -51,7 +51,7 @@ var least = map[string]string{
 	"GET /invoices/:id/void": "staff", "POST /invoices/:id/void": "staff", "GET /invoices/new": "staff", "POST /invoices/new": "staff",
 	"GET /invoices.csv": "viewer", "GET /invoices/:id/credit": "staff", "POST /invoices/:id/credit": "staff",
 	"GET /credit-notes": "viewer", "GET /credit-notes/:id": "viewer", "GET /credit-notes/:id/pdf": "viewer",
-	"GET /keys":         "admin", "GET /keys/:id": "admin", "GET /keys/new": "admin", "POST /keys/new": "admin", "GET /keys/:id/revoke": "admin", "POST /keys/:id/revoke": "admin",
+	"GET /keys": "admin", "GET /keys/:id": "admin", "GET /keys/new": "admin", "POST /keys/new": "admin", "GET /keys/:id/revoke": "admin", "POST /keys/:id/revoke": "admin",
 	"GET /keys/:id/replace": "admin", "POST /keys/:id/replace": "admin",
 	"GET /apps": "admin", "GET /apps/:id": "admin", "GET /apps/new": "admin", "POST /apps/new": "admin", "GET /apps/:id/edit": "admin", "POST /apps/:id/edit": "admin",
 	"GET /apps/:id/delete": "admin", "POST /apps/:id/delete": "admin",

@@ -52,7 +52,10 @@ func TestLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ resource, field, want string }{
-		{"requests", "method", "Methode"}, {"invoices", "method", "Zahlungsart"}, {"", "method", "Zahlungsart"}, {"requests", "status", "Status"},
+		{"requests", "method", "Methode"},
+		{"invoices", "method", "Zahlungsart"},
+		{"", "method", "Zahlungsart"},
+		{"requests", "status", "Status"},
 		{"requests", "unknown", "unknown"},
 	} {
 		f := view.Format{Text: messages.For("de", ""), Zone: time.UTC, Resource: tc.resource}

@@ -83,10 +83,10 @@ func TestConvertMatchesThePhone(t *testing.T) {
 		return *w.do(ctx, "POST", "/leads/"+w.lead(ctx, fields).ID+"/convert", ``).is(200).lead().CustomerID
 	}
 	for fields, want := range map[string]string{
-		`"phone":"+49 30 901820"`:   ann,
-		`"phone":"004930901820"`:    ann,
-		`"phone":"030 901820"`:      ann,
-		`"phone":"+1 212 555-0101"`: bea,
+		`"phone":"+49 30 901820"`:                             ann,
+		`"phone":"004930901820"`:                              ann,
+		`"phone":"030 901820"`:                                ann,
+		`"phone":"+1 212 555-0101"`:                           bea,
 		`"phone":"+49 30 901820","email":"BEA@example.com"`:   bea, // the address comes first
 		`"phone":"+49 30 901820","email":"other@example.com"`: ann, // no customer has the address
 	} {

@@ -24,7 +24,7 @@ func main() {
 		LineItems: []holdfast.LineItemInput{
 			{
 				Description: "Kayak tour", Quantity: 2, UnitAmount: holdfast.Price{Amount: 8000, Currency: "USD"},
-				DiscountBps: holdfast.Ptr(int64(1000)), Taxes: holdfast.Ptr([]holdfast.TaxInput{{Name: "Sales tax", Rate: "8.875"}}),
+				DiscountBps: holdfast.Ptr(int64(1000)), Taxes: []holdfast.TaxInput{{Name: "Sales tax", Rate: "8.875"}},
 			},
 			{Description: "Deposit for equipment", Quantity: 1, UnitAmount: holdfast.Price{Amount: 5000, Currency: "USD"}},
 		},
