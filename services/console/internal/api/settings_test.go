@@ -144,6 +144,7 @@ func TestInternalForms(t *testing.T) {
 		{"grants/gr" + oneID + "/withdraw", nil, "revokeGrant", ""},
 	} {
 		p := newPlatform(t, options{})
+		p.setResponse("getTestClock", object(map[string]any{"object": "test_clock", "now": "2027-03-02T16:15:00Z", "frozen": true}))
 		got, _ := p.saved(t, c.path, c.values)
 		if got.ID != c.id || strings.TrimSpace(string(got.Body)) != c.want {
 			t.Errorf("%s: %s %s, want %s %s", c.path, got.ID, got.Body, c.id, c.want)

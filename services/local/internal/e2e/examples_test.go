@@ -446,7 +446,7 @@ func (m *masks) begin() {
 }
 
 var (
-	anyID      = regexp.MustCompile(`\b(?:bk|cu|ld|qt|inv|pay|rf|srv|un|pkg|hr|cf|tn|we|evt|whd|key|req)_[0-9a-z]{26}\b`)
+	anyID      = regexp.MustCompile(`\b(?:bk|cu|ld|qt|inv|pay|rf|srv|un|pkg|hr|cf|cl|cn|tn|we|evt|whd|key|req)_[0-9a-z]{26}\b`)
 	anyIntent  = regexp.MustCompile(`\bpi_[0-9A-Za-z]{10,}(?:_secret_[0-9A-Za-z]+)?`)
 	anyRefund  = regexp.MustCompile(`\bre_[0-9A-Za-z]{10,}`)
 	anyInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
