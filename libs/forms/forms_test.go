@@ -18,7 +18,7 @@ func TestLoad(t *testing.T) {
 	if f := customer.Field("first_name"); f.Kind != "string" || f.MaxLen != 100 || f.MinLen == 0 && !f.Required {
 		t.Errorf("first_name: %+v", f)
 	}
-	if f := customer.Field("email"); f.MaxLen != 255 || f.Nullable || f.Format != "email" {
+	if f := customer.Field("email"); f.MaxLen != 255 || !f.Nullable || f.Format != "email" {
 		t.Errorf("email: %+v", f)
 	}
 	if f := forms["createPackage"].Field("base_price"); !f.IsMoney() {

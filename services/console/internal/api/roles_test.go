@@ -48,6 +48,7 @@ var least = map[string]string{
 	"GET /invoices": "viewer", "GET /invoices/:id": "viewer", "GET /invoices/:id/edit": "staff", "POST /invoices/:id/edit": "staff",
 	"GET /invoices/:id/open": "staff", "POST /invoices/:id/open": "staff", "GET /invoices/:id/pay": "staff", "POST /invoices/:id/pay": "staff",
 	"GET /invoices/:id/pdf": "viewer", "GET /invoices/:id/uncollectible": "staff", "POST /invoices/:id/uncollectible": "staff",
+	"GET /invoices/:id/delete": "staff", "POST /invoices/:id/delete": "staff", "GET /quotes/:id/delete": "staff", "POST /quotes/:id/delete": "staff",
 	"GET /invoices/:id/void": "staff", "POST /invoices/:id/void": "staff", "GET /invoices/new": "staff", "POST /invoices/new": "staff",
 	"GET /invoices.csv": "viewer", "GET /invoices/:id/credit": "staff", "POST /invoices/:id/credit": "staff",
 	"GET /credit-notes": "viewer", "GET /credit-notes/:id": "viewer", "GET /credit-notes/:id/pdf": "viewer",

@@ -5,12 +5,11 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/forms"
+	"holdfast.dev/libs/money"
 )
 
-const (
-	noTaxes      = "0" // the text of a list without taxes; an empty text leaves the taxes to the defaults
-	rateDecimals = 4
-)
+// noTaxes is the text of a list without taxes. An empty text leaves the taxes to the defaults.
+const noTaxes = "0"
 
 // Columns returns the fields of a row of a list. A form has taxes instead of their short form.
 func Columns(list forms.Field) []forms.Field {
@@ -39,11 +38,11 @@ func (r Reader) taxes(name, text string) ([]any, error) {
 		if at < 0 {
 			return nil, wrong
 		}
-		rate, err := r.number(name, part[at:], rateDecimals, wrong)
+		rate, err := money.ParseRate(strings.Replace(strings.TrimSpace(part[at:]), ",", ".", 1)) // no rate has thousands
 		if err != nil {
-			return nil, err
+			return nil, wrong
 		}
-		out = append(out, map[string]any{"name": strings.TrimSpace(part[:at]), "rate": rate})
+		out = append(out, map[string]any{"name": strings.TrimSpace(part[:at]), "rate": rate.String()})
 	}
 	return out, nil
 }

@@ -28,7 +28,9 @@ func TestTaxesOfAForm(t *testing.T) {
 		{"USt", german, ""},
 		{"USt 19,00001", german, ""},
 		{"USt 19;", german, ""},
-		{"USt 8.875", german, ""}, // thousands or decimals
+		{"USt 8.875", german, `[{"name":"USt","rate":"8.875"}]`}, // a rate has no thousands
+		{"USt 1.000,5", german, ""},
+		{"USt 101", german, ""},
 	} {
 		r := domain.Reader{Currency: "EUR", Notation: tc.n}
 		body, err := r.Body([]forms.Field{f}, url.Values{f.Name: {tc.text}})

@@ -53,7 +53,10 @@ func TestErrorResponsesOfInvoices(t *testing.T) {
 	if w.Types() != before {
 		t.Errorf("events of refused requests: %s", w.Types())
 	}
+	w.do(ctx, "DELETE", path, "", "X-Caller: ").is(401, "invalid_credential")
+	w.do(ctx, "DELETE", path, "", "If-Match: x").is(422, "invalid_request", "If-Match")
 	w.Exec(`drop table invoices, credit_notes cascade`)
+	w.do(ctx, "DELETE", path, "").is(500, "internal_error")
 	for _, r := range requests {
 		a := w.do(ctx, r.Method, r.Path, r.Body).is(500, "internal_error")
 		if strings.Contains(string(a.Body), "relation") {

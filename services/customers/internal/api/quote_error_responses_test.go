@@ -23,6 +23,8 @@ func TestErrorResponsesOfQuotes(t *testing.T) {
 		{"POST", path + "/decline", ""},
 		{"POST", path + "/cancel", ""},
 	}
+	w.do(ctx, "DELETE", path, "", "X-Caller: ").is(401, "invalid_credential")
+	w.do(ctx, "DELETE", path, "", "If-Match: x").is(422, "invalid_request", "If-Match")
 	big := `{"notes":"` + strings.Repeat("x", 1<<20) + `"}`
 	for i, r := range writes {
 		w.do(ctx, r.method, r.path, r.body, "X-Caller: ").is(401, "invalid_credential")
@@ -47,6 +49,7 @@ func TestErrorResponsesOfQuotes(t *testing.T) {
 	for _, r := range writes {
 		w.do(ctx, r.method, r.path, r.body).is(500, "internal_error")
 	}
+	w.do(ctx, "DELETE", path, "").is(500, "internal_error")
 	w.do(ctx, "GET", "/quotes", "").is(500, "internal_error")
 	w.do(ctx, "GET", path, "").is(500, "internal_error")
 	w.do(ctx, "GET", path+"/pdf", "").is(500, "internal_error")

@@ -167,7 +167,7 @@ func uuidOf(t *testing.T, id string) string {
 	parse := map[string]func(string) ([16]byte, error){
 		ids.CustomerPrefix{}.Prefix(): parseID[ids.CustomerPrefix], ids.EventPrefix{}.Prefix(): parseID[ids.EventPrefix],
 		ids.LeadPrefix{}.Prefix(): parseID[ids.LeadPrefix], ids.QuotePrefix{}.Prefix(): parseID[ids.QuotePrefix],
-		ids.InvoicePrefix{}.Prefix(): parseID[ids.InvoicePrefix],
+		ids.InvoicePrefix{}.Prefix(): parseID[ids.InvoicePrefix], ids.UnitPrefix{}.Prefix(): parseID[ids.UnitPrefix],
 	}[kind]
 	if parse == nil {
 		t.Fatalf("%s is of no kind that is known here", id)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,7 +133,7 @@ func (s step) String() string { return s.operation + ", killed at " + s.failpoin
 // TestCrashAtEachStep crashes customers and bookings at each step of accept, convert, and open, while other processes of both
 // services continue. It checks that without another request from the client, each operation is either completed or completely
 // undone. A repetition with the same key succeeds, and there is one booking, one invoice with the next number, and one event of
-// each kind.
+// each kind. The bookings of leads share a departure, which counts the seats of each once.
 func TestCrashAtEachStep(t *testing.T) {
 	onMachine(t)
 	c := shared.as(t, "DEMO_TEST_KEY")
@@ -183,6 +184,7 @@ func TestCrashAtEachStep(t *testing.T) {
 	for _, s := range steps {
 		world.repeated(t, s)
 	}
+	world.seats(t, steps)
 	if !t.Failed() {
 		world.events(t, steps)
 	}
@@ -194,13 +196,17 @@ type chain struct {
 	c                   *client
 	customers, bookings *pgx.Conn
 	unit, customer      string
+	tour                string // a unit in seats mode: the bookings of leads share one departure
 	day                 int
 }
 
 func newChain(t *testing.T, c *client) *chain {
 	t.Helper()
+	day := `[["10:00","12:00"]]`
+	tour := fmt.Sprintf(`{"name":"Chain tour","booking_mode":"seats","capacity":100,"opening_hours":{"mon":%[1]s,"tue":%[1]s,"wed":%[1]s,"thu":%[1]s,"fri":%[1]s,"sat":%[1]s,"sun":%[1]s}}`, day)
 	return &chain{
-		c: c, customers: shared.database(t, "customers"), bookings: shared.database(t, "bookings"), day: rand.IntN(10_000),
+		tour: c.insist(t, http.MethodPost, "/units", tour, "", http.StatusCreated).id(t),
+		c:    c, customers: shared.database(t, "customers"), bookings: shared.database(t, "bookings"), day: rand.IntN(10_000),
 		unit:     c.insist(t, http.MethodPost, "/units", `{"name":"Chain"}`, "", http.StatusCreated).id(t),
 		customer: c.insist(t, http.MethodPost, "/customers", `{"first_name":"Kai","email":"kai@example.com"}`, "", http.StatusCreated).id(t),
 	}
@@ -227,7 +233,7 @@ func (w *chain) prepare(t *testing.T, operation string, day int) step {
 		if operation == "convert" {
 			break
 		}
-		s.body = fmt.Sprintf(`{"booking":{"unit_id":%q,"event_date":%q,"event_start_time":"10:00","event_end_time":"12:00"}}`, w.unit, chainDay(day))
+		s.body = fmt.Sprintf(`{"booking":{"unit_id":%q,"event_date":%q,"event_start_time":"10:00","event_end_time":"12:00","guest_count":%d}}`, w.tour, chainDay(w.day), tourGuests)
 	case "open":
 		body := fmt.Sprintf(`{"customer_id":%q,"line_items":[{"description":"Hall","quantity":1,"unit_amount":{"amount":5000,"currency":"USD"}}]}`, w.customer)
 		s.id = w.c.insist(t, http.MethodPost, "/invoices", body, s.key+"-made", http.StatusCreated).id(t)
@@ -321,6 +327,24 @@ func (w *chain) repeated(t *testing.T, s step) {
 	}
 	if bookings := w.booked(t, s); s.books() != (len(bookings) == 1) {
 		t.Errorf("%v: bookings %v after the repetition", s, bookings)
+	}
+}
+
+// tourGuests is the number of seats that the booking of a lead takes.
+const tourGuests = 2
+
+// seats checks that the departure counts each booking once, although each was interrupted.
+func (w *chain) seats(t *testing.T, steps []step) {
+	t.Helper()
+	want := 0
+	for _, s := range steps {
+		if s.operation == "convert with a booking" {
+			want += tourGuests
+		}
+	}
+	taken := rows(t, w.bookings, `select taken::text from unit_claims where unit_id = $1`, uuidOf(t, w.tour))
+	if len(taken) != 1 || taken[0] != strconv.Itoa(want) {
+		t.Errorf("the departure counts %v seats, want %d", taken, want)
 	}
 }
 

@@ -228,7 +228,7 @@ func (p *platform) topicOf(t *testing.T, topic, id string) []string {
 func catalogue(t *testing.T, c *client) string {
 	t.Helper()
 	var all strings.Builder
-	for path, want := range map[string]int{"/services": 3, "/units": 5, "/packages": 6, "/customers": 7, "/bookings": 10, "/leads": 6, "/quotes": 6, "/invoices": 6} {
+	for path, want := range map[string]int{"/services": 3, "/units": 5, "/packages": 6, "/customers": 8, "/bookings": 10, "/leads": 6, "/quotes": 6, "/invoices": 8} {
 		if n := len(c.list(t, path+"?limit=100")); n != want {
 			t.Errorf("%d %s, want %d", n, path, want)
 		}
