@@ -53,7 +53,7 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 func addExample(t *testing.T, root string) {
 	t.Helper()
 	args := []string{"-a"}
-	for _, name := range []string{"Makefile", ".ci", "proto", "libs", "services"} {
+	for _, name := range []string{"Makefile", ".ci", "proto", "libs", "sdks", "services"} {
 		args = append(args, filepath.Join(checkoutRoot, name))
 	}
 	if out, err := exec.CommandContext(t.Context(), "cp", append(args, root)...).CombinedOutput(); err != nil {
