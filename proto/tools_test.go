@@ -247,7 +247,7 @@ func likeBuiltIn(r reader, _ object) string {
 }
 
 // closedEverywhere are the enumerations that never get another value.
-var closedEverywhere = []string{"Mode", "AppliesToAll"}
+var closedEverywhere = []string{"Mode", "AppliesToAll", "TaxBehavior"}
 
 // TestEnumerationsOfResponsesAreOpen checks that each enumeration that a response contains is open, and that each enumeration that a
 // request contains is closed.
