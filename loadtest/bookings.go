@@ -34,6 +34,7 @@ type shop struct {
 	addr, key, live string // the gateway's address, and the keys of test and live mode
 	tenant          [16]byte
 	pack, customer  string
+	packUUID        [16]byte
 	units           [units + 1]string
 	admin           *pgx.Conn // in the bookings database, not subject to row-level security
 	app             string    // URL of that database with the service's own role
@@ -44,11 +45,13 @@ type (
 	unitPrefix    struct{}
 	bookingPrefix struct{}
 	servicePrefix struct{}
+	packPrefix    struct{}
 )
 
 func (unitPrefix) Prefix() string    { return "un" }
 func (bookingPrefix) Prefix() string { return "bk" }
 func (servicePrefix) Prefix() string { return "srv" }
+func (packPrefix) Prefix() string    { return "pkg" }
 
 // bookings measures requests through gateway, service and database.
 func (b *bench) bookings(ctx context.Context) error {
@@ -75,6 +78,7 @@ func (b *bench) bookings(ctx context.Context) error {
 		{"bookings", "`POST /bookings`", func() error { return b.create(ctx, s) }},
 		{"cores", "rates on one and two processors", func() error { return b.cores(ctx, s) }},
 		{"size", "what a booking adds", func() error { return b.size(ctx, s) }},
+		{"joins", "bookings that join a departure", func() error { return b.joins(ctx, s) }},
 		{"race", "race for a day", func() error { return b.race(ctx, s) }},
 		{"availability", "`GET /availability`", func() error { return b.availability(ctx, s) }},
 		{"pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) }},
@@ -123,7 +127,7 @@ func (b *bench) openShop(ctx context.Context) (*shop, error) {
 func (s *shop) addUnits(ctx context.Context) error {
 	var packs struct {
 		Data []struct {
-			ID      string                `json:"id"`
+			ID      ids.ID[packPrefix]    `json:"id"`
 			Name    string                `json:"name"`
 			Service ids.ID[servicePrefix] `json:"service_id"`
 		} `json:"data"`
@@ -135,7 +139,7 @@ func (s *shop) addUnits(ctx context.Context) error {
 		if p.Name != "Half day" {
 			continue
 		}
-		s.pack = p.ID
+		s.pack, s.packUUID = p.ID.String(), p.ID.UUID()
 		for i := range s.units {
 			id := unitUUID(i)
 			s.units[i] = ids.FromUUID[unitPrefix](id).String()

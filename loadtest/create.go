@@ -153,14 +153,23 @@ func nextBare(ctx context.Context, admin *pgx.Conn, table string, tenant [16]byt
 
 // createScript records one POST and creates a script from it.
 func (b *bench) createScript(ctx context.Context, s *shop) (string, error) {
-	const key = "bench-recorded"
+	return b.recordedCreate(ctx, s, "post", func(key string, try int) (string, error) {
+		return s.book(ctx, key, recordedOn(try))
+	}, func(v sqlbench.Vary) sqlbench.Vary { return v })
+}
+
+// recordedCreate records one POST, which book sends and whose booking it returns, and creates a script from it. change changes the
+// differences between two bookings of the script.
+func (b *bench) recordedCreate(
+	ctx context.Context, s *shop, name string, book func(key string, try int) (string, error), change func(sqlbench.Vary) sqlbench.Vary,
+) (string, error) {
 	for try := 0; ; try++ {
-		day, one := recordedOn(try), fmt.Sprintf("%s-%d", key, try)
+		key := fmt.Sprintf("bench-recorded-%s-%d", name, try)
 		var id string
 		sent := &record.Recording{Service: "bookings", Route: "/bookings"}
 		err := record.All(ctx, b.platform, s.admin, func() error {
 			var err error
-			id, err = s.book(ctx, one, day)
+			id, err = book(key, try)
 			return err
 		}, sent)
 		if err != nil {
@@ -169,11 +178,11 @@ func (b *bench) createScript(ctx context.Context, s *shop) (string, error) {
 		if reservesNumbers(sent) && try < 4 {
 			continue // one request in sixteen also reserves numbers for the next ones
 		}
-		vary, err := s.varyCreate(ctx, id, one)
+		vary, err := s.varyCreate(ctx, id, key)
 		if err != nil {
 			return "", err
 		}
-		return b.script("post", sent, vary, beginsTrip)
+		return b.script(name, sent, change(vary), beginsTrip)
 	}
 }
 
@@ -255,7 +264,7 @@ func (b *bench) script(name string, r *record.Recording, v sqlbench.Vary, begins
 func beginsTrip(before, s sqlbench.Statement) bool {
 	sql := strings.TrimSpace(s.SQL)
 	switch {
-	case sql == "begin", strings.HasPrefix(sql, "with stamp"),
+	case sql == "begin", strings.HasPrefix(sql, "with stamp"), strings.Contains(sql, "from unit_claims") && strings.HasSuffix(sql, "for update"),
 		strings.HasPrefix(sql, "insert into outbox"): // sent with the stored response and the commit
 		return true
 	case strings.HasPrefix(sql, "select") && strings.Contains(sql, "for no key update"):

@@ -25,15 +25,18 @@ func TestDocumentsInABrowser(t *testing.T) {
 		lines                                                 []map[string]string
 	}{
 		{
-			"New York", "America/New_York", "USD", "Added to prices", "5.00", "41.76", []string{"1.77", "46.76"},
+			"New York", "America/New_York", "USD", "Added to prices", "5.00", "41.76",
+			[]string{"1.77", "46.76"},
 			[]map[string]string{line("Map", "1", "19.99", "Sales tax 8.875"), line("Gift card", "1", "25.00", "0")},
 		},
 		{
-			"Québec", "America/Toronto", "CAD", "Added to prices", "33.33", "81.65", []string{"14.98", "114.98"},
+			"Québec", "America/Toronto", "CAD", "Added to prices", "33.33", "81.65",
+			[]string{"14.98", "114.98"},
 			[]map[string]string{line("Tour", "2", "50.00", "TPS 5; TVQ 9.975")},
 		},
 		{
-			"Munich", "Europe/Berlin", "EUR", "Included in prices", "50.01", "122.49", []string{"22.50", "172.50"},
+			"Munich", "Europe/Berlin", "EUR", "Included in prices", "50.01", "122.49",
+			[]string{"22.50", "172.50"},
 			[]map[string]string{line("Fahrt", "1", "119.00", "USt 19"), line("Brotzeit", "5", "10.70", "USt 7")},
 		},
 	} {

@@ -14,7 +14,7 @@ import (
 	holdfast "holdfast.dev/sdks/go"
 )
 
-func main() {
+func main() { //nolint:gocognit,revive // one program from the first request to the event, as the guide shows it
 	ctx := context.Background()
 
 	// snippet connect
