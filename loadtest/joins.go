@@ -59,11 +59,11 @@ func (b *bench) joins(ctx context.Context, s *shop) error {
 	row.Show = "joins"
 	b.table.Add(row)
 	b.noteCosts(ours, same)
-	return b.joinTogether(ctx, s)
+	return b.joinAtOnce(ctx, s)
 }
 
-// joinTogether makes clients join one departure at the same time, again and again.
-func (b *bench) joinTogether(ctx context.Context, s *shop) error {
+// joinAtOnce makes clients join one departure at the same time, again and again.
+func (b *bench) joinAtOnce(ctx context.Context, s *shop) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: guests}}
 	defer client.CloseIdleConnections()
 	body := s.joinBody(firstDay)
