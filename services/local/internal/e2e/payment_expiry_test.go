@@ -68,7 +68,11 @@ func holdEnds(t *testing.T, refunds bool) {
 
 	booking, i := held()
 	// Nothing reports the payment before the hold ends: neither an event nor a comparison with the gateway.
-	execute(t, db, `update gateway_reconciliations set due_at = now() + interval '1 hour'`)
+	await(t, "no comparison runs or begins", func() bool {
+		execute(t, db, `update gateway_reconciliations set due_at = now() + interval '1 hour' where started_at is null`)
+		return rows(t, db, `select count(*)::text from gateway_accounts a join gateway_reconciliations r on r.account_id = a.id
+			where a.account = $1 and r.started_at is null and r.due_at > now() + interval '30 minutes'`, m.account)[0] == "1"
+	})
 	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account, "stopped": true}, nil)
 	m.pay(t, i)
 	later(10 * time.Minute)
