@@ -109,7 +109,7 @@ func TestEachNumberIsReadByLanguage(t *testing.T) {
 			}
 		}
 	}
-	if checked[domain.MoneyInput] < 8 || checked[domain.PercentInput] < 8 || checked[domain.NumberInput] < 15 {
+	if checked[domain.MoneyInput] < 8 || checked[domain.PercentInput] < 6 || checked[domain.NumberInput] < 15 {
 		t.Errorf("%v", checked)
 	}
 }
