@@ -45,8 +45,8 @@ func Claims(ctx context.Context, q pg.Q, during domain.Span, units []domain.Unit
 		pg.Args{"from": during.From, "to": during.To, "units": units, "now": now, "limit": availability.MaxClaims + 1})
 }
 
-// Offered reads the catalogue and the closures during a time in one round trip. If a unit is named, it reads only that unit. It omits descriptions, which no
-// response about a time shows.
+// Offered reads the catalogue and the closures during a time in one round trip. If a unit is named, it reads only that unit. It omits
+// descriptions, which no response about a time shows.
 func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID, during domain.Span) (c availability.Catalogue, err error) {
 	b := &pgx.Batch{}
 	args := pg.Args{"unit": unit, "from": during.From, "to": during.To}
