@@ -31,8 +31,8 @@ type document struct {
 // sums are the taxable amount and the tax of each rate, and the total and the tax of all.
 type sums map[string][2]int64
 
-// add adds the documents of one booking.
-func add(all ...document) sums {
+// sumsOf adds up the documents of one booking.
+func sumsOf(all ...document) sums {
 	s := sums{}
 	for _, d := range all {
 		for _, row := range d.Breakdown {
@@ -82,7 +82,7 @@ func TestDocumentsAddUp(t *testing.T) {
 			customer := m.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Ada","phone":"+1 555 0100"}`).id(t)
 			quote := send("/quotes", fmt.Sprintf(`{"customer_id":%q,"event_date":%q,"tax_behavior":%q,"line_items":[%s],"deposit_amount":{"amount":%d,"currency":%q}}`,
 				customer, chainDay(rand.IntN(10_000)), operator.behavior, operator.lines, operator.deposit, operator.currency), http.StatusCreated)
-			if got := add(quote); !maps.Equal(got, operator.want) {
+			if got := sumsOf(quote); !maps.Equal(got, operator.want) {
 				t.Fatalf("the quote has %v, want %v", got, operator.want)
 			}
 			send("/quotes/"+quote.ID+"/send", "", http.StatusOK)
@@ -94,7 +94,7 @@ func TestDocumentsAddUp(t *testing.T) {
 			send("/invoices/"+deposit.ID+"/record-payment", paid(operator.deposit), http.StatusOK)
 			balance := send("/invoices", fmt.Sprintf(`{"booking_id":%q,"kind":"balance"}`, quote.BookingID), http.StatusCreated)
 			balance = send("/invoices/"+balance.ID+"/open", "", http.StatusOK)
-			if got := add(deposit, balance); !maps.Equal(got, operator.want) {
+			if got := sumsOf(deposit, balance); !maps.Equal(got, operator.want) {
 				t.Errorf("the invoices add up to %v, want %v", got, operator.want)
 			}
 			balance = send("/invoices/"+balance.ID+"/record-payment", paid(balance.Due.Amount), http.StatusOK)
@@ -108,7 +108,7 @@ func TestDocumentsAddUp(t *testing.T) {
 			if part.Number != "CN-000001" || rest.Number != "CN-000002" || part.Total.Amount != 1001 {
 				t.Errorf("%+v %+v", part, rest)
 			}
-			if got, want := add(part, rest), add(balance); !maps.Equal(got, want) {
+			if got, want := sumsOf(part, rest), sumsOf(balance); !maps.Equal(got, want) {
 				t.Errorf("the credit notes add up to %v, want %v", got, want)
 			}
 			if a := m.do(t, http.MethodPost, notes, fmt.Sprintf(`{"amount":{"amount":1,"currency":%q}}`, operator.currency), ""); a.Status != http.StatusUnprocessableEntity {
