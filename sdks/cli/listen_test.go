@@ -130,7 +130,10 @@ func TestResendAndVerify(t *testing.T) {
 	if got := c.ok("resend", event, "--forward-to", m.url, "--secret", m.secret); !strings.Contains(got, "  204  ") || count() <= before {
 		t.Errorf("%s", got)
 	}
-	disabled := c.ok("webhook-endpoints", "create", "--url", m.url, "--event-types", "booking.created", "--jq", ".id")
+	// The endpoint has a secret of its own and a receiver of its own: until it is disabled, it receives what other tests book.
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	disabled := c.ok("webhook-endpoints", "create", "--url", other.URL, "--event-types", "booking.created", "--jq", ".id")
 	c.ok("webhook-endpoints", "update", disabled, "--status", "disabled")
 	c.fails(3, []string{"resend", event, "--endpoint", disabled}, "endpoint_id", "disabled")
 	c.fails(2, []string{"resend", event}, "endpoint", "forward-to")
