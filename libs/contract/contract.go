@@ -60,6 +60,7 @@ type Operation struct {
 	PathParams []string
 
 	body   *jsonschema.Schema
+	rule   *rule // of body
 	shape  *shape
 	params []*parameter
 }

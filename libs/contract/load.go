@@ -25,6 +25,7 @@ type loader struct {
 	compiler *jsonschema.Compiler
 	shapes   map[*yaml.Node]*shape
 	masks    map[*yaml.Node]*mask
+	rules    map[*jsonschema.Schema]*rule
 }
 
 func newLoader(doc []byte) (*loader, error) {
@@ -46,7 +47,9 @@ func newLoader(doc []byte) (*loader, error) {
 	if err := c.AddResource(docURL, value); err != nil {
 		return nil, fmt.Errorf("add document: %w", err)
 	}
-	return &loader{Document: parsed, compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{}}, nil
+	return &loader{
+		Document: parsed, compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{}, rules: map[*jsonschema.Schema]*rule{},
+	}, nil
 }
 
 // plain converts a node to the value that a JSON decoder returns. Dates stay strings.
@@ -195,6 +198,7 @@ func (l *loader) requestBody(op *Operation, node *yaml.Node, ptr string) error {
 	if op.body, err = l.compile(ptr); err != nil {
 		return err
 	}
+	op.rule = l.rule(op.body)
 	op.shape, err = l.shape(schema)
 	return err
 }

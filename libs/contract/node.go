@@ -178,7 +178,7 @@ func (n *node) object(s *shape) map[string]any {
 	m := make(map[string]any, len(n.children))
 	for i := range n.children {
 		c := &n.children[i]
-		if !s.closed() || s.strict || s.props[c.key] != nil {
+		if s.declares(c.key) {
 			m[c.key] = c.instance(s.member(c.key))
 		}
 	}

@@ -114,6 +114,9 @@ func (s *shape) needs(key string, before int) bool {
 // closed reports whether the shape declares its properties. Other objects, such as metadata, are stored as sent.
 func (s *shape) closed() bool { return s != nil && len(s.names) > 0 }
 
+// declares reports whether a property is a part of the value for the validator: whether the contract has it, or has a rule for all.
+func (s *shape) declares(name string) bool { return !s.closed() || s.strict || s.props[name] != nil }
+
 // member returns the shape of a property, or nil if the contract has no such property.
 func (s *shape) member(name string) *shape {
 	if s == nil {
