@@ -20,6 +20,9 @@ import (
 var printed = map[string]string{
 	"authentication": `api_key test`,
 	"availability":   `2027-07-03 available 8000 2027-07-04 closed 8000 false closed`,
+	"closures":       `2027-12-24T05:00:00Z 2028-01-02T05:00:00Z 2028-01-04T05:00:00Z`,
+	"correction":     `issued 3000 5000 credited 8000 0`,
+	"departures":     `pending 9000 true 10 2 8`,
 	"endpoints":      `enabled`,
 	"errors":         `pending slot_unavailable invalid_request email`,
 	"events":         `customer\.created`,
@@ -149,6 +152,13 @@ func objects(ctx context.Context, t *testing.T, file string) (env []string) {
 	for range customers {
 		id := shared.create(ctx, t, "/customers", fmt.Sprintf(`{"first_name":"Ada","last_name":%q,"email":"%s@example.com"}`, run, run))
 		env = append(env, "CUSTOMER_ID="+id)
+	}
+	if expects("INVOICE_ID") {
+		customer := shared.create(ctx, t, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`)
+		invoice := shared.create(ctx, t, "/invoices", `{"customer_id":"`+customer+
+			`","line_items":[{"description":"Kayak tour","quantity":1,"unit_amount":{"amount":8000,"currency":"USD"}}]}`)
+		shared.create(ctx, t, "/invoices/"+invoice+"/open", "{}")
+		env = append(env, "INVOICE_ID="+invoice)
 	}
 	if expects("UNIT_ID", "SERVICE_ID", "PACKAGE_ID") {
 		service := shared.create(ctx, t, "/services", `{"name":"Kayak tour","duration_minutes":120}`)
