@@ -18,7 +18,7 @@ import (
 
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Manage tenants."}
-	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantShow(), tenantList())
+	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantLimits(), tenantShow(), tenantList())
 	return cmd
 }
 

@@ -19,7 +19,8 @@ import (
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
-		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(), Version: 1, CreatedAt: at, UpdatedAt: at,
+		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(),
+		Limits: domain.Limits{Caps: map[string]int{}}, Version: 1, CreatedAt: at, UpdatedAt: at,
 	}.Apply(in)
 	if err := t.Check(); err != nil {
 		return domain.Tenant{}, err
@@ -39,6 +40,16 @@ func (a *App) UpdateTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.TenantPatch,
 ) (t domain.Tenant, published bool, err error) {
 	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil })
+}
+
+// SetLimits sets limits of a tenant. The gateways apply them with the next request of each credential. Otherwise it works like UpdateTenant.
+func (a *App) SetLimits(
+	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.LimitsPatch,
+) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) {
+		old.Limits = old.Limits.Apply(in)
+		return old, old.Limits.Check()
+	})
 }
 
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.

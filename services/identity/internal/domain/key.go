@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/quota"
+	"holdfast.dev/proto"
 )
 
 type keyPrefix struct{}
@@ -40,8 +41,8 @@ var (
 	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// KeyPlaces is the maximum number of keys that are not revoked of a tenant in one mode.
-var KeyPlaces = quota.Cap{Most: 1000, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
+// KeyPlaces is the maximum number of keys that are not revoked of a tenant in one mode. The platform can set another number for a tenant.
+var KeyPlaces = quota.Cap{Name: proto.CapKeys.Name, Most: proto.CapKeys.Default, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
 
 // Key is an API key of one tenant and mode. The secret itself is not stored, only its SHA-256.
 type Key struct {
@@ -137,6 +138,7 @@ type Principal struct {
 	Clock         *time.Time // the tenant's test clock
 	ExpiresAt     *time.Time // end of a rotated key
 	Revoked       bool
+	Limits        // of the tenant
 }
 
 // Ended reports whether the key was revoked, or ended after its rotation.

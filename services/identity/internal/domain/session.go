@@ -64,4 +64,5 @@ type SessionRow struct {
 	Country    *string
 	Version    *int64
 	Clock      *time.Time
+	Caps       map[string]int // of the tenant's limits
 }

@@ -122,6 +122,9 @@ func Session(rows []domain.SessionRow, scopes []string, proof string) internalap
 			ID: r.Tenant.String(), Slug: *r.Slug, Name: *r.TenantName, Role: string(*r.Role), Scopes: r.Role.Scopes(scopes), Permissions: []string{},
 			Timezone: *r.Timezone, Currency: *r.Currency, Country: r.Country, PolicyVersion: *r.Version, Clock: utc(r.Clock),
 		}
+		if len(r.Caps) > 0 {
+			one.Caps = &r.Caps
+		}
 		for _, p := range domain.Permissions {
 			if r.Role.Can(p) {
 				one.Permissions = append(one.Permissions, string(p))
