@@ -22,9 +22,9 @@ func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options)
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := db.Ping(ctx); err != nil {
-		if !unreachable(err) {
+		if !unreachable(err) && !(opt.Pooler && Code(err) == poolerError) {
 			db.Close()
-			return nil, fmt.Errorf("%s: reach database: %w", name, err)
+			return nil, fmt.Errorf("%s: reach database: %w", name, explain(err, opt))
 		}
 		slog.WarnContext(ctx, "cannot reach the database: not ready until it responds", slog.String("database", name), slog.Any("error", err))
 	}

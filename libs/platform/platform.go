@@ -120,13 +120,13 @@ func (p *Platform) read(cfg Config, spec Spec) error {
 // connect opens the database in both roles.
 func (p *Platform) connect(ctx context.Context, cfg Config, spec Spec) (err error) {
 	p.DB, err = pg.OpenManaged(ctx, p.rt, "postgres", cfg.DatabaseURL, pg.Options{
-		MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout,
+		MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout, Pooler: cfg.Database.Pooler,
 	})
 	if err != nil {
 		return err
 	}
 	p.Worker, err = pg.OpenManaged(ctx, p.rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{
-		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true,
+		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true, Pooler: cfg.Database.Pooler,
 	})
 	return err
 }

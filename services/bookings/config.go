@@ -16,5 +16,6 @@ type Config struct {
 
 // SeedConfig contains the settings of the seed command.
 type SeedConfig struct {
-	URL string `env:"DATABASE_URL,required,notEmpty"` // URL of the database in the role <db>_app
+	URL    string `env:"DATABASE_URL,required,notEmpty"` // URL of the database in the role <db>_app
+	Pooler bool   `env:"DATABASE_POOLER"`                // true: DATABASE_URL is the address of a pooler in transaction mode
 }

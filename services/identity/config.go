@@ -44,6 +44,7 @@ func mailer(c peers.MailAccess) (app.Mailer, error) {
 type toolConfig struct {
 	DatabaseURL        string `env:"DATABASE_URL"`                                // identity's own URL, or an administrator's
 	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                         // URL of the database in the worker role
+	Pooler             bool   `env:"DATABASE_POOLER"`                             // true: both are addresses of a pooler in transaction mode
 	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                        // URL of the database in the owner role
 	AppRole            string `env:"APP_ROLE"`                                    // role of the serving process
 	WorkerRole         string `env:"WORKER_ROLE"`                                 // role of background work
