@@ -203,4 +203,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE failpoints nginx packages storefront help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/secret"
 )
 
 // Q runs reads. Read rows only with pgx.Collect…, because these functions cannot miss an error after the last row.
@@ -90,7 +91,7 @@ type DB struct {
 
 // Open creates a pool and pings the server.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
-	db, err := open(ctx, url, opt)
+	db, err := open(ctx, secret.New(url), opt)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +103,8 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 }
 
 // open creates a pool that connects when it is first used.
-func open(ctx context.Context, url string, opt Options) (*DB, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+func open(ctx context.Context, url secret.Setting, opt Options) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(url.Get())
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
 	}
@@ -116,9 +117,13 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	opt.connect(cfg.ConnConfig.RuntimeParams)
 	cfg.ConnConfig.Tracer = opt.Tracer
 	cfg.AfterConnect = opt.prepare
+	login := &login{opt: opt}
+	login.current.Store(cfg.ConnConfig.Copy())
+	cfg.BeforeConnect = login.before
 	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	login.follow(url, db.pool)
 	return db, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"holdfast.dev/libs/secret"
 )
 
 // Runtime is where a process registers its parts. *service.Runtime implements it.
@@ -14,8 +16,8 @@ type Runtime interface {
 }
 
 // OpenManaged opens a traced pool and closes it when the process stops. The process is ready only while the pool's server responds.
-// An unreachable server is not an error, because it may recover. A rejected login or a missing database is an error.
-func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
+// If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login or a missing database is an error.
+func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Setting, opt Options) (*DB, error) {
 	opt.Tracer = newTracer()
 	db, err := open(ctx, url, opt)
 	if err != nil {
