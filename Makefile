@@ -75,7 +75,7 @@ test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_V
 	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
-	@POOLER=4 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
+	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
