@@ -22,6 +22,7 @@ type config struct {
 	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache, or embedded
 	KafkaFullJIT bool   `env:"KAFKA_FULL_JIT"`                         // true: Apache Kafka's JVM uses all its compilers; it starts later and then needs less CPU
 	Pooler       int    `env:"POOLER"`                                 // starts PgBouncer with this number of connections to PostgreSQL for each database and role, and services connect to it; 0: none
+	SecretFiles  bool   `env:"SECRET_FILES"`                           // true: services read their secrets from files, as with a mounted Secret in a cluster
 	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles
 	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another port if it is in use
 	Logs         string `env:"LOG" envDefault:"warn"`                  // log lines of the services on the terminal: warn or all

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type wiring struct {
 	prefix      string       // of databases and roles
 	postgresURL string       // of the administrator
 	poolerPort  int          // of the pooler in front of it; 0 without one
+	secretFiles string       // folder of the services' secrets in files; empty: in the environment
 	redisURL    string
 	broker      string // of Kafka
 	topicPrefix string
@@ -108,6 +110,12 @@ func (w wiring) settings(s proto.Service) []string {
 	if s.Kafka() {
 		vars["KAFKA_BROKERS"], vars["KAFKA_TOPIC_PREFIX"] = w.broker, w.topicPrefix
 	}
+	if w.secretFiles != "" {
+		for name := range w.secrets(s) {
+			vars[name+"_FILE"] = filepath.Join(w.secretFiles, s.Name, name)
+			delete(vars, name)
+		}
+	}
 	for _, target := range s.Calls {
 		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + w.address(target)
 	}
@@ -139,10 +147,14 @@ func lines(vars map[string]string) []string {
 }
 
 func (p *platform) wiring() wiring {
-	return wiring{
+	w := wiring{
 		keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, poolerPort: p.poolerPort, redisURL: p.redisURL,
 		broker: p.brokers[0], topicPrefix: p.topicPrefix(),
 	}
+	if p.config.SecretFiles {
+		w.secretFiles = filepath.Join(p.run, "services")
+	}
+	return w
 }
 
 // environment returns the complete environment of a service.
