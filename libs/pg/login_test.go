@@ -156,7 +156,7 @@ func (l *logins) connections(t *testing.T, login string) (n int) {
 }
 
 // A URL that the server does not accept is not used, and its error does not contain the password.
-func TestPoolKeepsItsLogin(t *testing.T) {
+func TestPoolRetainsItsLogin(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t, pgtest.New(t, notes))
 	l.write(t, l.url(t, 0, "first", false))

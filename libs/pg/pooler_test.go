@@ -95,7 +95,7 @@ type attacker struct {
 	db        *pg.DB
 }
 
-var errWanted = errors.New("wanted")
+var errExpected = errors.New("expected")
 
 // step runs one random action and then checks what the tenant sees.
 func (a *attacker) step(t *testing.T, worker int) error {
@@ -127,9 +127,9 @@ func (a *attacker) step(t *testing.T, worker int) error {
 		}
 	case 3: // a rollback of the service
 		err := a.db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			return errors.Join(errWanted, insert(ctx, tx, 1+rand.IntN(1<<30), a.mine))
+			return errors.Join(errExpected, insert(ctx, tx, 1+rand.IntN(1<<30), a.mine))
 		})
-		if !errors.Is(err, errWanted) {
+		if !errors.Is(err, errExpected) {
 			return err
 		}
 	case 4: // a client that disappears in the middle of its transaction

@@ -74,7 +74,7 @@ func TestFollow(t *testing.T) {
 }
 
 // All parts that follow a setting switch to a new value, or none.
-func TestFollowersSwitchTogether(t *testing.T) {
+func TestAllFollowersSwitch(t *testing.T) {
 	t.Parallel()
 	s, replace := inFile(t, "1")
 	text, err := secret.Follow(s, func(text string) (string, error) { return text, nil })
