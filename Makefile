@@ -186,7 +186,7 @@ verify: gen ## fail if generated files or module files are out of date
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 
-bench: build bin/loadtest ## run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
+bench: build bin/loadtest ## run benchmarks against $(PGBOUNCER) nginx and pgbench on a temporary platform (loadtest/README.md)
 	@.ci/nginx || true
 	@bin/loadtest bench
 
