@@ -12,6 +12,7 @@ export HELM := $(TOOLS)/helm-3.22.0
 export KIND := $(TOOLS)/kind-0.33.0
 export SERVICES
 export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
+export PGBOUNCER := $(TOOLS)/pgbouncer-1.24.1
 export PROMTOOL := $(TOOLS)/promtool
 export STRIPE_MOCK := $(TOOLS)/stripe-mock-0.203.0
 export OASDIFF := $(TOOLS)/oasdiff-1.37.0
@@ -70,8 +71,11 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
-	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
+test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(PGBOUNCER) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
+	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
+
+test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
+	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
@@ -116,6 +120,11 @@ $(OASDIFF):
 
 $(PROMTOOL):
 	@.ci/promtool $@
+
+pgbouncer: $(PGBOUNCER)
+
+$(PGBOUNCER):
+	@.ci/pgbouncer $@
 
 $(CHROMIUM):
 	@.ci/chromium $@
@@ -177,7 +186,7 @@ verify: gen ## fail if generated files or module files are out of date
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 
-bench: build bin/loadtest ## run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
+bench: build bin/loadtest ## run benchmarks against $(PGBOUNCER) nginx and pgbench on a temporary platform (loadtest/README.md)
 	@.ci/nginx || true
 	@bin/loadtest bench
 
@@ -194,4 +203,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE failpoints nginx packages storefront help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -65,7 +65,7 @@ func (b *bench) bookings(ctx context.Context) error {
 		return err
 	}
 	var small *list
-	if b.wants("bookings") || b.wants("cores") || b.wants("list") {
+	if b.wants("bookings") || b.wants("cores") || b.wants("list") || b.wants("pooler") {
 		if small, err = b.smallList(ctx, s, template); err != nil {
 			return fmt.Errorf("filling the small list: %w", err)
 		}
@@ -78,6 +78,7 @@ func (b *bench) bookings(ctx context.Context) error {
 		{"bookings", "`POST /bookings`", func() error { return b.create(ctx, s) }},
 		{"cores", "rates on one and two processors", func() error { return b.cores(ctx, s) }},
 		{"size", "what a booking adds", func() error { return b.size(ctx, s) }},
+		{"pooler", "requests through a pooler", func() error { return b.pooler(ctx, s) }},
 		{"joins", "bookings that join a departure", func() error { return b.joins(ctx, s) }},
 		{"race", "race for a day", func() error { return b.race(ctx, s) }},
 		{"availability", "`GET /availability`", func() error { return b.availability(ctx, s) }},

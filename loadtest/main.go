@@ -41,7 +41,7 @@ type settings struct {
 const upstreamCommand = "upstream"
 
 var figures = []string{
-	"idle", "cpu", "latency", "connections", "bookings", "cores", "size", "list", "search", "availability", "pricing", "race", "joins", "webhooks", "claims",
+	"idle", "cpu", "latency", "connections", "bookings", "cores", "size", "list", "search", "availability", "pricing", "race", "joins", "pooler", "webhooks", "claims",
 	"accept", "opens", "taxes", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants",
 }
 
@@ -204,7 +204,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"gateway compared with nginx", []string{"cpu", "latency", "connections"}, b.gateway},
 		// These copy the databases for pgbench, so they run before the large tables are filled.
 		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
-		{"bookings", []string{"bookings", "cores", "size", "list", "availability", "pricing", "race", "joins"}, b.bookings},
+		{"bookings", []string{"bookings", "cores", "size", "list", "availability", "pricing", "race", "joins", "pooler"}, b.bookings},
 		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"webhooks", []string{"webhooks"}, b.webhooks},
 		{"claims of deliveries", []string{"claims"}, b.claims},

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"holdfast.dev/libs/secret"
 )
 
 // Header is the request header that carries the signed caller. The gateway deletes it from requests of clients.
@@ -41,6 +43,27 @@ type Key struct {
 // Keys maps a peer's name to its keys. The first key signs and all keys verify, so keys can be rotated without rejecting calls.
 type Keys map[string][]Key
 
+// For returns the keys of a peer.
+func (k Keys) For(peer string) []Key { return k[peer] }
+
+// KeySource provides the keys of each peer. Keys is a fixed one.
+type KeySource interface{ For(peer string) []Key }
+
+// FollowKeys returns the keys of a setting like ParseKeys, and switches to those of its file when it changes.
+func FollowKeys(s secret.Setting) (KeySource, error) {
+	current, err := secret.Follow(s, ParseKeys)
+	if err != nil {
+		return nil, err
+	}
+	return followed(current), nil
+}
+
+// followed returns the current keys.
+type followed func() Keys
+
+// For implements KeySource.
+func (f followed) For(peer string) []Key { return f()[peer] }
+
 // ParseKeys reads "<peer>=<kid>:<hex>[;<kid>:<hex>…][,<peer>=…]".
 func ParseKeys(s string) (Keys, error) {
 	keys := Keys{}
@@ -68,7 +91,7 @@ func ParseKeys(s string) (Keys, error) {
 // caller and call are JSON in base64url.
 type Signer struct {
 	From string
-	Keys Keys
+	Keys KeySource
 }
 
 // Encoded is a caller in the form used in a statement. Encode a caller once when it signs many calls.
@@ -95,7 +118,7 @@ func (s *Signer) Sign(c Caller, target, method, path string, now time.Time) (str
 
 // SignEncoded is Sign for a caller that is already encoded.
 func (s *Signer) SignEncoded(who Encoded, call Call, now time.Time) (string, error) {
-	keys := s.Keys[call.Target]
+	keys := s.Keys.For(call.Target)
 	if len(keys) == 0 {
 		return "", fmt.Errorf("no caller key for target %q", call.Target)
 	}
@@ -116,7 +139,7 @@ func (s *Signer) SignEncoded(who Encoded, call Call, now time.Time) (string, err
 // copy it after its first use.
 type Verifier struct {
 	Self string
-	Keys Keys
+	Keys KeySource
 
 	callers decoded
 }
@@ -150,7 +173,7 @@ func decode(part string, into any) bool {
 }
 
 func (v *Verifier) known(peer, kid, signed string, got []byte) bool {
-	for _, k := range v.Keys[peer] {
+	for _, k := range v.Keys.For(peer) {
 		if k.ID == kid && hmac.Equal(got, mac(k.Secret, []byte(signed))) {
 			return true
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tink-crypto/tink-go/v2/aead/subtle"
+
+	"holdfast.dev/libs/secret"
 )
 
 // ErrOpen reports that a sealed text was changed, was sealed for other associated data, or names an unknown key.
@@ -20,15 +22,36 @@ const (
 )
 
 // Box seals with its first key and opens with any of them.
-type Box struct {
+type Box struct{ current func() *ring }
+
+// ring contains the keys of a box.
+type ring struct {
 	first string
 	keys  map[string]*subtle.AESGCM
+}
+
+// FollowKeys returns a box with the keys of a setting, and switches to those of its file when it changes. The keys have the form of
+// NewBox.
+func FollowKeys(s secret.Setting) (*Box, error) {
+	current, err := secret.Follow(s, parse)
+	if err != nil {
+		return nil, err
+	}
+	return &Box{current}, nil
 }
 
 // NewBox reads "<kid>:<hex of 32 bytes>[,<kid>:<hex>…]". To rotate keys, put the new key first and remove the old one when no text
 // is sealed with it.
 func NewBox(keys string) (*Box, error) {
-	b := &Box{keys: map[string]*subtle.AESGCM{}}
+	r, err := parse(keys)
+	if err != nil {
+		return nil, err
+	}
+	return &Box{func() *ring { return r }}, nil
+}
+
+func parse(keys string) (*ring, error) {
+	b := &ring{keys: map[string]*subtle.AESGCM{}}
 	for i, entry := range strings.Split(keys, ",") {
 		id, secret, _ := strings.Cut(entry, ":")
 		raw, err := hex.DecodeString(secret)
@@ -49,14 +72,17 @@ func NewBox(keys string) (*Box, error) {
 }
 
 // Head returns the prefix of every text that Seal creates. No text under another key has it.
-func (b *Box) Head() []byte {
+func (b *Box) Head() []byte { return b.current().head() }
+
+func (b *ring) head() []byte {
 	return append([]byte{version, byte(len(b.first))}, b.first...) //nolint:gosec // NewBox bounds a key id
 }
 
 // Seal encrypts plain and binds it to aad, which must also be passed to Open. aad should identify the row that the text belongs to.
 func (b *Box) Seal(plain, aad []byte) ([]byte, error) {
-	head := b.Head()
-	sealed, err := b.keys[b.first].Encrypt(plain, bind(head, aad))
+	keys := b.current()
+	head := keys.head()
+	sealed, err := keys.keys[keys.first].Encrypt(plain, bind(head, aad))
 	if err != nil {
 		return nil, fmt.Errorf("seal: %w", err)
 	}
@@ -69,7 +95,7 @@ func (b *Box) Open(sealed, aad []byte) ([]byte, error) {
 		return nil, ErrOpen
 	}
 	n := 2 + int(sealed[1])
-	key, ok := b.keys[string(sealed[2:n])]
+	key, ok := b.current().keys[string(sealed[2:n])]
 	if !ok {
 		return nil, fmt.Errorf("%w: unknown key %q", ErrOpen, sealed[2:n])
 	}

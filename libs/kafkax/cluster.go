@@ -1,6 +1,7 @@
 package kafkax
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,21 +13,22 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/libs/tlsx"
 )
 
 // Settings are the settings of every process that uses Kafka. Cluster converts them.
 type Settings struct {
-	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port of each broker
-	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // prefix of all topic and group names
-	TLS            bool     `env:"KAFKA_TLS"`                                 // connect with TLS; each broker's certificate must match the host name that the service connects to
-	CAFile         string   `env:"KAFKA_CA_FILE"`                             // PEM file with certificate authorities to trust in addition to the system's
-	ClientCertFile string   `env:"KAFKA_CLIENT_CERT_FILE"`                    // PEM file with the client certificate, for brokers that require one
-	ClientKeyFile  string   `env:"KAFKA_CLIENT_KEY_FILE"`                     // PEM file with the client certificate's private key
-	SASLMechanism  string   `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256 or scram-sha-512; empty: no SASL
-	SASLUsername   string   `env:"KAFKA_SASL_USERNAME"`                       // user name for SASL
-	SASLPassword   string   `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // password for SASL
-	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // number of partitions of a topic when it is created
+	Brokers        []string       `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port of each broker
+	Prefix         string         `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // prefix of all topic and group names
+	TLS            bool           `env:"KAFKA_TLS"`                                 // connect with TLS; each broker's certificate must match the host name that the service connects to
+	CAFile         string         `env:"KAFKA_CA_FILE"`                             // PEM file with certificate authorities to trust in addition to the system's
+	ClientCertFile string         `env:"KAFKA_CLIENT_CERT_FILE"`                    // PEM file with the client certificate, for brokers that require one
+	ClientKeyFile  string         `env:"KAFKA_CLIENT_KEY_FILE"`                     // PEM file with the client certificate's private key
+	SASLMechanism  string         `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256 or scram-sha-512; empty: no SASL
+	SASLUsername   string         `env:"KAFKA_SASL_USERNAME"`                       // user name for SASL
+	SASLPassword   secret.Setting `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // password for SASL
+	Partitions     int            `env:"KAFKA_PARTITIONS" envDefault:"12"`          // number of partitions of a topic when it is created
 }
 
 // Cluster specifies how to reach a Kafka cluster.
@@ -64,20 +66,26 @@ var (
 
 func (s Settings) sasl() (sasl.Mechanism, error) {
 	switch {
-	case s.SASLMechanism == "" && s.SASLUsername == "" && s.SASLPassword == "":
+	case s.SASLMechanism == "" && s.SASLUsername == "" && s.SASLPassword.Get() == "":
 		return nil, nil
 	case s.SASLMechanism == "":
 		return nil, errNoMechanism
-	case s.SASLUsername == "" || s.SASLPassword == "":
+	case s.SASLUsername == "" || s.SASLPassword.Get() == "":
 		return nil, errNoLogin
+	}
+	// Each new connection uses the current password.
+	login := func(context.Context) (scram.Auth, error) {
+		return scram.Auth{User: s.SASLUsername, Pass: s.SASLPassword.Get()}, nil
 	}
 	switch s.SASLMechanism {
 	case "plain":
-		return plain.Auth{User: s.SASLUsername, Pass: s.SASLPassword}.AsMechanism(), nil
+		return plain.Plain(func(context.Context) (plain.Auth, error) {
+			return plain.Auth{User: s.SASLUsername, Pass: s.SASLPassword.Get()}, nil
+		}), nil
 	case "scram-sha-256":
-		return scram.Auth{User: s.SASLUsername, Pass: s.SASLPassword}.AsSha256Mechanism(), nil
+		return scram.Sha256(login), nil
 	case "scram-sha-512":
-		return scram.Auth{User: s.SASLUsername, Pass: s.SASLPassword}.AsSha512Mechanism(), nil
+		return scram.Sha512(login), nil
 	default:
 		return nil, fmt.Errorf("%w, not %q", errMechanism, s.SASLMechanism)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/kafkatest"
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/libs/tlstest"
 )
@@ -20,7 +21,7 @@ func secureSettings(t *testing.T, k kafkatest.Secure) kafkax.Settings {
 	t.Helper()
 	return kafkax.Settings{
 		Brokers: []string{k.SASL}, Prefix: kafkatest.Prefix(t), TLS: true, CAFile: k.Authority.CAFile,
-		SASLMechanism: "scram-sha-512", SASLUsername: kafkatest.User, SASLPassword: kafkatest.Password,
+		SASLMechanism: "scram-sha-512", SASLUsername: kafkatest.User, SASLPassword: secret.New(kafkatest.Password),
 	}
 }
 
@@ -39,7 +40,7 @@ func TestSecureKafka(t *testing.T) {
 	t.Parallel()
 	k := kafkatest.StartSecure(t)
 	ways := map[string]func(*kafkax.Settings){"mutual": func(s *kafkax.Settings) {
-		s.SASLMechanism, s.SASLUsername, s.SASLPassword = "", "", ""
+		s.SASLMechanism, s.SASLUsername, s.SASLPassword = "", "", secret.Setting{}
 		s.Brokers = []string{k.Mutual}
 		s.ClientCertFile, s.ClientKeyFile = k.Authority.Leaf(t, "client")
 	}}
@@ -58,12 +59,12 @@ func TestSecureKafka(t *testing.T) {
 		change func(*kafkax.Settings)
 		want   string // regular expression
 	}{
-		"wrong password":       {func(s *kafkax.Settings) { s.SASLPassword = "guessed" }, "SASL Authentication failed"},
-		"wrong plain password": {func(s *kafkax.Settings) { s.SASLMechanism, s.SASLPassword = "plain", "guessed" }, "SASL Authentication failed"},
+		"wrong password":       {func(s *kafkax.Settings) { s.SASLPassword = secret.New("guessed") }, "SASL Authentication failed"},
+		"wrong plain password": {func(s *kafkax.Settings) { s.SASLMechanism, s.SASLPassword = "plain", secret.New("guessed") }, "SASL Authentication failed"},
 		"no CA":                {func(s *kafkax.Settings) { s.CAFile = "" }, "certificate signed by unknown authority"},
 		"another's CA":         {func(s *kafkax.Settings) { s.CAFile = otherCA.CAFile }, "certificate signed by unknown authority"},
 		"no certificate": {func(s *kafkax.Settings) {
-			s.Brokers, s.SASLMechanism, s.SASLUsername, s.SASLPassword = []string{k.Mutual}, "", "", ""
+			s.Brokers, s.SASLMechanism, s.SASLUsername, s.SASLPassword = []string{k.Mutual}, "", "", secret.Setting{}
 		}, "tls: (bad certificate|certificate required)"}, // the alert depends on the version of Java
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,10 +127,10 @@ func TestSettingsStopTheStartInOneLine(t *testing.T) {
 		s    kafkax.Settings
 		want string
 	}{
-		{kafkax.Settings{SASLMechanism: "gssapi", SASLUsername: "u", SASLPassword: "hunter2"}, `KAFKA_SASL_MECHANISM must be plain, scram-sha-256 or scram-sha-512, not "gssapi"`},
-		{kafkax.Settings{SASLMechanism: "plain", SASLPassword: "hunter2"}, "KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME"},
+		{kafkax.Settings{SASLMechanism: "gssapi", SASLUsername: "u", SASLPassword: secret.New("hunter2")}, `KAFKA_SASL_MECHANISM must be plain, scram-sha-256 or scram-sha-512, not "gssapi"`},
+		{kafkax.Settings{SASLMechanism: "plain", SASLPassword: secret.New("hunter2")}, "KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME"},
 		{kafkax.Settings{SASLMechanism: "plain", SASLUsername: "u"}, "KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD"},
-		{kafkax.Settings{SASLUsername: "u", SASLPassword: "hunter2"}, "without KAFKA_SASL_MECHANISM"},
+		{kafkax.Settings{SASLUsername: "u", SASLPassword: secret.New("hunter2")}, "without KAFKA_SASL_MECHANISM"},
 		{kafkax.Settings{TLS: true, ClientCertFile: cert}, "KAFKA_CLIENT_CERT_FILE is set without KAFKA_CLIENT_KEY_FILE"},
 		{kafkax.Settings{TLS: true, ClientKeyFile: key}, "KAFKA_CLIENT_KEY_FILE is set without KAFKA_CLIENT_CERT_FILE"},
 		{kafkax.Settings{TLS: true, ClientCertFile: cert, ClientKeyFile: otherKey}, "KAFKA_CLIENT_CERT_FILE and KAFKA_CLIENT_KEY_FILE"},
@@ -144,7 +145,7 @@ func TestSettingsStopTheStartInOneLine(t *testing.T) {
 			t.Errorf("more than one line, or the password: %s", text)
 		}
 	}
-	if _, err := (kafkax.Settings{SASLMechanism: "plain", SASLUsername: "u", SASLPassword: "p"}).Cluster(); err != nil {
+	if _, err := (kafkax.Settings{SASLMechanism: "plain", SASLUsername: "u", SASLPassword: secret.New("p")}).Cluster(); err != nil {
 		t.Errorf("SASL without TLS: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/secret"
 )
 
 const (
@@ -48,25 +49,42 @@ type Request struct {
 
 // Codec signs cursors with its first key and verifies with all keys, so that keys can be rotated and replicas accept
 // each other's cursors.
-type Codec struct{ keys []key }
+type Codec struct{ keys func() []key }
 
 type key struct {
 	id     string
 	secret []byte
 }
 
+// FollowKeys returns a codec with the keys of a setting, and switches to those of its file when it changes. The keys have the form of
+// NewCodec.
+func FollowKeys(s secret.Setting) (*Codec, error) {
+	current, err := secret.Follow(s, parseKeys)
+	if err != nil {
+		return nil, err
+	}
+	return &Codec{current}, nil
+}
+
 // NewCodec reads "<kid>:<hex>[,<kid>:<hex>…]". A kid has 1 to 8 characters, a secret at least 32 bytes.
 func NewCodec(keys string) (*Codec, error) {
-	c := &Codec{}
+	list, err := parseKeys(keys)
+	if err != nil {
+		return nil, err
+	}
+	return &Codec{func() []key { return list }}, nil
+}
+
+func parseKeys(keys string) (list []key, err error) {
 	for entry := range strings.SplitSeq(keys, ",") {
 		kid, secret, ok := strings.Cut(entry, ":")
 		raw, err := hex.DecodeString(secret)
 		if !ok || err != nil || len(raw) < 32 || kid == "" || len(kid) > 8 {
 			return nil, fmt.Errorf("cursor keys: %q: want <kid>:<hex> of at least 32 bytes", kid)
 		}
-		c.keys = append(c.keys, key{id: kid, secret: raw})
+		list = append(list, key{id: kid, secret: raw})
 	}
-	return c, nil
+	return list, nil
 }
 
 // Parse reads the paging parameters of a list operation. It returns apperr.ErrCursor for a cursor that is forged or was created for
@@ -95,7 +113,7 @@ func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (
 
 // Next creates the cursor of the page after last.
 func (c *Codec) Next(r Request, last Position) string {
-	k := c.keys[0]
+	k := c.keys()[0]
 	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)
 	out = append(out, version, byte(len(k.id))) //nolint:gosec // a key id has 8 characters at most
 	out = append(out, k.id...)
@@ -115,7 +133,7 @@ func (c *Codec) open(cursor string, binding []byte) (*Position, error) {
 	}
 	signed, sum := raw[:len(raw)-macSize], raw[len(raw)-macSize:]
 	kid, body := string(signed[2:2+kidLen]), signed[2+kidLen:]
-	for _, k := range c.keys {
+	for _, k := range c.keys() {
 		if k.id == kid && hmac.Equal(sum, mac(k.secret, signed, binding)) {
 			at := time.UnixMicro(int64(binary.BigEndian.Uint64(body))).UTC() //nolint:gosec // written from int64
 			return &Position{At: at, ID: [16]byte(body[8:])}, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/proto"
 )
 
@@ -61,8 +62,8 @@ func (a Addresses) Client(target string, signer *caller.Signer) (*Client, error)
 
 // Clients returns a client for each service that a service calls according to proto/services.yaml, by the name of the target.
 // signKeys is the setting CALLER_SIGN_KEYS.
-func (a Addresses) Clients(from, signKeys string) (map[string]*Client, error) {
-	keys, err := caller.ParseKeys(signKeys)
+func (a Addresses) Clients(from string, signKeys secret.Setting) (map[string]*Client, error) {
+	keys, err := caller.FollowKeys(signKeys)
 	if err != nil {
 		return nil, fmt.Errorf("CALLER_SIGN_KEYS: %w", err)
 	}

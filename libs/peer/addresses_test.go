@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
 )
@@ -86,7 +87,7 @@ func TestClients(t *testing.T) {
 	a := peer.Addresses{Pattern: "http://{service}:8080"}
 	for _, name := range proto.ServiceNames() {
 		s, _ := proto.ServiceNamed(name)
-		clients, err := a.Clients(name, "")
+		clients, err := a.Clients(name, secret.Setting{})
 		if err != nil || len(clients) != len(s.Calls) {
 			t.Errorf("%s: %d clients for %v, %v", name, len(clients), s.Calls, err)
 		}
@@ -96,10 +97,10 @@ func TestClients(t *testing.T) {
 			}
 		}
 	}
-	if _, err := a.Clients("bookings", "customers=nonsense"); err == nil || !strings.Contains(err.Error(), "CALLER_SIGN_KEYS") {
+	if _, err := a.Clients("bookings", secret.New("customers=nonsense")); err == nil || !strings.Contains(err.Error(), "CALLER_SIGN_KEYS") {
 		t.Errorf("keys that are no keys: %v", err)
 	}
-	if _, err := a.Clients("nobody", ""); err == nil {
+	if _, err := a.Clients("nobody", secret.Setting{}); err == nil {
 		t.Error("an unknown service has clients")
 	}
 }

@@ -35,7 +35,7 @@ type Roles struct {
 
 // MigrateSettings are the settings of a service's migrate command.
 type MigrateSettings struct {
-	URL   string `env:"MIGRATE_DATABASE_URL,required,notEmpty"` // URL of the database in the role <db>_owner
+	URL   string `env:"MIGRATE_DATABASE_URL,required,notEmpty" secret:"url"` // URL of the database in the role <db>_owner
 	Roles Roles
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/secret"
 )
 
 // Q runs reads. Read rows only with pgx.Collect…, because these functions cannot miss an error after the last row.
@@ -50,6 +51,7 @@ type Tx interface {
 // Limits are the settings that limit the load of one request on the database.
 type Limits struct {
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time limit of one statement of a request, then 503; must be below the gateway's UPSTREAM_TIMEOUT and above the lock timeout of 5 s
+	Pooler           bool          `env:"DATABASE_POOLER" envDefault:"false"`         // true: DATABASE_URL and WORKER_DATABASE_URL are addresses of a pooler in transaction mode, such as PgBouncer 1.21 or later
 }
 
 // The defaults of Options. Each is below the time-out of the gateway for a request.
@@ -67,6 +69,9 @@ type Options struct {
 	StatementTimeout time.Duration
 	AcquireTimeout   time.Duration
 	Tracer           pgx.QueryTracer
+	// Pooler is for a server that is reached through a pooler in transaction mode. Each transaction then sets its time-outs and planner
+	// settings itself, because the server's connections are shared with other processes.
+	Pooler bool
 	// Background removes the time-outs of statements and of the wait for a connection, for the worker role and for commands. No
 	// client waits for such statements, and an interrupted one would only start again. It also makes one plan for each statement.
 	Background bool
@@ -78,26 +83,28 @@ type Options struct {
 
 // DB is a pool of connections in one role.
 type DB struct {
-	pool *pgxpool.Pool
-	wait time.Duration // for a free connection; 0 waits indefinitely
+	pool   *pgxpool.Pool
+	wait   time.Duration // for a free connection; 0 waits indefinitely
+	scope  string        // the first statement of a caller's transaction, with the values of scopeOf
+	system string        // the first statement of a transaction without a caller; "" for none
 }
 
 // Open creates a pool and pings the server.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
-	db, err := open(ctx, url, opt)
+	db, err := open(ctx, secret.New(url), opt)
 	if err != nil {
 		return nil, err
 	}
 	if err := db.Ping(ctx); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("reach database: %w", err)
+		return nil, fmt.Errorf("reach database: %w", explain(err, opt))
 	}
 	return db, nil
 }
 
 // open creates a pool that connects when it is first used.
-func open(ctx context.Context, url string, opt Options) (*DB, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+func open(ctx context.Context, url secret.Setting, opt Options) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(url.Get())
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
 	}
@@ -106,30 +113,18 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 		cfg.MaxConns = 10
 	}
 	opt = opt.withDefaults()
-	params := cfg.ConnConfig.RuntimeParams
-	params["statement_timeout"] = fmt.Sprint(opt.StatementTimeout.Milliseconds())
-	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
-	params["idle_in_transaction_session_timeout"] = "30000"
-	params["timezone"] = "UTC"
-	// Prepared statements and foreign keys retain the plan from when a table was small. Every statement of a service has an index.
-	// A sequential scan in such a plan would be slow until the next ANALYZE.
-	params["enable_seqscan"] = "off"
-	params["jit"] = "off" // compiling takes longer than any of our statements
-	if opt.Background {
-		// The worker's statements take arrays. For each length of an array, the server would make another plan, which often takes longer
-		// than the statement. The length does not matter, because an index finds each row.
-		params["plan_cache_mode"] = "force_generic_plan"
-	}
-	if opt.ByIndex {
-		params["enable_hashjoin"], params["enable_mergejoin"], params["enable_bitmapscan"] = "off", "off", "off"
-	}
+	db := &DB{wait: opt.AcquireTimeout, scope: opt.statement(scopeSettings), system: opt.statement("")}
+	opt.connect(cfg.ConnConfig.RuntimeParams)
 	cfg.ConnConfig.Tracer = opt.Tracer
-	cfg.AfterConnect = registerUUID
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
+	cfg.AfterConnect = opt.prepare
+	login := &login{opt: opt}
+	login.current.Store(cfg.ConnConfig.Copy())
+	cfg.BeforeConnect = login.before
+	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	return &DB{pool: pool, wait: opt.AcquireTimeout}, nil
+	login.follow(url, db.pool)
+	return db, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -169,7 +164,7 @@ func (db *DB) Close() { db.pool.Close() }
 // Ping checks that the server responds.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
-const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
+const scopeSettings = `set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
 
 // Watermark is the SQL expression for a time before which all writes have ended, for DB.ReadToWatermark. A list in the order of
 // updated_at that returns only older rows misses none. The watermark is read before the snapshot of the statement that uses it.
@@ -218,7 +213,7 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 		return err
 	}
 	defer conn.Release()
-	t := &tx{conn: conn.Conn(), scope: scope}
+	t := &tx{conn: conn.Conn(), db: db, scope: scope}
 	if err := fn(ctx, t); err != nil {
 		return errors.Join(err, t.rollback()) //nolint:contextcheck // ctx may be why fn failed
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"holdfast.dev/libs/secret"
 )
 
 // Runtime is where a process registers its parts. *service.Runtime implements it.
@@ -14,17 +16,17 @@ type Runtime interface {
 }
 
 // OpenManaged opens a traced pool and closes it when the process stops. The process is ready only while the pool's server responds.
-// An unreachable server is not an error, because it may recover. A rejected login or a missing database is an error.
-func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
+// If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login or a missing database is an error.
+func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Setting, opt Options) (*DB, error) {
 	opt.Tracer = newTracer()
 	db, err := open(ctx, url, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := db.Ping(ctx); err != nil {
-		if !unreachable(err) {
+		if !unreachable(err) && !(opt.Pooler && Code(err) == poolerError) {
 			db.Close()
-			return nil, fmt.Errorf("%s: reach database: %w", name, err)
+			return nil, fmt.Errorf("%s: reach database: %w", name, explain(err, opt))
 		}
 		slog.WarnContext(ctx, "cannot reach the database: not ready until it responds", slog.String("database", name), slog.Any("error", err))
 	}

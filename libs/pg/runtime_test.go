@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/secret"
 )
 
 // process is a Runtime that records what was registered.
@@ -22,7 +23,7 @@ func TestOpenManagedWaitsForAnUnreachableServer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	var p process
-	pool, err := pg.OpenManaged(t.Context(), &p, "postgres", "postgres://unknown@127.0.0.1:1/none", pg.Options{})
+	pool, err := pg.OpenManaged(t.Context(), &p, "postgres", secret.New("postgres://unknown@127.0.0.1:1/none"), pg.Options{})
 	if err != nil || len(p.checks) != 1 || len(p.stops) != 1 {
 		t.Fatalf("unreachable: %v, %d checks, %d stops", err, len(p.checks), len(p.stops))
 	}
@@ -40,7 +41,7 @@ func TestOpenManagedWaitsForAnUnreachableServer(t *testing.T) {
 	} {
 		wrong := *u
 		broken(&wrong)
-		if _, err := pg.OpenManaged(t.Context(), &p, "postgres", wrong.String(), pg.Options{}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := pg.OpenManaged(t.Context(), &p, "postgres", secret.New(wrong.String()), pg.Options{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("wrong %s: %v", name, err)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // tx begins lazily: "begin" and the tenant's settings are sent with the first statement.
 type tx struct {
 	conn  *pgx.Conn
-	scope []any
+	db    *DB
+	scope []any // nil: no caller
 	begun bool
 	first []guard
 	last  pgx.Batch
@@ -42,11 +43,13 @@ func (t *tx) prelude(b *pgx.Batch) int {
 	}
 	t.begun = true
 	b.Queue("begin")
-	if t.scope == nil {
-		return 1
+	switch {
+	case t.scope != nil:
+		b.Queue(t.db.scope, t.scope...)
+	case t.db.system != "":
+		b.Queue(t.db.system)
 	}
-	b.Queue(setScope, t.scope...)
-	return 2
+	return b.Len()
 }
 
 // plain reports whether a statement can be sent on its own.
@@ -233,7 +236,7 @@ func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 		return nil, err
 	}
 	b := &pgx.Batch{}
-	b.Queue(setScope, scopeOf(r.caller)...)
+	b.Queue(r.db.scope, scopeOf(r.caller)...)
 	if r.watermark {
 		b.Queue(setWatermark)
 	}
@@ -260,7 +263,7 @@ func (db *DB) readBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.
 		return err
 	}
 	all := &pgx.Batch{}
-	all.Queue(setScope, scopeOf(caller.FromContext(ctx))...)
+	all.Queue(db.scope, scopeOf(caller.FromContext(ctx))...)
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	res := conn.SendBatch(ctx, all)
 	if _, err := res.Exec(); err != nil {

@@ -1,7 +1,6 @@
 package pg
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -16,12 +15,11 @@ type uuidTarget interface{ SetUUID(u [16]byte) }
 
 // registerUUID registers the ids of libs/ids with a connection, in the binary format. Other connections read and write them as
 // text, through database/sql's interfaces.
-func registerUUID(_ context.Context, conn *pgx.Conn) error {
+func registerUUID(conn *pgx.Conn) {
 	m := conn.TypeMap()
 	uuid := &pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}}
 	m.RegisterType(uuid)
 	m.RegisterType(&pgtype.Type{Name: "_uuid", OID: pgtype.UUIDArrayOID, Codec: &pgtype.ArrayCodec{ElementType: uuid}})
-	return nil
 }
 
 // uuidCodec is pgx's codec for uuids, extended by ids.

@@ -56,6 +56,22 @@ func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 	return db
 }
 
+// Pooled returns one of the database's URLs through the pooler of TEST_POOLER_URL, which is in transaction mode and has two
+// connections to the server for each database and role.
+func Pooled(t testing.TB, address string) string {
+	t.Helper()
+	pooler, err := url.Parse(os.Getenv("TEST_POOLER_URL"))
+	if err != nil || pooler.Host == "" {
+		t.Fatal("TEST_POOLER_URL is not set: run `make test`, or `bin/local with --pooler -- go test ./...`")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = pooler.Host
+	return u.String()
+}
+
 // Ctx returns a context with a caller of a new tenant, without scopes.
 func Ctx(t testing.TB, mode caller.Mode) context.Context {
 	return CtxOf(t, ids.New[ids.TenantPrefix](), mode)

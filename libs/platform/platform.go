@@ -31,26 +31,27 @@ import (
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
 )
 
 // Config contains the settings of every service with a database and Kafka, in addition to service.Common.
 type Config struct {
-	DatabaseURL            string          `env:"DATABASE_URL,required,notEmpty"`           // URL of the database in the role <db>_app, under row-level security
-	WorkerDatabaseURL      string          `env:"WORKER_DATABASE_URL,required,notEmpty"`    // URL of the database in the role <db>_worker, for the outbox relay, sweepers and other background work
-	DatabaseMaxConns       int32           `env:"DATABASE_MAX_CONNS" envDefault:"16"`       // maximum number of connections of the app role
-	WorkerDatabaseMaxConns int32           `env:"WORKER_DATABASE_MAX_CONNS" envDefault:"4"` // maximum number of connections of the worker role
+	DatabaseURL            secret.Setting  `env:"DATABASE_URL,required,notEmpty" secret:"url"`        // URL of the database in the role <db>_app, under row-level security
+	WorkerDatabaseURL      secret.Setting  `env:"WORKER_DATABASE_URL,required,notEmpty" secret:"url"` // URL of the database in the role <db>_worker, for the outbox relay, sweepers and other background work
+	DatabaseMaxConns       int32           `env:"DATABASE_MAX_CONNS" envDefault:"16"`                 // maximum number of connections of the app role
+	WorkerDatabaseMaxConns int32           `env:"WORKER_DATABASE_MAX_CONNS" envDefault:"4"`           // maximum number of connections of the worker role
 	Database               pg.Limits       // limits of one request's statements
 	Kafka                  kafkax.Settings // brokers, and how to connect to them
-	VerifyKeys             string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // keys of the services that may call this one: <caller>=<kid>:<hex>[;…],…
+	VerifyKeys             secret.Setting  `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // keys of the services that may call this one: <caller>=<kid>:<hex>[;…],…
 }
 
 // Spec contains what differs between services.
 type Spec struct {
-	CursorKeys    string     // the setting CURSOR_KEYS; empty for a service without lists
-	Box           *crypt.Box // seals stored responses that contain a secret; nil for a service without such responses
-	WorkerByIndex bool       // pg.Options.ByIndex of the worker role's connections
+	CursorKeys    secret.Setting // the setting CURSOR_KEYS; not set for a service without lists
+	Box           *crypt.Box     // seals stored responses that contain a secret; nil for a service without such responses
+	WorkerByIndex bool           // pg.Options.ByIndex of the worker role's connections
 }
 
 // Platform contains the parts that a service uses for its own objects.
@@ -96,12 +97,12 @@ func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Pla
 
 // read checks the settings and the contract, without a connection.
 func (p *Platform) read(cfg Config, spec Spec) error {
-	keys, err := caller.ParseKeys(cfg.VerifyKeys)
+	keys, err := caller.FollowKeys(cfg.VerifyKeys)
 	if err != nil {
 		return fmt.Errorf("CALLER_VERIFY_KEYS: %w", err)
 	}
-	if spec.CursorKeys != "" {
-		if p.Pages, err = page.NewCodec(spec.CursorKeys); err != nil {
+	if spec.CursorKeys.Get() != "" {
+		if p.Pages, err = page.FollowKeys(spec.CursorKeys); err != nil {
 			return fmt.Errorf("CURSOR_KEYS: %w", err)
 		}
 	}
@@ -120,13 +121,13 @@ func (p *Platform) read(cfg Config, spec Spec) error {
 // connect opens the database in both roles.
 func (p *Platform) connect(ctx context.Context, cfg Config, spec Spec) (err error) {
 	p.DB, err = pg.OpenManaged(ctx, p.rt, "postgres", cfg.DatabaseURL, pg.Options{
-		MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout,
+		MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout, Pooler: cfg.Database.Pooler,
 	})
 	if err != nil {
 		return err
 	}
 	p.Worker, err = pg.OpenManaged(ctx, p.rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{
-		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true,
+		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true, Pooler: cfg.Database.Pooler,
 	})
 	return err
 }

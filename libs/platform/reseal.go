@@ -16,7 +16,8 @@ import (
 
 // ResealSettings are the settings of reseal, which are a part of each service's Config.
 type ResealSettings struct {
-	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`                   // URL of the database in the role <db>_worker
+	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty" secret:"url"`      // URL of the database in the role <db>_worker
+	Pooler            bool   `env:"DATABASE_POOLER"`                                         // true: WORKER_DATABASE_URL is the address of a pooler in transaction mode
 	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 }
 
@@ -35,7 +36,7 @@ func Reseal(ctx context.Context, s ResealSettings, table ResealTable) error {
 	if err != nil {
 		return err
 	}
-	worker, err := pg.Open(ctx, s.WorkerDatabaseURL, pg.Options{MaxConns: 1})
+	worker, err := pg.Open(ctx, s.WorkerDatabaseURL, pg.Options{MaxConns: 1, Pooler: s.Pooler})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/secret"
 )
 
 // Options are the limits. A zero field uses its default.
@@ -22,6 +23,7 @@ type Options struct {
 	Timeout  time.Duration // of one command or pipeline, including dialing; 15 ms
 	PoolSize int           // connections per node; 32
 	Access   Access
+	Login    secret.Setting // the address; if its file changes, new connections use its user and password
 	// Dial creates the network connections, below TLS if it is used. The default is a plain dialer.
 	Dial dialFunc
 }
@@ -38,7 +40,7 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 		if o.PoolSize > 0 {
 			opt.PoolSize = o.PoolSize
 		}
-		opt.Access, opt.Dial = o.Access, o.Dial
+		opt.Access, opt.Dial, opt.Login = o.Access, o.Dial, o.Login
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -54,6 +56,9 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	o.Dialer = opt.Dial
 	if u.Scheme == "rediss" {
 		o.Dialer = overTLS(o.TLSConfig, u.Hostname(), opt.Dial)
+	}
+	if err := follow(o, u, opt.Login); err != nil {
+		return nil, err
 	}
 	o.MaxRetries, o.MaxRedirects, o.MinRetryBackoff, o.ContextTimeoutEnabled = -1, 1, -1, true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"holdfast.dev/libs/secret"
 )
 
 // Common are the settings that every process has.
@@ -24,9 +26,10 @@ type Common struct {
 	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`                   // debug, info, warn or error
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`                   // URL of an OTLP/HTTP collector; empty: no traces
 	HTTP         HTTPLimits    // bounds of the HTTP server
-	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // maximum size of the rows and messages that one step of background work holds; a larger row or message is processed on its own
-	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // after a stop signal, how long the process keeps serving, not ready, while load balancers remove it; extended by at most the same time while clients still connect
-	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time limit of the whole graceful stop
+	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"`       // maximum size of the rows and messages that one step of background work holds; a larger row or message is processed on its own
+	SecretReload time.Duration `env:"SECRET_RELOAD_INTERVAL" envDefault:"5s"` // how often the files of secrets are read, from 100ms to 1m
+	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`             // after a stop signal, how long the process keeps serving, not ready, while load balancers remove it; extended by at most the same time while clients still connect
+	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`          // time limit of the whole graceful stop
 }
 
 // HTTPLimits limits the resources that one client can use.
@@ -40,7 +43,7 @@ type HTTPLimits struct {
 }
 
 // Load fills dst, a pointer to a struct, from the environment by its env tags. KEY=value files, such as .run/env, provide the
-// variables that the environment does not set. A missing file is not an error. A number, text, bool or duration that dst already
+// variables that the environment does not set. A secret setting NAME can be given as NAME_FILE, the path of a file. A missing file is not an error. A number, text, bool or duration that dst already
 // contains replaces the field's envDefault.
 func Load(dst any, files ...string) error {
 	vars := env.ToMap(os.Environ())
@@ -49,20 +52,44 @@ func Load(dst any, files ...string) error {
 			return err
 		}
 	}
-	addValues(vars, reflect.Indirect(reflect.ValueOf(dst)))
-	err := env.ParseWithOptions(dst, env.Options{Environment: vars})
-	if err == nil {
-		return nil
+	v := reflect.Indirect(reflect.ValueOf(dst))
+	addValues(vars, v)
+	paths, failed := addFiles(vars, v)
+	if err := errors.Join(failed, env.ParseWithOptions(dst, env.Options{Environment: vars})); err != nil {
+		return fmt.Errorf("settings: %s", strings.Join(reasons(err, v), "; "))
 	}
-	var all env.AggregateError
-	if !errors.As(err, &all) {
-		return fmt.Errorf("settings: %w", err)
+	secrets(v, func(name string, field reflect.Value) {
+		if s, ok := field.Addr().Interface().(*secret.Setting); ok && paths[name] != "" {
+			s.InFile(name, paths[name])
+		}
+	})
+	return nil
+}
+
+// reasons returns one line for each error in err. The line of a missing secret also names the variable with its file.
+func reasons(err error, v reflect.Value) (lines []string) {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			lines = append(lines, reasons(one, v)...)
+		}
+		return lines
+	case env.AggregateError:
+		for _, one := range e.Errors {
+			lines = append(lines, reasons(one, v)...)
+		}
+		return lines
+	case env.VarIsNotSetError:
+		text := e.Error()
+		secrets(v, func(name string, _ reflect.Value) {
+			if name == e.Key {
+				text = fmt.Sprintf("required environment variable %q or %q is not set", name, name+fileSuffix)
+			}
+		})
+		return []string{text}
+	default:
+		return []string{strings.ReplaceAll(err.Error(), "\n", " ")}
 	}
-	lines := make([]string, len(all.Errors))
-	for i, e := range all.Errors {
-		lines[i] = strings.ReplaceAll(e.Error(), "\n", " ")
-	}
-	return fmt.Errorf("settings: %s", strings.Join(lines, "; "))
 }
 
 // addValues adds the values of v's fields for names that vars does not have.
@@ -74,11 +101,12 @@ func addValues(vars map[string]string, v reflect.Value) {
 		field := v.Type().Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
 		_, set := vars[name]
+		_, inFile := vars[name+fileSuffix]
 		switch {
 		case name == "":
 			addValues(vars, v.Field(i))
-		case !set && !v.Field(i).IsZero():
-			vars[name] = fmt.Sprint(v.Field(i).Interface())
+		case !set && !inFile && !v.Field(i).IsZero():
+			vars[name] = text(v.Field(i))
 		}
 	}
 }
@@ -113,7 +141,9 @@ func addFile(vars map[string]string, name string) error {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
-		if _, set := vars[key]; ok && !set && !strings.HasPrefix(key, "#") {
+		_, set := vars[key]
+		_, inFile := vars[key+fileSuffix]
+		if ok && !set && !inFile && !strings.HasPrefix(key, "#") {
 			vars[key] = value
 		}
 	}
@@ -123,7 +153,8 @@ func addFile(vars map[string]string, name string) error {
 	return nil
 }
 
-// Describe returns settings for the start line. Fields tagged `secret:"true"` and passwords in URLs are masked.
+// Describe returns settings for the start line. Fields tagged `secret:"true"` and passwords in URLs are masked. `secret:"url"` marks
+// a URL that contains a password.
 func Describe(configs ...any) slog.Value {
 	var attrs []slog.Attr
 	for _, c := range configs {
@@ -151,14 +182,26 @@ func describe(attrs []slog.Attr, v reflect.Value) []slog.Attr {
 	return attrs
 }
 
-func masked(field reflect.StructField, v reflect.Value) string {
-	text := fmt.Sprint(v.Interface())
-	if field.Tag.Get("secret") == "true" {
-		if v.IsZero() {
-			return ""
-		}
-		return "***"
+// text returns the value of a field as in the environment.
+func text(v reflect.Value) string {
+	if s, ok := v.Interface().(secret.Setting); ok {
+		return s.Get()
 	}
+	return fmt.Sprint(v.Interface())
+}
+
+func masked(field reflect.StructField, v reflect.Value) string {
+	text := text(v)
+	if field.Tag.Get("secret") == "url" && !strings.Contains(text, "://") { // such as PostgreSQL's form "password=…"
+		return secret.New(text).String()
+	}
+	if field.Tag.Get("secret") == "true" {
+		return secret.New(text).String()
+	}
+	return maskedURL(text)
+}
+
+func maskedURL(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		return u.Redacted()
 	}

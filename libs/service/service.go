@@ -101,7 +101,10 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err := rt.trace(ctx); err != nil {
 		return err
 	}
-	rt.serveMetrics() //nolint:contextcheck // as above
+	rt.serveMetrics()                                            //nolint:contextcheck // as above
+	if err := rt.watchSecrets(&common, app.Config); err != nil { //nolint:contextcheck // as above
+		return err
+	}
 	if err := app.Serve(ctx, rt); err != nil {
 		return errors.Join(fmt.Errorf("start: %w", err), rt.stop()) //nolint:contextcheck // as above
 	}

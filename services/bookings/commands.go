@@ -31,7 +31,7 @@ func seedCommand() *cobra.Command {
 			if mode != string(caller.Test) && mode != string(caller.Live) {
 				return fmt.Errorf("--mode must be test or live, not %q", mode)
 			}
-			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1, Background: true})
+			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1, Background: true, Pooler: cfg.Pooler})
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	box, err := crypt.FollowKeys(cfg.EncryptionKeys)
 	if err != nil {
 		return err
 	}

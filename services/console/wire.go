@@ -63,7 +63,7 @@ func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	verifies, err := caller.ParseKeys(cfg.VerifyKeys)
+	verifies, err := caller.FollowKeys(cfg.VerifyKeys)
 	if err != nil {
 		return nil, nil, fmt.Errorf("CALLER_VERIFY_KEYS: %w", err)
 	}

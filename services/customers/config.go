@@ -3,12 +3,13 @@ package main
 import (
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/platform"
+	"holdfast.dev/libs/secret"
 )
 
 // Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform   platform.Config
 	Upstreams  peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
-	SignKeys   string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to other services: <target>=<kid>:<hex>,…
-	CursorKeys string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…; the first key signs
+	SignKeys   secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to other services: <target>=<kid>:<hex>,…
+	CursorKeys secret.Setting `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…; the first key signs
 }

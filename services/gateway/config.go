@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/secret"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -15,12 +16,12 @@ import (
 // Config contains the gateway's own settings, in addition to service.Common, which has the timeouts and limits of the HTTP
 // server.
 type Config struct {
-	RedisURL     string        `env:"REDIS_URL,required"` // URL of one server, a Cluster or Sentinels
-	Redis        redisx.Access // certificates, and the login for Sentinels
-	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"15ms"` // how long a request waits for Redis; then it continues without Redis
+	RedisURL     secret.Setting `env:"REDIS_URL,required" secret:"url"` // URL of one server, a Cluster or Sentinels
+	Redis        redisx.Access  // certificates, and the login for Sentinels
+	RedisTimeout time.Duration  `env:"REDIS_TIMEOUT" envDefault:"15ms"` // how long a request waits for Redis; then it continues without Redis
 
 	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services; UPSTREAM_<NAME>_URL replaces it for one service
-	SignKeys  string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to the services: <target>=<kid>:<hex>,…
+	SignKeys  secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to the services: <target>=<kid>:<hex>,…
 
 	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`         // time limit of one call, or until the header of a stream arrives; then 504
 	GatewayTimeout   time.Duration `env:"UPSTREAM_GATEWAY_TIMEOUT" envDefault:"30s"` // the same for a service that waits for a payment gateway; longer than that service's own calls take

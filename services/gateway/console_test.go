@@ -17,7 +17,7 @@ import (
 func (w *world) console(t *testing.T, respond http.HandlerFunc) func(*Config) {
 	t.Helper()
 	secret := ""
-	for _, key := range strings.Split(w.cfg.SignKeys, ",") {
+	for _, key := range strings.Split(w.cfg.SignKeys.Get(), ",") {
 		if rest, ok := strings.CutPrefix(key, "console="); ok {
 			secret = rest
 		}

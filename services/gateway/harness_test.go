@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/gateway/internal/api"
@@ -98,9 +99,9 @@ func newWorld(t testing.TB) *world {
 	w.identity = newFakeIdentity(t, verify["identity"])
 	w.service = newFakeService(t, verify)
 	w.cfg = Config{
-		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second,
+		RedisURL: secret.New(testRedisURL(t)), RedisTimeout: 2 * time.Second,
 		Upstreams: peer.Addresses{Pattern: w.service.url, Own: map[string]string{"identity": w.identity.url}},
-		SignKeys:  strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256,
+		SignKeys:  secret.New(strings.Join(sign, ",")), UpstreamTimeout: 10 * time.Second, GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256,
 		StreamsPerCredential: 10, MCPMessagesPerTenant: 16, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
 		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
 		RateLimit: 600, Compressions: 1, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"holdfast.dev/libs/secret"
 )
 
 func TestTwoGatewaysOneLimit(t *testing.T) {
@@ -126,7 +128,7 @@ func TestRedisBecomesUnavailable(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			cable, url := newCable(t)
-			g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout, c.RateLimit = url, 200*time.Millisecond, 20 })
+			g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout, c.RateLimit = secret.New(url), 200*time.Millisecond, 20 })
 			key := w.identity.newKey()
 			for range 5 {
 				g.send(t, "GET", oneCu, "", bearer(key))
@@ -180,7 +182,7 @@ func TestAHungRedisCostsOneTimeout(t *testing.T) {
 	w := newWorld(t)
 	cable, url := newCable(t)
 	const limit = time.Second // a loaded machine's pauses are shorter
-	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, limit })
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = secret.New(url), limit })
 	key := w.identity.newKey()
 	g.send(t, "GET", oneCu, "", bearer(key))
 	cable.set(false, true)

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/secret"
 )
 
 // calendars serves the calendars of the tokens that are in valid, and counts the requests.
@@ -172,7 +173,7 @@ func TestTheRateOfATokenWithoutRedis(t *testing.T) {
 	w, token := newWorld(t), newToken()
 	w.calendars(token)
 	g := w.start(t, func(c *Config) {
-		c.RedisURL, c.RedisTimeout, c.TokenRateLimit = "redis://127.0.0.1:1", 10*time.Millisecond, 3
+		c.RedisURL, c.RedisTimeout, c.TokenRateLimit = secret.New("redis://127.0.0.1:1"), 10*time.Millisecond, 3
 	})
 	for range 3 {
 		want(t, g.send(t, "GET", calendar(token), ""), 200, "")

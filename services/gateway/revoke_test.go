@@ -9,6 +9,8 @@ import (
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/gateway/internal/store"
+
+	"holdfast.dev/libs/secret"
 )
 
 func (w *world) setState(t *testing.T, key, state string) {
@@ -96,7 +98,7 @@ func TestRevocationWithRedisAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cable, url := newCable(t)
-	g := w.start(t, func(c *Config) { c.RedisURL = url })
+	g := w.start(t, func(c *Config) { c.RedisURL = secret.New(url) })
 	best := time.Hour
 	for try := 0; try < 5 && best > 1500*time.Millisecond; try++ { // the machine may be busy
 		key := w.identity.newKey()
@@ -158,7 +160,7 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cable, url := newCable(t)
-	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, 50*time.Millisecond })
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = secret.New(url), 50*time.Millisecond })
 	var keys []string
 	for range 20 {
 		key := w.identity.newKey()
@@ -198,7 +200,7 @@ func TestRedisAndIdentityDown(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			cable, url := newCable(t)
-			g := w.start(t, func(c *Config) { c.RedisURL, c.PrincipalCacheTTL, c.RateLimit = url, 4*time.Second, 1<<40 })
+			g := w.start(t, func(c *Config) { c.RedisURL, c.PrincipalCacheTTL, c.RateLimit = secret.New(url), 4*time.Second, 1<<40 })
 			key := w.identity.newKey()
 			start := time.Now()
 			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")

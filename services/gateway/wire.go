@@ -87,7 +87,7 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 	if err != nil {
 		return nil, nil, err
 	}
-	keys, err := caller.ParseKeys(cfg.SignKeys)
+	keys, err := caller.FollowKeys(cfg.SignKeys)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +97,8 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 	if err != nil {
 		return nil, nil, err
 	}
-	redis, err := store.Open(cfg.RedisURL, store.Options{
+	redis, err := store.Open(cfg.RedisURL.Get(), store.Options{
+		Login:   cfg.RedisURL,
 		Timeout: cfg.RedisTimeout, Queue: redisQueue, Access: cfg.Redis, Dropped: metrics.Dropped.Inc,
 		Changed: func(down bool) { redisChanged(down, log, metrics) },
 	})

@@ -60,12 +60,12 @@ func openTools(ctx context.Context) (identity *app.App, c toolConfig, closeAll f
 	if err != nil {
 		return nil, c, nil, err
 	}
-	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2, Background: true})
+	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2, Background: true, Pooler: c.Pooler})
 	if err != nil {
 		_ = redis.Close()
 		return nil, c, nil, err
 	}
-	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2, Background: true})
+	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2, Background: true, Pooler: c.Pooler})
 	if err != nil {
 		_ = redis.Close()
 		db.Close()

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/libs/service"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -16,15 +17,15 @@ import (
 // Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform     platform.Config
-	RedisURL     string        `env:"REDIS_URL,required"` // URL of the Redis that the gateways use
-	Redis        redisx.Access // its certificates, and the Sentinels' login
+	RedisURL     secret.Setting `env:"REDIS_URL,required" secret:"url"` // URL of the Redis that the gateways use
+	Redis        redisx.Access  // its certificates, and the Sentinels' login
 	Mail         peers.MailAccess
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time limit of one write; no request waits for it
 	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // rate limit that GET /me returns; the gateway enforces it
 
-	EncryptionKeys  string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
-	AuthURL         string `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // URL of the OAuth pages and endpoints as people and apps reach them, without a path; it is the issuer
-	PasswordsAtOnce int    `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // maximum number of passwords hashed in parallel in this process, with 64 MiB each; further ones wait
+	EncryptionKeys  secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	AuthURL         string         `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // URL of the OAuth pages and endpoints as people and apps reach them, without a path; it is the issuer
+	PasswordsAtOnce int            `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // maximum number of passwords hashed in parallel in this process, with 64 MiB each; further ones wait
 }
 
 // defaults returns the defaults that differ from those of the shared settings.
@@ -42,13 +43,14 @@ func mailer(c peers.MailAccess) (app.Mailer, error) {
 // toolConfig contains the settings of the command line. Missing settings are read from the .run/env of a running platform,
 // in the working folder or a folder above it.
 type toolConfig struct {
-	DatabaseURL        string `env:"DATABASE_URL"`                                // identity's own URL, or an administrator's
-	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                         // URL of the database in the worker role
-	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                        // URL of the database in the owner role
+	DatabaseURL        string `env:"DATABASE_URL" secret:"url"`                   // identity's own URL, or an administrator's
+	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL" secret:"url"`            // URL of the database in the worker role
+	Pooler             bool   `env:"DATABASE_POOLER"`                             // true: both are addresses of a pooler in transaction mode
+	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL" secret:"url"`           // URL of the database in the owner role
 	AppRole            string `env:"APP_ROLE"`                                    // role of the serving process
 	WorkerRole         string `env:"WORKER_ROLE"`                                 // role of background work
-	PostgresURL        string `env:"POSTGRES_URL"`                                // an administrator's URL
-	RedisURL           string `env:"REDIS_URL"`                                   // the same as for identity
+	PostgresURL        string `env:"POSTGRES_URL" secret:"url"`                   // an administrator's URL
+	RedisURL           string `env:"REDIS_URL" secret:"url"`                      // the same as for identity
 	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"` // one-time links start with this URL
 	Mail               peers.MailAccess
 	Redis              redisx.Access

@@ -39,7 +39,7 @@ func boundMemory(passwords int) {
 // wire builds everything from top to bottom and registers it with rt. It stops in the reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	boundMemory(cfg.PasswordsAtOnce)
-	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	box, err := crypt.FollowKeys(cfg.EncryptionKeys)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	redis, err := redisx.Open(cfg.RedisURL, redisx.Options{Timeout: cfg.RedisTimeout, PoolSize: 4, Access: cfg.Redis})
+	redis, err := redisx.Open(cfg.RedisURL.Get(), redisx.Options{Login: cfg.RedisURL, Timeout: cfg.RedisTimeout, PoolSize: 4, Access: cfg.Redis})
 	if err != nil {
 		return err
 	}

@@ -88,8 +88,26 @@ func (p *platform) writeServiceEnvs() error {
 		if err := replaceFile(filepath.Join(dir, s.Name+".env"), p.wiring().settings(s)); err != nil {
 			return err
 		}
+		if p.config.SecretFiles {
+			if err := writeSecrets(filepath.Join(dir, s.Name), p.wiring().secrets(s)); err != nil {
+				return err
+			}
+		}
 	}
 	return replaceFile(filepath.Join(dir, stripeName+".env"), p.wiring().stripeSettings(p.data))
+}
+
+// writeSecrets writes each secret to the file with its name.
+func writeSecrets(dir string, secrets map[string]string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, value := range secrets {
+		if err := replaceFile(filepath.Join(dir, name), []string{value}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func replaceFile(path string, lines []string) error {

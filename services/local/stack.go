@@ -25,6 +25,7 @@ type stack struct {
 	fullJIT   bool // of Kafka's JVM
 
 	postgresURL string   // of the administrator
+	poolerPort  int      // of the pooler in front of PostgreSQL; 0 without one
 	redisURL    string   //
 	brokers     []string // comma-separated lists, in the order of partsConfig.kafka
 	standIn     string   // why the broker is not Apache Kafka; empty if it is, or if it was given
@@ -34,6 +35,7 @@ type stack struct {
 type partsConfig struct {
 	postgresURL, redisURL, brokers string   // used if not empty
 	kafka                          []string // kinds: auto, apache, embedded
+	pooler                         int      // connections of a pooler to PostgreSQL, for each database and role; 0: no pooler
 }
 
 // check checks that the given parts respond.
@@ -60,14 +62,28 @@ func (s *stack) startParts(ctx context.Context, w partsConfig) error {
 	if err != nil {
 		return err
 	}
+	var pooler string
+	if w.pooler > 0 {
+		if pooler, err = parts.FindPooler(ctx); err != nil {
+			return err
+		}
+	}
 	host, err := s.host()
 	if err != nil {
 		return err
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	if w.postgresURL == "" {
-		all.Go(func() error { return s.startPostgres(ctx, host, bin) })
-	}
+	all.Go(func() error {
+		if w.postgresURL == "" {
+			if err := s.startPostgres(ctx, host, bin); err != nil {
+				return err
+			}
+		}
+		if pooler == "" {
+			return nil
+		}
+		return s.startPooler(ctx, host, pooler, w.pooler)
+	})
 	if w.redisURL == "" {
 		all.Go(func() error { return s.startRedis(ctx, host, redis) })
 	}
@@ -103,6 +119,17 @@ func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string)
 	}
 	s.postgresURL = p.URL()
 	s.screen.say("PostgreSQL on %s", parts.Loopback(port))
+	return nil
+}
+
+func (s *stack) startPooler(ctx context.Context, host *parts.Host, path string, conns int) (err error) {
+	if s.poolerPort, err = s.port("pgbouncer"); err != nil {
+		return err
+	}
+	if err := host.StartPooler(ctx, parts.Pooler{Path: path, Port: s.poolerPort, Server: s.postgresURL, Conns: conns}); err != nil {
+		return s.explain("pgbouncer", err)
+	}
+	s.screen.say("PgBouncer on %s", parts.Loopback(s.poolerPort))
 	return nil
 }
 

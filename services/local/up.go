@@ -162,7 +162,7 @@ func (p *platform) start(ctx context.Context) error {
 func (p *platform) partsConfig() partsConfig {
 	return partsConfig{
 		postgresURL: p.config.DatabaseURL, redisURL: p.config.RedisURL,
-		brokers: p.config.KafkaBrokers, kafka: []string{p.config.Kafka},
+		brokers: p.config.KafkaBrokers, kafka: []string{p.config.Kafka}, pooler: p.config.Pooler,
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/proto"
@@ -22,6 +24,8 @@ type wiring struct {
 	keys        *state.State // also the ports
 	prefix      string       // of databases and roles
 	postgresURL string       // of the administrator
+	poolerPort  int          // of the pooler in front of it; 0 without one
+	secretFiles string       // folder of the services' secrets in files; empty: in the environment
 	redisURL    string
 	broker      string // of Kafka
 	topicPrefix string
@@ -45,7 +49,7 @@ func (w wiring) secrets(s proto.Service) map[string]string {
 	}
 	if s.Database {
 		d := w.database(s.Name)
-		vars["DATABASE_URL"], vars["WORKER_DATABASE_URL"] = w.databaseURL(d, "app"), w.databaseURL(d, "worker")
+		vars["DATABASE_URL"], vars["WORKER_DATABASE_URL"] = w.servingURL(d, "app"), w.servingURL(d, "worker")
 	}
 	return vars
 }
@@ -87,6 +91,16 @@ func (w wiring) databaseURL(d parts.Database, role string) string {
 	return u
 }
 
+// servingURL returns the URL for requests and background work. Commands of the owner, such as migrations, do not use the pooler.
+func (w wiring) servingURL(d parts.Database, role string) string {
+	direct := w.databaseURL(d, role)
+	if w.poolerPort == 0 {
+		return direct
+	}
+	u, _ := parts.Through(direct, w.poolerPort) // checked before anything was started
+	return u
+}
+
 // settings returns the variables with the addresses of all processes on this machine.
 func (w wiring) settings(s proto.Service) []string {
 	vars := w.secrets(s)
@@ -95,6 +109,12 @@ func (w wiring) settings(s proto.Service) []string {
 	vars["PUBLIC_URL"], vars["AUTH_URL"] = w.publicURL(), w.publicURL()
 	if s.Kafka() {
 		vars["KAFKA_BROKERS"], vars["KAFKA_TOPIC_PREFIX"] = w.broker, w.topicPrefix
+	}
+	if w.secretFiles != "" {
+		for name := range w.secrets(s) {
+			vars[name+"_FILE"] = filepath.Join(w.secretFiles, s.Name, name)
+			delete(vars, name)
+		}
 	}
 	for _, target := range s.Calls {
 		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + w.address(target)
@@ -107,6 +127,7 @@ func (w wiring) settings(s proto.Service) []string {
 	}
 	if s.Database {
 		maps.Copy(vars, w.migration(s))
+		vars["DATABASE_POOLER"] = strconv.FormatBool(w.poolerPort != 0)
 	}
 	return lines(vars)
 }
@@ -126,10 +147,14 @@ func lines(vars map[string]string) []string {
 }
 
 func (p *platform) wiring() wiring {
-	return wiring{
-		keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, redisURL: p.redisURL,
+	w := wiring{
+		keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, poolerPort: p.poolerPort, redisURL: p.redisURL,
 		broker: p.brokers[0], topicPrefix: p.topicPrefix(),
 	}
+	if p.config.SecretFiles {
+		w.secretFiles = filepath.Join(p.run, "services")
+	}
+	return w
 }
 
 // environment returns the complete environment of a service.

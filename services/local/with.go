@@ -22,23 +22,28 @@ import (
 
 const both = "both"
 
+// testPoolerConns is so low that the clients of a test share the connections to the server.
+const testPoolerConns = 2
+
 func withCommand() *cobra.Command {
 	var kafka string
+	var pooler bool
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
+		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_POOLER_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return with(cmd.Context(), kafka, args)
+			return with(cmd.Context(), kafka, pooler, args)
 		},
 	}
 	cmd.Flags().StringVar(&kafka, "kafka", "auto", "broker: auto, apache, embedded, both or none")
+	cmd.Flags().BoolVar(&pooler, "pooler", false, "also start PgBouncer in transaction mode, with two connections to PostgreSQL for each database and role")
 	return cmd
 }
 
 // with starts private parts in a temporary folder, runs the command, and stops the parts. It returns the command's own exit code
 // as an exitCode.
-func with(ctx context.Context, kafka string, args []string) error {
+func with(ctx context.Context, kafka string, pooler bool, args []string) error {
 	base, err := scratchBase()
 	if err != nil {
 		return err
@@ -61,7 +66,7 @@ func with(ctx context.Context, kafka string, args []string) error {
 		return err
 	}
 	defer s.group.Stop()
-	env, err := s.startTestParts(ctx, kafka)
+	env, err := s.startTestParts(ctx, kafka, pooler)
 	if err != nil {
 		return err
 	}
@@ -70,7 +75,7 @@ func with(ctx context.Context, kafka string, args []string) error {
 }
 
 // startTestParts starts the parts that tests require, and returns the variables with the addresses.
-func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, error) {
+func (s *stack) startTestParts(ctx context.Context, kafka string, pooler bool) ([]string, error) {
 	kinds := []string{kafka}
 	switch kafka {
 	case both:
@@ -81,10 +86,21 @@ func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, err
 	default:
 		return nil, fmt.Errorf("--kafka must be auto, apache, embedded, both or none, not %q", kafka)
 	}
-	if err := s.startParts(ctx, partsConfig{kafka: kinds}); err != nil {
+	w := partsConfig{kafka: kinds}
+	if pooler {
+		w.pooler = testPoolerConns
+	}
+	if err := s.startParts(ctx, w); err != nil {
 		return nil, err
 	}
 	env := append(os.Environ(), "TEST_POSTGRES_URL="+s.postgresURL, "TEST_REDIS_URL="+s.redisURL)
+	if pooler {
+		through, err := parts.Through(s.postgresURL, s.poolerPort)
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, "TEST_POOLER_URL="+through)
+	}
 	if len(kinds) > 0 {
 		env = append(env, "TEST_KAFKA_BROKERS="+s.brokers[0])
 	}

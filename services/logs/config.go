@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"holdfast.dev/libs/platform"
+	"holdfast.dev/libs/secret"
 )
 
 // Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform   platform.Config
-	CursorKeys string        `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…; the first key signs
-	Retention  time.Duration `env:"REQUEST_LOG_RETENTION" envDefault:"168h"`         // how long requests are stored, 24h to 2160h
-	MaxRows    int           `env:"REQUEST_LOG_MAX_PER_TENANT" envDefault:"1000000"` // maximum number of stored requests of a tenant in one mode; the oldest ones are deleted
+	CursorKeys secret.Setting `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…; the first key signs
+	Retention  time.Duration  `env:"REQUEST_LOG_RETENTION" envDefault:"168h"`         // how long requests are stored, 24h to 2160h
+	MaxRows    int            `env:"REQUEST_LOG_MAX_PER_TENANT" envDefault:"1000000"` // maximum number of stored requests of a tenant in one mode; the oldest ones are deleted
 }
 
 // The bounds of the retention.

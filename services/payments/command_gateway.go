@@ -26,7 +26,8 @@ import (
 
 // toolSettings contains the settings of the gateway command, a subset of Config.
 type toolSettings struct {
-	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // URL of the database in the role <db>_app, under row-level security
+	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty" secret:"url"`             // URL of the database in the role <db>_app, under row-level security
+	Pooler         bool          `env:"DATABASE_POOLER"`                                         // true: DATABASE_URL is the address of a pooler in transaction mode
 	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
 	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
@@ -125,7 +126,7 @@ func openAccounts(ctx context.Context, s toolSettings) (*app.Accounts, func(), e
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: 2, Background: true})
+	db, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: 2, Background: true, Pooler: s.Pooler})
 	if err != nil {
 		return nil, nil, err
 	}

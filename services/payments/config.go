@@ -5,15 +5,16 @@ import (
 
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/platform"
+	"holdfast.dev/libs/secret"
 )
 
 // Config contains the service's own settings, in addition to service.Common.
 type Config struct {
 	Platform       platform.Config
 	Upstreams      peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
-	SignKeys       string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // keys to sign calls to other services: <target>=<kid>:<hex>,…
-	CursorKeys     string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…; the first key signs
-	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	SignKeys       secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // keys to sign calls to other services: <target>=<kid>:<hex>,…
+	CursorKeys     secret.Setting `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…; the first key signs
+	EncryptionKeys secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 	StripeURL      string         `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
 	StripeTimeout  time.Duration  `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
 	ReconcileEvery time.Duration  `env:"RECONCILE_INTERVAL" envDefault:"1h"`                      // time between two comparisons of a gateway account with Stripe

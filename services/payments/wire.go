@@ -26,7 +26,7 @@ const (
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
-	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	box, err := crypt.FollowKeys(cfg.EncryptionKeys)
 	if err != nil {
 		return err
 	}

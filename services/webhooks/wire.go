@@ -26,7 +26,7 @@ const (
 
 // wire builds everything, top to bottom, and registers it with rt. Parts stop in reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
-	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	box, err := crypt.FollowKeys(cfg.EncryptionKeys)
 	if err != nil {
 		return err
 	}

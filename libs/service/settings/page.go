@@ -14,7 +14,11 @@ const head = `<!-- Generated from the Config structs and their comments by make 
 
 Each process reads its settings from environment variables when it starts. When a setting is missing or invalid, the process
 does not start, and the error names the setting. The first line of the log shows all values, with secrets and passwords in URLs
-masked. The URLs of PostgreSQL and Redis contain passwords: protect them like the settings that are marked as secret.
+masked.
+
+A secret setting NAME can be given as a file instead: set NAME_FILE to its path. In the column "secret", "reloaded" means that a
+running process reads the file every SECRET_RELOAD_INTERVAL and switches to a new value without a restart
+([connections.md](connections.md)). "yes" means that the file is read at the start.
 
 A duration is a number with a unit, such as ` + "`500ms`, `15s` or `1m30s`" + `. Sizes are in bytes.
 
@@ -133,8 +137,16 @@ func table(b *strings.Builder, settings []Setting) {
 		if one.Default != "" {
 			value = "`" + one.Default + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s | %s |\n", one.Name, one.Type, value, yes(one.Required), yes(one.Secret), escape(one.Meaning))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s | %s |\n", one.Name, one.Type, value, yes(one.Required), one.secrecy(), escape(one.Meaning))
 	}
+}
+
+// secrecy returns whether a setting is secret, and whether a process follows its file.
+func (s Setting) secrecy() string {
+	if s.Reloaded {
+		return "reloaded"
+	}
+	return yes(s.Secret)
 }
 
 func yes(is bool) string {

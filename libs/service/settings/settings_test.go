@@ -33,7 +33,7 @@ func TestRows(t *testing.T) {
 	}
 	for section, rows := range map[string][]string{
 		"Every process":            {"| `HTTP_READ_TIMEOUT` | duration | `30s` |  |  |"},
-		"Services with a database": {"| `CALLER_VERIFY_KEYS` | string |  | yes | yes |", "| `KAFKA_BROKERS` | comma-separated list |  | yes |  |", "| `DATABASE_MAX_CONNS` | number | `16` |  |  |"},
+		"Services with a database": {"| `CALLER_VERIFY_KEYS` | string |  | yes | reloaded |", "| `DATABASE_URL` | string |  | yes | reloaded |", "| `KAFKA_BROKERS` | comma-separated list |  | yes |  |", "| `DATABASE_MAX_CONNS` | number | `16` |  |  |"},
 		"The migrate command":      {"| `APP_ROLE` | string |  | yes |  |"},
 		"The reseal command":       {"| `SERVICE_ENCRYPTION_KEYS` | string |  | yes | yes |"},
 		"identity":                 {"(the default of `DATABASE_MAX_CONNS` is 10):", "| `REDIS_TIMEOUT` | duration | `1s` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | string |  |  | yes |"},

@@ -16,7 +16,9 @@ import (
 // Setting is an environment variable as declared by its field.
 type Setting struct {
 	Name, Type, Default, Meaning string
-	Required, Secret             bool
+	Required                     bool
+	Secret                       bool // it can be given as a file
+	Reloaded                     bool // a running process follows the file
 	field                        string // the Go field
 }
 
@@ -139,14 +141,14 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	}
 	return Setting{
 		Name: name, Type: kind, Default: tag.Get("envDefault"), Meaning: meaning, field: f.Names[0].Name,
-		Required: slices.Contains(strings.Split(options, ","), "required"), Secret: tag.Get("secret") == "true",
+		Required: slices.Contains(strings.Split(options, ","), "required"), Secret: tag.Get("secret") != "", Reloaded: typeText(f.Type) == "secret.Setting",
 	}, true, nil
 }
 
 // kinds maps Go types to the names of types on the page.
 var kinds = map[string]string{
 	"string": "string", "[]string": "comma-separated list", "bool": "boolean", "time.Duration": "duration",
-	"int": "number", "int32": "number", "int64": "number", "float64": "number", "peer.Addresses": "URL",
+	"int": "number", "int32": "number", "int64": "number", "float64": "number", "peer.Addresses": "URL", "secret.Setting": "string",
 }
 
 func typeText(e ast.Expr) string {

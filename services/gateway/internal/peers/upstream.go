@@ -61,7 +61,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("address of %s: want http://host:port, got %q", target, base)
 	}
-	if len(signer.Keys[target]) == 0 {
+	if len(signer.Keys.For(target)) == 0 {
 		return nil, fmt.Errorf("no caller key for target %q", target)
 	}
 	up := &Upstream{

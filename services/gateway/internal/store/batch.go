@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/secret"
 )
 
 const (
@@ -39,12 +40,13 @@ type Options struct {
 	Dropped func()          // called when a response was not cached
 	Changed func(down bool) // called when Redis goes down and when it is up again
 	Access  redisx.Access   // in addition to the address
+	Login   secret.Setting  // the address; if its file changes, new connections use its user and password
 }
 
 // Open prepares a client of Redis at address, in any form that redisx accepts. It does not connect.
 func Open(address string, opt Options) (*Redis, error) {
 	client, err := redisx.Open(address, redisx.Options{
-		Timeout: lateFactor * opt.Timeout, PoolSize: 4, Access: opt.Access, Dial: dialLateRead(opt.Timeout),
+		Timeout: lateFactor * opt.Timeout, PoolSize: 4, Access: opt.Access, Login: opt.Login, Dial: dialLateRead(opt.Timeout),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)

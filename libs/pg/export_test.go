@@ -1,0 +1,4 @@
+package pg
+
+// Prepare runs on each new connection.
+var Prepare = Options.prepare

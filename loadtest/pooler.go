@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/stack"
+)
+
+// leastPooled is the smallest share of the direct rate that a service may reach through a pooler.
+const leastPooled = 0.95
+
+// pooledSlots is the first slot of the bookings, after those of the other figures.
+const pooledSlots = units * 365 * 100
+
+// pooler compares reads and writes of bookings through a pooler with those of the platform's own process, which connects directly.
+func (b *bench) pooler(ctx context.Context, s *shop) error {
+	addr, err := b.platform.Pooled(ctx, "bookings")
+	if errors.Is(err, stack.ErrMissing) {
+		b.table.Note("the pooler was not measured: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		name, figure string
+		status       int
+		nth          func(side, n int) []byte
+	}{
+		{"GET /bookings/{id}", "`GET /bookings/{id}` through PgBouncer", http.StatusOK, func(_, n int) []byte {
+			id := ids.FromUUID[bookingPrefix](rowUUID(n%smallList + 1)).String()
+			return load.Request(http.MethodGet, "/api/v1/bookings/"+id, s.headers(s.live, ""), "")
+		}},
+		{"POST /bookings", "`POST /bookings` with Idempotency-Key through PgBouncer", http.StatusCreated, func(side, n int) []byte {
+			slot := pooledSlots + 2*n + side // no slot is booked twice
+			return load.Request(http.MethodPost, "/api/v1/bookings", s.headers(s.key, fmt.Sprintf("pooler-%d", slot)), nthBooking(s, slot))
+		}},
+	} {
+		var sides [2]*served
+		for i, at := range []string{s.addr, addr} {
+			sides[i] = &served{
+				name:   fmt.Sprintf("%s, %s", one.name, []string{"direct", "through PgBouncer"}[i]),
+				target: load.Target{Addr: at, Nth: func(n int) []byte { return one.nth(i, n) }, Status: one.status},
+			}
+		}
+		if err := runRounds(b.serve(ctx, sides[0]), b.serve(ctx, sides[1])); err != nil {
+			return err
+		}
+		direct, pooled := sides[0].Rate(), sides[1].Rate()
+		ratio := report.Ratio(pooled, direct)
+		b.table.Add(report.Row{
+			Figure: one.figure, Value: report.PerSecond(pooled), Baseline: fmt.Sprintf("direct: %.0f/s", direct), Ratio: ratio,
+			Aim: report.Aim{Text: fmt.Sprintf("≥ %.0f %%", 100*leastPooled), Value: ratio, Least: leastPooled}, Show: "pooler",
+		})
+	}
+	return nil
+}
