@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,7 +128,7 @@ func TestBadValues(t *testing.T) {
 		"networkPolicies.guarded={redsi}":                          `networkPolicies.guarded: "redsi" is no network with one peer`,
 		"networkPolicies.guarded={ingress}":                        `networkPolicies.guarded: "ingress" is no network with one peer`,
 		"services.gateway.env.TRUSTED_PROXY_HOPS=one":              "TRUSTED_PROXY_HOPS",
-		"services.gateway.autoscaling.keda.enabled=true,services.gateway.autoscaling.cpuPercent=0": "services.gateway.autoscaling.keda: gateway reads no topic",
+		"services.gateway.autoscaling.keda.enabled=true,services.gateway.autoscaling.cpuPercent=0":         "services.gateway.autoscaling.keda: gateway reads no topic",
 		"services.bookings.autoscaling.keda.enabled=true,services.bookings.env.KAFKA_SASL_MECHANISM=plain": "services.bookings.autoscaling.keda.authenticationRef.name must name a TriggerAuthentication",
 	} {
 		if _, err := render(t, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
@@ -444,32 +443,6 @@ func TestSettingsAreKnown(t *testing.T) {
 					t.Errorf("%s: %s does not know %s", name, s, key)
 				}
 			}
-		}
-	}
-}
-
-// TestKubernetesAcceptsManifests checks that Kubernetes accepts the rendered objects. Objects of operators are omitted, because their
-// schemas are not built in.
-func TestKubernetesAcceptsManifests(t *testing.T) {
-	t.Parallel()
-	validate := tool(t, "KUBECTL_VALIDATE")
-	all := maps.Clone(variants)
-	all["cluster values"] = clusterValues
-	for name, args := range all {
-		dir := t.TempDir()
-		var docs []string
-		for doc := range strings.SplitSeq(must(t, args...), "\n---\n") {
-			foreign := regexp.MustCompile(`(?m)^apiVersion: (monitoring\.coreos\.com|keda\.sh|gateway\.networking)`).MatchString(doc)
-			if !foreign && strings.Contains(doc, "kind:") {
-				docs = append(docs, doc)
-			}
-		}
-		file := filepath.Join(dir, "all.yaml")
-		if err := os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command(validate, "--version", "1.30", file).CombinedOutput(); err != nil || !strings.Contains(string(out), "OK") {
-			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
 }

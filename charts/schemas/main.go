@@ -163,8 +163,14 @@ func customResources(file, dir string) error {
 			return err
 		}
 		for _, version := range definition.Spec.Versions {
-			strict(version.Schema.OpenAPIV3Schema)
-			if err := write(dir, definition.Spec.Names.Kind, definition.Spec.Group, version.Name, version.Schema.OpenAPIV3Schema); err != nil {
+			root := version.Schema.OpenAPIV3Schema
+			strict(root)
+			if fields, ok := root["properties"].(schema); ok { // some definitions omit what every object has
+				for name, kind := range map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"} {
+					fields[name] = schema{"type": kind}
+				}
+			}
+			if err := write(dir, definition.Spec.Names.Kind, definition.Spec.Group, version.Name, root); err != nil {
 				return err
 			}
 		}

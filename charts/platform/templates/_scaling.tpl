@@ -12,7 +12,7 @@
 {{- $triggers := list -}}
 {{- range $resource, $percent := dict "cpu" .autoscaling.cpuPercent "memory" .autoscaling.memoryPercent -}}
 {{- if $percent -}}
-{{- $triggers = append $triggers (dict "type" $resource "metricType" "Utilization" "metadata" (dict "value" (toString $percent))) -}}
+{{- $triggers = append $triggers (dict "type" $resource "metricType" "Utilization" "metadata" (dict "value" (toString $percent) "containerName" $s.name)) -}}
 {{- end -}}
 {{- end -}}
 {{- $prefix := .env.KAFKA_TOPIC_PREFIX | default "" -}}
