@@ -159,19 +159,19 @@ func (r *reference) resolve(s schema) schema {
 
 // typeOf describes a schema in a few words.
 func typeOf(s schema) string {
-	var words []string
+	var terms []string
 	switch t := s.Type.(type) {
 	case string:
-		words = append(words, t)
+		terms = append(terms, t)
 	case []any:
 		for _, one := range t {
-			words = append(words, fmt.Sprint(one))
+			terms = append(terms, fmt.Sprint(one))
 		}
 	}
 	for _, one := range s.OneOf {
-		words = append(words, typeOf(one))
+		terms = append(terms, typeOf(one))
 	}
-	text := strings.Join(words, " or ")
+	text := strings.Join(terms, " or ")
 	switch {
 	case s.Enum != nil:
 		text = "string: " + strings.Join(slices.DeleteFunc(slices.Clone(s.Enum), func(e string) bool { return e == "" }), ", ")
