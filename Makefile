@@ -11,7 +11,9 @@ GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
 export HELM := $(TOOLS)/helm-3.22.0
 export KIND := $(TOOLS)/kind-0.33.0
 export SERVICES
-export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
+export KUBECONFORM := $(TOOLS)/kubeconform-0.8.0
+export KUBE_SCORE := $(TOOLS)/kube-score-1.20.0
+export SCHEMAS := $(HOME)/.cache/holdfast/kubernetes-schemas-1
 export PGBOUNCER := $(TOOLS)/pgbouncer-1.24.1
 export PROMTOOL := $(TOOLS)/promtool
 export STRIPE_MOCK := $(TOOLS)/stripe-mock-0.203.0
@@ -25,7 +27,7 @@ STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/inte
 SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/VALUES.md skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -71,7 +73,7 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(PGBOUNCER) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
+test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECONFORM) $(SCHEMAS) $(PROMTOOL) $(PGBOUNCER) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
@@ -98,10 +100,19 @@ $(KIND):
 	@GOBIN=$(TOOLS)/new $(GO) install -p 2 sigs.k8s.io/kind@v0.33.0
 	@mv $(TOOLS)/new/kind $@
 
-$(KUBECTL_VALIDATE):
-	@echo "build kubectl-validate (once)"; mkdir -p $(TOOLS)
-	@GOBIN=$(TOOLS)/new $(GO) install -p 2 sigs.k8s.io/kubectl-validate@v0.0.4
-	@mv $(TOOLS)/new/kubectl-validate $@
+$(KUBECONFORM):
+	@echo "build kubeconform (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+	@mv $(TOOLS)/new/kubeconform $@
+
+$(SCHEMAS):
+	@echo "download the schemas of Kubernetes (once)"
+	@.ci/kubernetes-schemas $@
+
+$(KUBE_SCORE):
+	@echo "build kube-score (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/zegl/kube-score/cmd/kube-score@v1.20.0
+	@mv $(TOOLS)/new/kube-score $@
 
 $(K6):
 	@echo "build k6 (once)"; mkdir -p $(TOOLS)
@@ -162,6 +173,9 @@ kind-uninstall: build $(HELM) ## uninstall the platform from the cluster, except
 kind-down: $(KIND) ## delete the cluster, or the namespace if the cluster existed before
 	@.ci/kind down
 
+chart-audit: $(HELM) $(KUBE_SCORE) ## audit what the chart renders with kube-score and checkov
+	@.ci/chart-audit
+
 gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages, the guides, and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
@@ -203,4 +217,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean

@@ -13,6 +13,9 @@ import (
 func edges() []string {
 	var all []string
 	for _, s := range proto.Services() {
+		if s.Public {
+			all = append(all, "test → "+s.Name)
+		}
 		to := slices.Clone(s.Calls)
 		if s.Database {
 			to = append(to, "postgres")
@@ -38,7 +41,7 @@ func allowed(t *testing.T, rendered string) (in, out []string) {
 	t.Helper()
 	datastores := []string{"postgres", "redis", "kafka"}
 	for _, o := range objects(t, rendered) {
-		if o.Kind != "NetworkPolicy" || o.Metadata.Name == "holdfast-deny" {
+		if o.Kind != "NetworkPolicy" || o.Metadata.Name == "holdfast-deny" || o.Metadata.Annotations["helm.sh/hook"] != "" {
 			continue
 		}
 		self := strings.TrimPrefix(o.Metadata.Name, "holdfast-")
@@ -71,6 +74,58 @@ func TestPoliciesAllowOnlyTheEdges(t *testing.T) {
 	in, out := allowed(t, must(t, variants["dev"]...))
 	if want := edges(); !slices.Equal(in, want) || !slices.Equal(out, want) {
 		t.Errorf("in  %v\nout %v\nwant %v", in, out, want)
+	}
+}
+
+// TestHooksHaveTheirPoliciesFirst checks that the first installation works in a namespace that denies everything: before the hook
+// Jobs, Helm creates policies with the rules that they will have later, on both sides, DNS included.
+func TestHooksHaveTheirPoliciesFirst(t *testing.T) {
+	t.Parallel()
+	rendered := must(t, variants["dev"]...)
+	hooks := 0
+	for _, o := range objects(t, rendered) {
+		if o.Metadata.Annotations["helm.sh/hook"] != "pre-install,pre-upgrade" {
+			continue
+		}
+		switch o.Kind {
+		case "Job":
+			if weight := o.Metadata.Annotations["helm.sh/hook-weight"]; weight != "0" {
+				t.Errorf("%s has the weight %s", o.Metadata.Name, weight)
+			}
+		case "NetworkPolicy":
+			hooks++
+			later := find(t, rendered, "NetworkPolicy", strings.TrimSuffix(o.Metadata.Name, "-hook"))
+			if weight := o.Metadata.Annotations["helm.sh/hook-weight"]; weight != "-10" || !reflect.DeepEqual(o.Spec, later.Spec) {
+				t.Errorf("%s, weight %s: %v\nlater %v", o.Metadata.Name, weight, o.Spec, later.Spec)
+			}
+			dns := at(o.Spec, "egress", 0, "ports", 0, "port") == 53
+			if migrate := o.Metadata.Name == "holdfast-migrate-hook"; migrate != dns {
+				t.Errorf("%s reaches DNS: %v", o.Metadata.Name, dns)
+			}
+		default:
+			t.Errorf("%s %s is a hook", o.Kind, o.Metadata.Name)
+		}
+	}
+	if want := 4; hooks != want { // of the migrations and the three datastores in the namespace
+		t.Errorf("%d policies are hooks, not %d", hooks, want)
+	}
+}
+
+// TestEdgesOfAllServices checks that an edge from "services" applies to each service and to nothing else.
+func TestEdgesOfAllServices(t *testing.T) {
+	t.Parallel()
+	rendered := must(t, "--set", "edges[0].from=services,edges[0].to={otlp},networks.otlp.peers[0].ipBlock.cidr=10.9.8.0/24")
+	var reach []string
+	for _, o := range objects(t, rendered) {
+		for _, rule := range list(o.Spec["egress"]) {
+			if o.Kind == "NetworkPolicy" && at(rule, "to", 0, "ipBlock", "cidr") == "10.9.8.0/24" {
+				reach = append(reach, strings.TrimPrefix(o.Metadata.Name, "holdfast-"))
+			}
+		}
+	}
+	slices.Sort(reach)
+	if want := slices.Sorted(slices.Values(services)); !slices.Equal(reach, want) {
+		t.Errorf("%v reach otlp, not %v", reach, want)
 	}
 }
 

@@ -189,15 +189,18 @@ func TestSchedulingReachesAllPods(t *testing.T) {
 	}
 }
 
-// TestKedaFollowsTheService checks that KEDA gets the same broker, group, topics, TLS, and SASL as the service. Only its login is
-// separate.
+// TestKedaFollowsTheService checks that KEDA scales by CPU and by lag, and gets the same broker, group, topics, TLS, and SASL as the
+// service. Only its login is separate.
 func TestKedaFollowsTheService(t *testing.T) {
 	t.Parallel()
 	out := must(t, append(variants["production"], "--set", "services.bookings.autoscaling.keda.enabled=true,"+
 		"services.bookings.autoscaling.keda.authenticationRef.name=kafka,services.bookings.autoscaling.keda.authenticationRef.kind=ClusterTriggerAuthentication")...)
 	triggers := list(find(t, out, "ScaledObject", "holdfast-bookings").Spec["triggers"])
+	if cpu := triggers[0]; at(cpu, "type") != "cpu" || at(cpu, "metricType") != "Utilization" || at(cpu, "metadata", "value") != "70" {
+		t.Errorf("it scales by %v", cpu)
+	}
 	var topics []string
-	for _, trigger := range triggers {
+	for _, trigger := range triggers[1:] {
 		topics = append(topics, at(trigger, "metadata", "topic").(string))
 		for key, want := range map[string]string{
 			"bootstrapServers": "KAFKA:9093", "consumerGroup": "holdfast.bookings", "lagThreshold": "500", "tls": "enable", "sasl": "scram_sha512",

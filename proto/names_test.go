@@ -25,6 +25,7 @@ var allowedNames = map[string]string{
 	"services/local/stripe":                "the first account at Stripe's stand-in is connected by a command of payments, and Stripe has a balance of that name",
 	"charts/platform/files/":               "the list itself, and alerts about the faults of one service",
 	"charts/platform/values":               "the values of one service",
+	"charts/examples/":                     "the same, for one kind of cluster",
 	"charts/platform/templates/NOTES.txt":  "the first tenant is made by a command of identity",
 	"skaffold.yaml":                        "the images that it watches",
 	"services/local/internal/e2e/browser/": "a browser has a console too",

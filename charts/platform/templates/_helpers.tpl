@@ -1,58 +1,50 @@
+{{/* The prefix of all names, and the label app.kubernetes.io/instance. */}}
+{{- define "platform.release" -}}
+{{- .Values.fullnameOverride | default .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- end }}
+
 {{- define "platform.labels" -}}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ include "platform.release" . }}
 app.kubernetes.io/part-of: holdfast
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The pods of a service, or of the migrations. */}}
-{{- define "platform.pods" -}}
-{{- if eq .name "migrate" -}}
-app.kubernetes.io/component: migrate
-{{- else -}}
-app.kubernetes.io/name: {{ .name }}
+{{/*
+The metadata of an object: kind, name, labels, annotations, the values of metadata, and own, the labels and annotations of
+a more specific value. Labels of the chart take precedence, because selectors use them. Annotations of the values take
+precedence.
+*/}}
+{{- define "platform.metadata" -}}
+{{- $kind := index .metadata .kind | default dict -}}
+{{- $all := .metadata.all | default dict -}}
+{{- $own := .own | default dict -}}
+{{- $labels := merge dict .labels ($kind.labels | default dict) ($own.labels | default dict) ($all.labels | default dict) -}}
+{{- $annotations := merge dict ($kind.annotations | default dict) ($own.annotations | default dict) ($all.annotations | default dict) (.annotations | default dict) -}}
+name: {{ .name }}
+labels: {{- toYaml $labels | nindent 2 }}
+{{- with $annotations }}
+annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
-app.kubernetes.io/instance: {{ .release }}
-{{- end }}
-
-{{/* The allowed connections as a JSON list of {from, to}: those that files/services.yaml implies, and additional edges. */}}
-{{- define "platform.edges" -}}
-{{- $edges := list -}}
-{{- range $name, $s := include "platform.services" . | fromJson -}}
-{{- if .public -}}
-{{- $edges = append $edges (dict "from" "ingress" "to" $name) -}}
-{{- end -}}
-{{- $to := .calls | default list -}}
-{{- if .database -}}
-{{- $to = append $to "postgres" -}}
-{{- $edges = append $edges (dict "from" "migrate" "to" "postgres") -}}
-{{- end -}}
-{{- if .redis -}}
-{{- $to = append $to "redis" -}}
-{{- end -}}
-{{- if or .topics .reads -}}
-{{- $to = append $to "kafka" -}}
-{{- end -}}
-{{- if and .database (or .topics .reads) -}}
-{{- $edges = append $edges (dict "from" "migrate" "to" "kafka") -}}
-{{- end -}}
-{{- range concat $to (.reaches | default list) -}}
-{{- $edges = append $edges (dict "from" $name "to" .) -}}
-{{- end -}}
-{{- end -}}
-{{- range $edge := .Values.edges -}}
-{{- range .to -}}
-{{- $edges = append $edges (dict "from" $edge.from "to" .) -}}
-{{- end -}}
-{{- end -}}
-{{- uniq $edges | toJson -}}
 {{- end }}
 
-{{/* Fails with an error on one line for an edge with an unknown end, and for other invalid values. */}}
+{{/* The metadata of an object that belongs to no service: root, kind, name, annotations, and own. */}}
+{{- define "platform.sharedMetadata" -}}
+{{- include "platform.metadata" (merge (dict "labels" (include "platform.labels" .root | fromYaml) "metadata" .root.Values.defaults.metadata) .) -}}
+{{- end }}
+
+{{/* The annotations of a hook that Helm runs before it installs or upgrades. Hooks with a lower weight run first. */}}
+{{- define "platform.hook" -}}
+helm.sh/hook: pre-install,pre-upgrade
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
+
+{{/* Fails with an error on one line for an invalid combination of values. */}}
 {{- define "platform.check" -}}
 {{- if .Values.defaults.image.digest -}}
 {{- fail "defaults.image.digest: a digest identifies a single image; set services.<name>.image.digest instead" -}}
 {{- end -}}
-{{- $known := append (keys (include "platform.services" . | fromJson)) "migrate" -}}
+{{- $known := concat (keys (include "platform.services" . | fromJson)) (list "migrate" "test") -}}
 {{- range $edge := include "platform.edges" . | fromJsonArray -}}
 {{- range $name := list .from .to -}}
 {{- if not (or (has $name $known) (hasKey $.Values.networks $name)) -}}
