@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app examples/receiver/go examples/tests sdks/generate sdks/go sdks/scenario sdks/tools sdks/cli
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts release examples/oauth-app examples/receiver/go examples/tests sdks/generate sdks/go sdks/scenario sdks/tools sdks/cli
 # Each module is built with its own go.mod, regardless of go.work.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin

@@ -1,3 +1,4 @@
+-- migrationlint:allow index-lock: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 alter table bookings add column cancel_policy json; -- the booking policy as it was when it was cancelled
 

@@ -1,3 +1,4 @@
+-- migrationlint:allow unreadable: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- Since when an accept or a conversion is under way, over all of its attempts.
 alter table quotes add column accept_since timestamptz;

@@ -1,4 +1,5 @@
 -- +goose ENVSUB ON
+-- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- An address is proven by a link that was mailed to it or made by the command line. Until then its operator belongs to one tenant only.
 alter table operators add column proven_at timestamptz; -- null: nobody has shown that the address is theirs

@@ -1,5 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose ENVSUB ON
+-- migrationlint:allow drop-unique: it precedes 1.0.0, so no released version runs during it
+-- migrationlint:allow index-lock: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- Apps that have registered themselves (RFC 7591) belong to no tenant: their tenant_id is null. Each statement can run again.
 drop index concurrently if exists oauth_grants_of_app;

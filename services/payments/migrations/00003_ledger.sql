@@ -1,3 +1,4 @@
+-- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- All movements of money at the gateway, in double entry: the entries of a movement add up to 0 in each currency. Append only.
 create table ledger_entries (

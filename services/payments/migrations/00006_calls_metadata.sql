@@ -1,3 +1,4 @@
+-- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- When the first call of the request that an intent waits for began; null in rows of an earlier version: when its attempt began.
 alter table payment_intents add column begun_at timestamptz;

@@ -1,4 +1,6 @@
 -- +goose ENVSUB ON
+-- migrationlint:allow column-rewrite: it precedes 1.0.0, so no released version runs during it
+-- migrationlint:allow index-lock: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- Intents and refunds that the gateway has refused to make are deleted after a while, with what belongs to them.
 create index payment_intents_refused on payment_intents (created_at) where status = 'refused';
