@@ -32,16 +32,18 @@ const (
 			case when id >= @first then 'quote.created' end,
 			case when accepted_at >= @since and updated_at >= @since then 'quote.accepted' end], null) as events
 		from quotes`
+	// OwnInvoices and OwnCreditNotes are held by bookings if it has the booking.
 	OwnInvoices = `
-		select tenant_id, livemode, id::text as key, version, updated_at as changed_at, false as logged, '{bookings}'::text[] as holders,
-			array_remove(array[
-				case when id >= @first then 'invoice.created' end,
-				case when status = 'paid' and paid_at >= @since and updated_at >= @since then 'invoice.paid' end], null) as events
-		from invoices`
+		select v.tenant_id, v.livemode, v.id::text as key, v.version, v.updated_at as changed_at, false as logged,
+			case when v.booking_id is null or b.id is not null then '{bookings}' else '{}' end::text[] as holders, array_remove(array[
+				case when v.id >= @first then 'invoice.created' end,
+				case when v.status = 'paid' and v.paid_at >= @since and v.updated_at >= @since then 'invoice.paid' end], null) as events
+		from invoices v left join bookings b on (b.tenant_id, b.livemode, b.id) = (v.tenant_id, v.livemode, v.booking_id)`
 	OwnCreditNotes = `
-		select tenant_id, livemode, id::text as key, version, updated_at as changed_at, false as logged,
-			case when refund = 'manual' and returned > 0 and booking_id is not null then '{bookings}' else '{}' end::text[] as holders, '{}'::text[] as events
-		from credit_notes`
+		select n.tenant_id, n.livemode, n.id::text as key, n.version, n.updated_at as changed_at, false as logged,
+			case when n.refund = 'manual' and n.returned > 0 and b.id is not null then '{bookings}' else '{}' end::text[] as holders,
+			'{}'::text[] as events
+		from credit_notes n left join bookings b on (b.tenant_id, b.livemode, b.id) = (n.tenant_id, n.livemode, n.booking_id)`
 	// RaiseQuoteNumbers and RaiseInvoiceNumbers make the next number higher than each number in a copy.
 	RaiseQuoteNumbers   = raise + `quote_counters` + above + `'qt'` + returning
 	RaiseInvoiceNumbers = raise + `invoice_counters` + above + `'inv'` + returning

@@ -13,12 +13,13 @@ import (
 const (
 	// Copies is what this service holds of other services' objects.
 	Copies = `select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings`
-	// OwnIntents are the intents that the gateway knows. Other services hold those that received money.
+	// OwnIntents are the intents that the gateway knows. Other services hold those that received money; bookings only if it has the booking.
 	OwnIntents = `
-		select tenant_id, livemode, gateway_id as key, version, updated_at as changed_at, false as logged,
-			case when received > 0 then '{bookings,customers}' else '{}' end::text[] as holders,
-			case when succeeded_at >= @since and updated_at >= @since then '{payment.succeeded}' else '{}' end::text[] as events
-		from payment_intents where gateway_id is not null`
+		select p.tenant_id, p.livemode, p.gateway_id as key, p.version, p.updated_at as changed_at, false as logged,
+			case when p.received = 0 then '{}' when b.id is null then '{customers}' else '{bookings,customers}' end::text[] as holders,
+			case when p.succeeded_at >= @since and p.updated_at >= @since then '{payment.succeeded}' else '{}' end::text[] as events
+		from payment_intents p left join bookings b on (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id)
+		where p.gateway_id is not null`
 	// CompareAccounts makes the reconciler compare each account with the gateway from the beginning, including everything that is open.
 	CompareAccounts = `
 		update gateway_reconciliations r set due_at = now(), tries = 0, stage = 'events', cursor = '', started_at = null, opened_at = null,
