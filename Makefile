@@ -82,6 +82,9 @@ test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
+drill: build ## run the recovery drill of docs/recovery.md: kill everything under load, restore to moments, repair, and check
+	@TEST_SCALE=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
+
 lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)
 
@@ -217,4 +220,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean

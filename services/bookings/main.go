@@ -1,5 +1,5 @@
 // Command bookings serves the catalogue and the bookings of all tenants, migrates its database, creates demo data, checks
-// references, and resends dead letters.
+// references, resends dead letters, and repairs it after a restore.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
+	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/migrations"
 )
@@ -21,7 +22,7 @@ func main() {
 		Name:   "bookings",
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("bookings", platform.Migrate(migrations.FS)), seedCommand(),
+		Commands: append(platform.Commands("bookings", platform.Migrate(migrations.FS)), seedCommand(), platform.RepairCommand(app.Repair()),
 			service.Command("integrity", "Check that bookings and claims refer to existing rows.", checkIntegrity)),
 	})
 }

@@ -1,4 +1,4 @@
-// Command customers serves the customers of all tenants and migrates its database.
+// Command customers serves the customers of all tenants migrates its database, and repairs it after a restore.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
+	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/migrations"
 )
 
@@ -16,6 +17,6 @@ func main() {
 		Name:     "customers",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: platform.Commands("customers", platform.Migrate(migrations.FS)),
+		Commands: append(platform.Commands("customers", platform.Migrate(migrations.FS)), platform.RepairCommand(app.Repair())),
 	})
 }

@@ -1,4 +1,5 @@
-// Command payments processes card payments through each operator's payment gateway and migrates its database.
+// Command payments processes card payments through each operator's payment gateway, migrates its database, and repairs it after
+// a restore.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
+	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/store"
 	"holdfast.dev/services/payments/migrations"
 )
@@ -17,6 +19,6 @@ func main() {
 		Name:     "payments",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand(), platform.ResealCommand(store.ResealKeys)),
+		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand(), platform.ResealCommand(store.ResealKeys), platform.RepairCommand(app.Repair())),
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/platform"
+	"holdfast.dev/libs/repair"
 	"holdfast.dev/libs/service"
 
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -23,7 +24,7 @@ func main() {
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: append(platform.Commands("webhooks", migrate),
 			service.Command("partitions", "Delete past weeks of the event log.", dropPartitions),
-			platform.ResealCommand(store.ResealSecrets)),
+			platform.ResealCommand(store.ResealSecrets), platform.RepairCommand(repair.Service{Name: "webhooks", Copies: store.Copies})),
 	})
 }
 

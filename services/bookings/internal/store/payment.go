@@ -31,6 +31,7 @@ func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency strin
 	}
 	b := &pgx.Batch{}
 	b.Queue(putInvoice, args)
+	b.Queue(dropPayments, args)
 	if len(in.Payments) > 0 && !in.Booking.IsZero() {
 		b.Queue(putPayments, args)
 	}
@@ -82,6 +83,13 @@ const (
 		on conflict (tenant_id, livemode, invoice_id) do update
 		set booking_id = excluded.booking_id, version = excluded.version
 		where i.version < excluded.version`
+	// dropPayments deletes the manual payments that the newest state of an invoice lacks: after a restore, the customers service has
+	// lost them. A manual refund has the amount 0.
+	dropPayments = `
+		delete from booking_payments p
+		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking::uuid and p.invoice_id = @invoice and p.source <> 'gateway'
+			and p.amount > 0 and not p.payment_id = any(@ids::text[])
+			and exists (select from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @invoice and i.version = @version)`
 	putPayments = `
 		insert into booking_payments as p (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, paid_at, reversed_at)
 		select distinct on (n.id) @tenant::uuid, @live::boolean, n.id, @booking::uuid, @invoice::text, n.amount, n.currency, n.paid_at, n.reversed_at

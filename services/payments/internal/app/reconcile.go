@@ -291,7 +291,7 @@ func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage d
 	for _, d := range list {
 		repairs.Go(func() error {
 			var err error
-			if d.kind != domain.DifferentUnknown {
+			if d.kind != domain.DifferentUnknown || stage.Kind() == domain.StageIntents {
 				err = a.repairOne(ctx, account, stage.Kind(), d)
 			}
 			if passing(err) {
@@ -349,7 +349,8 @@ func (a *Reconciler) repairOne(ctx context.Context, account domain.Account, stag
 	return a.Refunds.Refresh(ctx, account, p, d.ID)
 }
 
-// adopt links an intent that the gateway created to a row that was recorded as refused.
+// adopt links an intent that the gateway created to a row that was recorded as refused. After a restore, the row may be lost. Then
+// adopt writes it again from what the gateway knows.
 func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain.Listed) error {
 	row, err := ids.Parse[domain.IntentPrefix](l.Row)
 	if err != nil {
@@ -361,6 +362,11 @@ func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain
 	}
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		p, err := store.IntentForUpdate(ctx, tx, row)
+		if errors.Is(err, domain.ErrIntentNotFound) {
+			if p, err = domain.Adopted(row, account.ID, snapshot); err == nil {
+				p, err = store.InsertIntent(ctx, tx, p)
+			}
+		}
 		if err != nil || p.Status != domain.Refused {
 			return err
 		}

@@ -2,9 +2,11 @@ package domain
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 )
@@ -178,6 +180,35 @@ type Snapshot struct {
 	CanceledAt   *time.Time
 	ClientSecret Secret
 	Row          string // our id, from its metadata
+	Origin       Origin
+}
+
+// Origin is what an intent was created with, as far as the gateway knows it.
+type Origin struct {
+	Booking, Invoice string // public ids, from the metadata; "": none
+	Currency         string
+	CaptureMethod    CaptureMethod
+	Description      *string
+	ReceiptEmail     *string
+	CreatedAt        time.Time
+}
+
+// Adopted returns the intent of a row that this service has lost, from the gateway's snapshot. Like an intent that was recorded as
+// refused, it has no state of the gateway yet. It returns an error if the snapshot does not name a booking.
+func Adopted(row IntentID, account AccountID, s Snapshot) (Intent, error) {
+	booking, err := ids.Parse[ids.BookingPrefix](s.Origin.Booking)
+	if err != nil {
+		return Intent{}, fmt.Errorf("booking of %s: %w", s.ID, err)
+	}
+	p := Intent{
+		ID: row, AccountID: account, Status: Refused, Amount: money.Amount{Minor: s.Amount, Currency: s.Origin.Currency}, BookingID: booking,
+		CaptureMethod: s.Origin.CaptureMethod, Description: s.Origin.Description, ReceiptEmail: s.Origin.ReceiptEmail,
+		Call: Call{AttemptedAt: s.Origin.CreatedAt},
+	}
+	if s.Origin.Invoice != "" {
+		p.InvoiceID, err = ids.Parse[ids.InvoicePrefix](s.Origin.Invoice)
+	}
+	return p, err
 }
 
 // Walk is the progress of reading a list of the gateway, which returns the newest object first. A walk reads it page by page from

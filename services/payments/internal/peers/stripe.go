@@ -28,6 +28,9 @@ const (
 	// The metadata keys that mark an intent at Stripe as one of this platform.
 	intentRow = "holdfast_payment"
 	tenantKey = "holdfast_tenant"
+
+	bookingKey = "booking_id"
+	invoiceKey = "invoice_id"
 )
 
 // Stripe calls Stripe's API with the keys of one account at a time. It implements app.Gateway. It does not repeat a call: the
@@ -129,12 +132,12 @@ func (s *Stripe) Create(ctx context.Context, a domain.Account, p domain.Intent) 
 		Description: p.Description, ReceiptEmail: p.ReceiptEmail,
 		AutomaticPaymentMethods: &stripe.PaymentIntentAutomaticPaymentMethodsParams{Enabled: stripe.Bool(true)},
 		Metadata: map[string]string{
-			intentRow: p.ID.String(), tenantKey: c.Tenant.String(), "booking_id": p.BookingID.String(),
+			intentRow: p.ID.String(), tenantKey: c.Tenant.String(), bookingKey: p.BookingID.String(),
 		},
 	}
 	params.IdempotencyKey = &key
 	if !p.InvoiceID.IsZero() {
-		params.Metadata["invoice_id"] = p.InvoiceID.String()
+		params.Metadata[invoiceKey] = p.InvoiceID.String()
 	}
 	return s.snapshot(ctx, a, func(ctx context.Context) (*stripe.PaymentIntent, error) {
 		params.Context = ctx
@@ -205,6 +208,22 @@ func (s *Stripe) snapshot(
 // errUnknownState reports that the gateway's response cannot be an intent.
 var errUnknownState = errors.New("the payment gateway's response is not a payment intent")
 
+// captureMethod returns the method of the contract. Stripe has more automatic ones.
+func captureMethod(m stripe.PaymentIntentCaptureMethod) domain.CaptureMethod {
+	if m == stripe.PaymentIntentCaptureMethodManual {
+		return domain.CaptureManual
+	}
+	return domain.CaptureAutomatic
+}
+
+// unlessEmpty returns nil for an empty text.
+func unlessEmpty(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // read converts an intent in the gateway's form to a snapshot.
 func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 	status := domain.Status(p.Status)
@@ -215,6 +234,10 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 	out := domain.Snapshot{
 		ID: domain.GatewayID(p.ID), Status: status, Amount: domain.FromStripe(p.Amount, code), Received: domain.FromStripe(p.AmountReceived, code),
 		Capturable: domain.FromStripe(p.AmountCapturable, code), ClientSecret: domain.Secret(p.ClientSecret), Row: p.Metadata[intentRow],
+		Origin: domain.Origin{
+			Booking: p.Metadata[bookingKey], Invoice: p.Metadata[invoiceKey], Currency: code, CaptureMethod: captureMethod(p.CaptureMethod),
+			Description: unlessEmpty(p.Description), ReceiptEmail: unlessEmpty(p.ReceiptEmail), CreatedAt: time.Unix(p.Created, 0).UTC(),
+		},
 	}
 	if p.CanceledAt > 0 {
 		at := time.Unix(p.CanceledAt, 0).UTC()

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// The queries of the command repair. Package repair describes their columns.
+const (
+	// Copies is what this service holds of other services' objects.
+	Copies = `select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings`
+	// OwnIntents are the intents that the gateway knows. Other services hold those that received money; bookings only if it has the booking.
+	OwnIntents = `
+		select p.tenant_id, p.livemode, p.gateway_id as key, p.version, p.updated_at as changed_at, false as logged,
+			case when p.received = 0 then '{}' when b.id is null then '{customers}' else '{bookings,customers}' end::text[] as holders,
+			case when p.succeeded_at >= @since and p.updated_at >= @since then '{payment.succeeded}' else '{}' end::text[] as events
+		from payment_intents p left join bookings b on (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id)
+		where p.gateway_id is not null`
+	// CompareAccounts makes the reconciler compare each account with the gateway from the beginning, including everything that is open.
+	CompareAccounts = `
+		update gateway_reconciliations r set due_at = now(), tries = 0, stage = 'events', cursor = '', started_at = null, opened_at = null,
+			events_until = null
+		returning format('account %s of tenant %s', r.account_id, r.tenant_id)`
+	// Comparing are the accounts whose comparison has not ended.
+	Comparing = `
+		select format('account %s of tenant %s', r.account_id, r.tenant_id) from gateway_reconciliations r
+		where r.started_at is not null or r.opened_at is null`
+)
+
+// RaiseIntentVersion sets the version of an intent, unless it has that version already.
+func RaiseIntentVersion(ctx context.Context, tx pg.Tx, id domain.GatewayID, version int64) error {
+	_, err := tx.Exec(ctx, `update payment_intents p set version = @version
+		where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = @id and p.version < @version`, pg.Args{"id": id, "version": version})
+	if err != nil {
+		return fmt.Errorf("raise version: %w", err)
+	}
+	return nil
+}
+
+// ForgetBooking deletes the copy of a booking that the bookings service has lost. Its open intents become due to be canceled.
+func ForgetBooking(ctx context.Context, tx pg.Tx, id domain.BookingID) error {
+	_, err := tx.Exec(ctx, `
+		insert into lost_bookings (tenant_id, livemode, booking_id, due_at)
+		select p.tenant_id, p.livemode, p.booking_id, now() from payment_intents p
+		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @id and `+openIntents+` limit 1
+		on conflict do nothing`, pg.Args{"id": id})
+	if err == nil {
+		_, err = tx.Exec(ctx, `delete from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`, pg.Args{"id": id})
+	}
+	if err != nil {
+		return fmt.Errorf("forget booking: %w", err)
+	}
+	return nil
+}
