@@ -203,8 +203,9 @@ verify: gen ## fail if generated files or module files are out of date
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 
-bench: build bin/loadtest ## run benchmarks against $(PGBOUNCER) nginx and pgbench on a temporary platform (loadtest/README.md)
+bench: build bin/loadtest ## run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
 	@.ci/nginx || true
+	@[ -e $(PGBOUNCER) ] || .ci/pgbouncer $(PGBOUNCER) || true
 	@bin/loadtest bench
 
 load: $(K6) ## run a k6 load test, such as make load SCENARIO=steady (loadtest/k6/README.md)

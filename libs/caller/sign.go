@@ -64,6 +64,8 @@ type followed func() Keys
 // For implements KeySource.
 func (f followed) For(peer string) []Key { return f()[peer] }
 
+var errForm = errors.New("caller keys: want <peer>=<kid>:<hex>")
+
 // ParseKeys reads "<peer>=<kid>:<hex>[;<kid>:<hex>…][,<peer>=…]".
 func ParseKeys(s string) (Keys, error) {
 	keys := Keys{}
@@ -73,7 +75,7 @@ func ParseKeys(s string) (Keys, error) {
 		}
 		peer, list, ok := strings.Cut(entry, "=")
 		if !ok {
-			return nil, fmt.Errorf("caller keys: %q: want <peer>=<kid>:<hex>", peer)
+			return nil, errForm // without the entry, which can be a key
 		}
 		for one := range strings.SplitSeq(list, ";") {
 			kid, secret, ok := strings.Cut(one, ":")

@@ -3,6 +3,8 @@ package caller_test
 import (
 	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/secret"
 )
 
 const (
@@ -137,9 +140,9 @@ func TestVerifyRefuses(t *testing.T) {
 
 func TestParseKeysRefuses(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"gateway", "gateway=", "gateway=k1", "gateway=k1:zz", "gateway=k1:" + one[:62]} {
-		if _, err := caller.ParseKeys(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+	for _, bad := range []string{"gateway", "gateway=", "gateway=k1", "gateway=k1:zz", "gateway=k1:" + one[:62], "k1:" + one} {
+		if _, err := caller.ParseKeys(bad); err == nil || strings.Contains(err.Error(), one[:62]) {
+			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
@@ -202,4 +205,52 @@ func TestEachCallHasItsOwnCaller(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// A rotation in the order of docs/operations.md: calls are accepted in each state, without a restart.
+func TestKeysFollowTheirFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	follow := func(name, text string) (caller.KeySource, func(text string)) {
+		file := filepath.Join(dir, name)
+		s := secret.New(text)
+		s.InFile(name, file)
+		k, err := caller.FollowKeys(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k, func(text string) {
+			t.Helper()
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if switched, err := s.Reload(); !switched || err != nil {
+				t.Fatal(switched, err)
+			}
+		}
+	}
+	signs, setSigns := follow("CALLER_SIGN_KEYS", "bookings=k1:"+one)
+	verifies, setVerifies := follow("CALLER_VERIFY_KEYS", "gateway=k1:"+one)
+	s, v := &caller.Signer{From: "gateway", Keys: signs}, &caller.Verifier{Self: "bookings", Keys: verifies}
+	accepted := func() bool {
+		header, err := s.Sign(somebody(), "bookings", "GET", "/a", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = v.Verify(header, "GET", "/a", now)
+		return err == nil
+	}
+	for state, step := range []func(){
+		func() {},
+		func() { setVerifies("gateway=k1:" + one + ";k2:" + two) },
+		func() { setSigns("bookings=k2:" + two) },
+		func() { setVerifies("gateway=k2:" + two) },
+	} {
+		if step(); !accepted() {
+			t.Errorf("a call is rejected in state %d", state)
+		}
+	}
+	if setSigns("bookings=k1:" + one); accepted() {
+		t.Error("a removed key is accepted")
+	}
 }

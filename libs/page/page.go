@@ -76,11 +76,11 @@ func NewCodec(keys string) (*Codec, error) {
 }
 
 func parseKeys(keys string) (list []key, err error) {
-	for entry := range strings.SplitSeq(keys, ",") {
+	for i, entry := range strings.Split(keys, ",") {
 		kid, secret, ok := strings.Cut(entry, ":")
 		raw, err := hex.DecodeString(secret)
 		if !ok || err != nil || len(raw) < 32 || kid == "" || len(kid) > 8 {
-			return nil, fmt.Errorf("cursor keys: %q: want <kid>:<hex> of at least 32 bytes", kid)
+			return nil, fmt.Errorf("cursor key %d: want <kid>:<hex> of at least 32 bytes", i+1) // without the entry, which can be a key
 		}
 		list = append(list, key{id: kid, secret: raw})
 	}

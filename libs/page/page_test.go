@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/secret"
 )
 
 const (
@@ -127,4 +130,43 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("cursor %q: error %v", cursor, err)
 		}
 	})
+}
+
+// A list of keys is rejected with an error that does not contain a key. The codec follows the keys of a file.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	secretA := strings.TrimPrefix(keyA, "a:")
+	for _, bad := range []string{"", secretA, "a:" + secretA[:62], "morethan8:" + secretA, keyA + "," + secretA} {
+		if _, err := page.NewCodec(bad); err == nil || strings.Contains(err.Error(), secretA[:62]) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte(keyB+","+keyA), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := secret.New(keyA)
+	s.InFile("CURSOR_KEYS", file)
+	c, err := page.FollowKeys(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, ctx := customers(t), tenant(ids.New[ids.TenantPrefix](), caller.Test)
+	first, err := parse(t, op, c, ctx, "limit=2", "listCustomers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Next(first, page.Position{At: time.Now()})
+	if switched, err := s.Reload(); !switched || err != nil {
+		t.Fatal(switched, err)
+	}
+	after := c.Next(first, page.Position{At: time.Now()})
+	for name, cursor := range map[string]string{"of the old key": before, "of the new key": after} {
+		if _, err := parse(t, op, c, ctx, "limit=2&cursor="+cursor, "listCustomers"); err != nil {
+			t.Errorf("a cursor %s: %v", name, err)
+		}
+	}
+	if _, err := parse(t, op, codec(t, keyA), ctx, "limit=2&cursor="+after, "listCustomers"); !errors.Is(err, apperr.ErrCursor) {
+		t.Errorf("the new key does not sign: %v", err)
+	}
 }

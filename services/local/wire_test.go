@@ -58,6 +58,39 @@ func TestSettingsFollowTheList(t *testing.T) {
 	}
 }
 
+// TestSettingsBehindThePooler checks that services connect to the pooler, and migrations to PostgreSQL. With secrets in files, the
+// environment has only their paths.
+func TestSettingsBehindThePooler(t *testing.T) {
+	t.Parallel()
+	w := wiring{keys: state.Memory(), postgresURL: "postgres://postgres:p@127.0.0.1:5432/postgres?sslmode=disable", poolerPort: 6432}
+	files := w
+	files.secretFiles = "/folder"
+	for _, s := range proto.Services() {
+		if !s.Database {
+			continue
+		}
+		vars := map[string]string{}
+		for _, line := range w.settings(s) {
+			name, value, _ := strings.Cut(line, "=")
+			vars[name] = value
+		}
+		for name, host := range map[string]string{"DATABASE_URL": "@127.0.0.1:6432/", "WORKER_DATABASE_URL": "@127.0.0.1:6432/", "MIGRATE_DATABASE_URL": "@127.0.0.1:5432/"} {
+			if !strings.Contains(vars[name], host) || vars["DATABASE_POOLER"] != "true" {
+				t.Errorf("%s: %s is %q, want %q", s.Name, name, vars[name], host)
+			}
+		}
+		lines := files.settings(s)
+		if want := "DATABASE_URL_FILE=/folder/" + s.Name + "/DATABASE_URL"; !slices.Contains(lines, want) {
+			t.Errorf("%s lacks %s", s.Name, want)
+		}
+		for name, value := range w.secrets(s) {
+			if value != "" && strings.Contains(strings.Join(lines, "\n"), name+"="+value) {
+				t.Errorf("the environment of %s contains %s", s.Name, name)
+			}
+		}
+	}
+}
+
 // TestSecretsNameNoStripe checks that a Secret in the cluster contains no address of Stripe, because the stand-in runs only on
 // this machine.
 func TestSecretsNameNoStripe(t *testing.T) {

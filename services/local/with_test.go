@@ -33,7 +33,7 @@ func TestWithStartsAndStopsRealParts(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "with", "--kafka", "none", "--", "sh", "-c", "echo $TEST_POSTGRES_URL $TEST_REDIS_URL; exit 5")
+	cmd := exec.CommandContext(t.Context(), binary, "with", "--kafka", "none", "--pooler", "--", "sh", "-c", "echo $TEST_POSTGRES_URL $TEST_REDIS_URL pooler $TEST_POOLER_URL; exit 5")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -41,7 +41,7 @@ func TestWithStartsAndStopsRealParts(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 5 {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	if !strings.Contains(string(out), "postgres://postgres:") || !strings.Contains(string(out), "redis://default:") {
+	if !strings.Contains(string(out), "postgres://postgres:") || !strings.Contains(string(out), "redis://default:") || !strings.Contains(string(out), "pooler postgres://") {
 		t.Fatalf("the command saw %q", out)
 	}
 	base, err := scratchBase()

@@ -17,8 +17,8 @@ import (
 type Setting struct {
 	Name, Type, Default, Meaning string
 	Required                     bool
-	Secret                       bool // it can be given as a file
-	Reloaded                     bool // a running process follows the file
+	Secret                       bool   // it can be given as a file
+	Reloaded                     bool   // a running process follows the file
 	field                        string // the Go field
 }
 
