@@ -36,7 +36,15 @@ func TestKubernetesAcceptsManifests(t *testing.T) {
 	want := 0
 	for name, args := range all {
 		rendered := must(t, args...)
-		want += len(objects(t, rendered))
+		seen := map[string]bool{}
+		for _, o := range objects(t, rendered) {
+			want++
+			if id := o.Kind + " " + o.Metadata.Name; seen[id] {
+				t.Errorf("%s: two of %s", name, id)
+			} else {
+				seen[id] = true
+			}
+		}
 		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(rendered), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -157,7 +157,7 @@ func TestPlacements(t *testing.T) {
 		"serving":   {serving, "every-account", []string{"every-init", "bookings", "every-sidecar"}},
 		"migration": {job, "every-migrate-account", []string{"every-migrate-init", "migrate", "topics"}},
 		"upkeep":    {cron, "every-migrate-account", []string{"every-migrate-init", "integrity"}},
-		"test":      {test, "every-account", []string{"test"}},
+		"test":      {test, "every-gateway", []string{"test"}},
 	} {
 		var names []string
 		for _, c := range containers(want.pod) {
@@ -278,6 +278,30 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
+// TestExistingAccounts checks that the migrations of the first installation use no account that the chart creates later, but one
+// that exists.
+func TestExistingAccounts(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string][2]any{ // of the service, of its migration
+		"defaults.enabled=true":                                                                 {"holdfast-bookings", nil},
+		"services.bookings.serviceAccount.name=own":                                             {"own", nil},
+		"defaults.serviceAccount.create=false":                                                  {"default", "default"},
+		"defaults.serviceAccount.create=false,defaults.serviceAccount.name=theirs":              {"theirs", "theirs"},
+		"defaults.migrate.serviceAccountName=migrator":                                          {"holdfast-bookings", "migrator"},
+		"services.bookings.serviceAccount.create=false,services.bookings.serviceAccount.name=b": {"b", "b"},
+	} {
+		rendered := must(t, "--set", set)
+		got := [2]any{at(podOf(find(t, rendered, "Deployment", "holdfast-bookings")), "serviceAccountName"), at(podOf(find(t, rendered, "Job", "holdfast-bookings-migrate")), "serviceAccountName")}
+		if got != want {
+			t.Errorf("%s: %v, not %v", set, got, want)
+		}
+		created := strings.Contains(rendered, "kind: ServiceAccount\nmetadata:\n  name: "+fmt.Sprint(want[0])+"\n")
+		if creates := !strings.Contains(set, "create=false"); created != creates {
+			t.Errorf("%s: the chart creates the account: %v", set, created)
+		}
+	}
+}
+
 // TestOldValues checks that the values of chart 0.2.0 still install the same objects.
 func TestOldValues(t *testing.T) {
 	t.Parallel()
@@ -318,6 +342,21 @@ func TestWrapper(t *testing.T) {
 	alone := must(t, "--set", "defaults.image.tag=1.2.3,defaults.podSecurityContext.runAsUser=null,defaults.podSecurityContext.runAsGroup=null,services.bookings.replicas=4")
 	if got, want := objects(t, rendered), objects(t, alone); !reflect.DeepEqual(got, want) || len(got) < 50 {
 		t.Errorf("%d objects, alone %d", len(got), len(want))
+	}
+	both, err := renderChart(t, wrapper, "--set", "second.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, o := range objects(t, both) { // neither names nor selectors of two platforms in a release are the same
+		name, instance := o.Kind+" "+o.Metadata.Name, o.Metadata.Labels["app.kubernetes.io/instance"]
+		if seen[name] || !strings.HasPrefix(o.Metadata.Name, instance) {
+			t.Errorf("%s of %s, seen before: %v", name, instance, seen[name])
+		}
+		seen[name] = true
+	}
+	if len(seen) != 2*len(objects(t, alone)) {
+		t.Errorf("%d objects of two platforms", len(seen))
 	}
 	if off, err := renderChart(t, wrapper, "--set", "booking.enabled=false"); err != nil || len(objects(t, off)) != 0 {
 		t.Errorf("without the dependency: %v\n%s", err, off)

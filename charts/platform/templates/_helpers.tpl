@@ -44,6 +44,9 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- if .Values.defaults.image.digest -}}
 {{- fail "defaults.image.digest: a digest identifies a single image; set services.<name>.image.digest instead" -}}
 {{- end -}}
+{{- if and .Values.defaults.serviceAccount.name .Values.defaults.serviceAccount.create -}}
+{{- fail "defaults.serviceAccount.name: an account for all services must exist, so set defaults.serviceAccount.create to false; or set services.<name>.serviceAccount.name" -}}
+{{- end -}}
 {{- $known := concat (keys (include "platform.services" . | fromJson)) (list "migrate" "test") -}}
 {{- range $edge := include "platform.edges" . | fromJsonArray -}}
 {{- range $name := list .from .to -}}
