@@ -20,6 +20,7 @@ export STRIPE_MOCK := $(TOOLS)/stripe-mock-0.203.0
 export OASDIFF := $(TOOLS)/oasdiff-1.37.0
 export CHROMIUM := $(TOOLS)/chromium
 export K6 := $(TOOLS)/k6-1.8.1
+export COSIGN := $(TOOLS)/cosign-3.1.3
 TAG ?= dev
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
@@ -122,6 +123,11 @@ $(K6):
 	@GOBIN=$(TOOLS)/new CGO_ENABLED=0 $(GO) install -p 2 go.k6.io/k6@v1.8.1
 	@mv $(TOOLS)/new/k6 $@
 
+$(COSIGN):
+	@echo "build cosign (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
+	@mv $(TOOLS)/new/cosign $@
+
 $(STRIPE_MOCK):
 	@echo "build stripe-mock (once)"; mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/stripe/stripe-mock@v0.203.0
@@ -154,6 +160,12 @@ storefront: ## build examples/storefront
 
 images: $(SCALAR) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
+
+release: ## publish a release of HEAD, such as make release VERSION=1.0.0 REGISTRY=registry.example.com KEY=cosign.key
+	@cd release && $(GO) run . --root "$(CURDIR)" --version "$(VERSION)" --registry "$(REGISTRY)" $(if $(KEY),--key "$(abspath $(KEY))") $(if $(SOURCE),--source "$(SOURCE)")
+
+release-test: $(HELM) $(COSIGN) ## release all images for all platforms twice, and compare and verify the results with cosign and helm
+	@cd release && TEST_SCALE=full $(GO) test -count=1 -timeout 90m -v -run TestRelease ./internal/publish
 
 images-data: build ## build an image of PostgreSQL, Redis, and Kafka for machines without a registry
 	@.ci/image-data dev
@@ -221,4 +233,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test
