@@ -23,7 +23,7 @@ type scenario struct {
 	name string
 	// behind is by how much each database is older than the newest one.
 	behind    map[string]time.Duration
-	keepKafka bool
+	retainKafka bool
 }
 
 // TestRecoveryDrill loses everything under load: PostgreSQL and all processes are killed, Redis is empty, and Kafka is empty or ahead of
@@ -36,7 +36,7 @@ func TestRecoveryDrill(t *testing.T) {
 	scenarios := []scenario{
 		{name: "payments and customers are behind, Kafka is empty", behind: map[string]time.Duration{"payments": lag, "customers": lag / 2}},
 		{name: "one moment, Kafka is empty"},
-		{name: "one moment, Kafka is ahead", keepKafka: true},
+		{name: "one moment, Kafka is ahead", retainKafka: true},
 		{name: "bookings is behind", behind: map[string]time.Duration{"bookings": lag}},
 		{name: "webhooks is behind", behind: map[string]time.Duration{"webhooks": lag}},
 	}
@@ -129,7 +129,7 @@ func (d *drill) recover(t *testing.T, s scenario) {
 		d.now.discard(t)
 	}
 	lost := []string{"redis"}
-	if !s.keepKafka {
+	if !s.retainKafka {
 		lost = append(lost, "kafka*")
 	}
 	for _, pattern := range lost {

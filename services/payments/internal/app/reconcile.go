@@ -354,7 +354,7 @@ func (a *Reconciler) repairOne(ctx context.Context, account domain.Account, stag
 func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain.Listed) error {
 	row, err := ids.Parse[domain.IntentPrefix](l.Row)
 	if err != nil {
-		return err
+		return domain.ErrIntentNotFound.WithCause(err)
 	}
 	snapshot, err := a.Intents.Gateway.Read(ctx, account, domain.Intent{GatewayID: l.Intent})
 	if err != nil {

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -194,11 +193,12 @@ type Origin struct {
 }
 
 // Adopted returns the intent of a row that this service has lost, from the gateway's snapshot. Like an intent that was recorded as
-// refused, it has no state of the gateway yet. It returns an error if the snapshot does not name a booking.
+// refused, it has no state of the gateway yet. It returns ErrIntentNotFound if the snapshot does not name a booking: the platform
+// has not created the intent.
 func Adopted(row IntentID, account AccountID, s Snapshot) (Intent, error) {
 	booking, err := ids.Parse[ids.BookingPrefix](s.Origin.Booking)
 	if err != nil {
-		return Intent{}, fmt.Errorf("booking of %s: %w", s.ID, err)
+		return Intent{}, ErrIntentNotFound.WithCause(err)
 	}
 	p := Intent{
 		ID: row, AccountID: account, Status: Refused, Amount: money.Amount{Minor: s.Amount, Currency: s.Origin.Currency}, BookingID: booking,
@@ -206,9 +206,11 @@ func Adopted(row IntentID, account AccountID, s Snapshot) (Intent, error) {
 		Call: Call{AttemptedAt: s.Origin.CreatedAt},
 	}
 	if s.Origin.Invoice != "" {
-		p.InvoiceID, err = ids.Parse[ids.InvoicePrefix](s.Origin.Invoice)
+		if p.InvoiceID, err = ids.Parse[ids.InvoicePrefix](s.Origin.Invoice); err != nil {
+			return Intent{}, ErrIntentNotFound.WithCause(err)
+		}
 	}
-	return p, err
+	return p, nil
 }
 
 // Walk is the progress of reading a list of the gateway, which returns the newest object first. A walk reads it page by page from

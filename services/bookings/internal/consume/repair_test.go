@@ -1,0 +1,103 @@
+package consume_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/repair"
+
+	"holdfast.dev/services/bookings/internal/app"
+)
+
+// repair runs the command with these copies, and returns the lost objects.
+func (w *till) repair(check bool, copies ...repair.Copy) (lost string, err error) {
+	w.T.Helper()
+	var in, out, progress bytes.Buffer
+	c := caller.FromContext(w.ctx)
+	for _, one := range copies {
+		one.Tenant, one.Livemode = c.Tenant, c.Live()
+		if err := json.NewEncoder(&in).Encode(one); err != nil {
+			w.T.Fatal(err)
+		}
+	}
+	err = app.Repair().Do(w.T.Context(), repair.Run{
+		URL: w.DB.OwnerURL, Since: time.Now().Add(-time.Hour), Check: check, In: &in, Out: &out, Progress: &progress,
+	})
+	return out.String(), err
+}
+
+// TestANewerInvoiceWithoutAPayment checks that, after a restore of the customers service, the newest state of an invoice replaces its
+// manual payments, and that an older event does not.
+func TestANewerInvoiceWithoutAPayment(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Live)
+	id := w.book()
+	v := w.bill(id)
+	v.pay(100)
+	first := w.event(v)
+	v.pay(50)
+	w.handle(w.event(v))
+	w.handle(first)
+	w.is(id, "pending", 150, "partially_paid", 2)
+	v.payments = v.payments[:1]
+	w.handle(w.event(v))
+	w.is(id, "pending", 100, "partially_paid", 3)
+}
+
+// TestRepairOfBookings checks that a booking of which another service has a newer state gets a higher version and an event, that numbers
+// in the event log are not assigned again, and that the copies of lost objects are forgotten: a lost invoice's payments no longer count.
+func TestRepairOfBookings(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	id := w.book()
+	v := w.bill(id)
+	v.pay(100)
+	w.handle(w.event(v))
+	w.is(id, "pending", 100, "partially_paid", 2)
+	created := repair.Copy{Holder: "webhooks", ID: id.String(), Version: 1, Event: "booking.created", Number: "B-000900"}
+	held := []repair.Copy{
+		created, {Holder: "customers", ID: id.String(), Version: 7}, {Holder: "payments", ID: id.String(), Version: 1},
+		{Holder: "customers", ID: newID("bk"), Version: 1},
+	}
+	if _, err := w.repair(true, held...); !errors.Is(err, repair.ErrDiffers) {
+		t.Errorf("check: %v", err)
+	}
+	w.is(id, "pending", 100, "partially_paid", 2)
+	lost, err := w.repair(false, held...)
+	if err != nil || strings.Count(lost, "\n") != 1 || !strings.Contains(lost, held[3].ID) {
+		t.Errorf("%v, lost %s", err, lost)
+	}
+	w.is(id, "pending", 100, "partially_paid", 8)
+	events := w.Events()
+	if e := events[len(events)-1]; e.GetType() != "booking.updated" || e.GetResourceVersion() != 8 || e.GetActor() != "svc:bookings" {
+		t.Errorf("%v", e)
+	}
+	if next := w.Count(`select next from booking_counters`); next != 901 {
+		t.Errorf("the next number is %d, want 901", next)
+	}
+	if _, err := w.repair(true, created, repair.Copy{Holder: "webhooks", ID: id.String(), Version: 8, Event: "booking.updated"},
+		repair.Copy{Holder: "customers", ID: id.String(), Version: 8}, repair.Copy{Holder: "payments", ID: id.String(), Version: 8}); err != nil {
+		t.Errorf("the copies are equal: %v", err)
+	}
+
+	c := caller.FromContext(w.ctx)
+	gone, err := json.Marshal(repair.Lost{Tenant: c.Tenant, Livemode: c.Live(), ID: v.id, Holders: []string{"bookings"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := app.Repair().ForgetLost(t.Context(), repair.Run{URL: w.DB.OwnerURL, In: bytes.NewReader(gone), Progress: &bytes.Buffer{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.is(id, "pending", 0, "unpaid", 9)
+	var copies bytes.Buffer
+	if err := repair.WriteCopies(t.Context(), w.DB.OwnerURL, "bookings", app.Repair().Copies, time.Now(), &copies); err != nil || copies.Len() > 0 {
+		t.Errorf("%v, copies %s", err, copies.String())
+	}
+}

@@ -1,0 +1,61 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/repair"
+
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// TestALostIntentIsAdopted checks that a payment intent whose row was lost in a restore comes back with its id, booking and money, once,
+// and that the repair compares the account again and raises the version above a newer copy.
+func TestALostIntentIsAdopted(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	was, err := storeIntent(ctx, w, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(nil)
+	w.Exec(fmt.Sprintf(`delete from payment_intent_metadata where intent_id in (select id from payment_intents where gateway_id = '%[1]s');
+		alter table ledger_entries disable trigger user; delete from ledger_entries; alter table ledger_entries enable trigger user;
+		delete from payment_intents where gateway_id = '%[1]s'`, p.ID))
+	var lost bytes.Buffer
+	c := caller.FromContext(ctx)
+	held := fmt.Sprintf(`{"holder":"customers","tenant":%q,"livemode":%v,"id":%q,"version":8}`, c.Tenant, c.Live(), p.ID)
+	do := func() error {
+		return app.Repair().Do(t.Context(), repair.Run{
+			URL: w.DB.OwnerURL, Since: time.Now().Add(-time.Hour), In: bytes.NewBufferString(held), Out: &lost, Progress: &bytes.Buffer{},
+		})
+	}
+	if err := do(); err != nil || !bytes.Contains(lost.Bytes(), []byte(p.ID)) {
+		t.Fatalf("%v, lost %s", err, lost.String())
+	}
+	for range 2 {
+		w.reconcile(nil)
+		got, err := storeIntent(ctx, w, p.ID)
+		if err != nil || got.ID != was.ID || got.BookingID != was.BookingID || got.Status != domain.Succeeded || got.Received != 10_000 || got.Amount != was.Amount {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if got := w.differences()["unknown"]; got != 1 {
+		t.Errorf("it was unknown %d times, want once", got)
+	}
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := storeIntent(ctx, w, p.ID); err != nil || got.Version != 9 {
+		t.Errorf("version %d, %v", got.Version, err)
+	}
+	events := w.Events()
+	if e := events[len(events)-1]; e.GetObjectId() != p.ID || e.GetResourceVersion() != 9 {
+		t.Errorf("%v", e)
+	}
+}
