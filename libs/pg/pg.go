@@ -59,6 +59,10 @@ const (
 	acquireTimeout   = 5 * time.Second
 )
 
+// Application is the begin of the application_name of each connection; the name in the URL follows. Releases before 1.0 set none, and
+// the increase of partitions recognizes their processes by it.
+const Application = "holdfast/1"
+
 // Options configures a pool. The defaults for zero values are 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
 // connection, and no tracer.
 type Options struct {
@@ -111,6 +115,7 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = "30000"
 	params["timezone"] = "UTC"
+	params["application_name"] = strings.TrimSpace(Application + " " + params["application_name"])
 	// Prepared statements and foreign keys retain the plan from when a table was small. Every statement of a service has an index.
 	// A sequential scan in such a plan would be slow until the next ANALYZE.
 	params["enable_seqscan"] = "off"
