@@ -30,7 +30,7 @@ var alone sync.Mutex
 // A consumer of many partitions with the largest events fits into a small pod, and so do the transfer to the dead letters and the
 // redrive. The test is not parallel, because it measures the memory of the whole process.
 func TestLargestMessagesFitIntoThePod(t *testing.T) {
-	const partitions, messages, limit = 12, 240, 64 << 20
+	const partitions, messages, limit = 48, 240, 64 << 20
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		alone.Lock()
 		defer alone.Unlock()

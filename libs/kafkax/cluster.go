@@ -28,7 +28,7 @@ type Settings struct {
 	SASLMechanism  string         `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256 or scram-sha-512; empty: no SASL
 	SASLUsername   string         `env:"KAFKA_SASL_USERNAME"`                       // user name for SASL
 	SASLPassword   secret.Setting `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // password for SASL
-	Partitions     int            `env:"KAFKA_PARTITIONS" envDefault:"12"`          // number of partitions of a topic when it is created
+	Partitions     int            `env:"KAFKA_PARTITIONS" envDefault:"48"`          // number of partitions of a topic when it is created
 }
 
 // Cluster specifies how to reach a Kafka cluster.

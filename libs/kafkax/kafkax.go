@@ -25,6 +25,9 @@ type Message struct {
 	Topic, Key string
 	Value      []byte
 	Headers    map[string]string
+	// Partitions is the number of partitions that the key is distributed over: those from 0 on. 0 means all that the topic has. A
+	// topic can have more, because they are added before keys move to them.
+	Partitions int
 }
 
 // Producer sends messages. It returns when all of them are stored, or an error when any of them may not be.
@@ -63,7 +66,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 		// One request at a time preserves the order per key. Without a producer id, a call can be abandoned while a broker does not
 		// respond. The messages can then arrive twice.
 		kgo.DisableIdempotentWrite(),
-		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // murmur2 of the key, like other Kafka clients
+		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(partitioner)),
 		// Uncompressed, so that the size of what a consumer reads is bounded by what the brokers send.
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(maxMessageBytes),
@@ -81,7 +84,7 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	}
 	err := w.produce(ctx, msgs)
 	if unknownTopic(err) && len(w.topics) > 0 {
-		if err = EnsureTopics(ctx, w.cluster, w.topics); err != nil {
+		if err = EnsureTopics(ctx, w.cluster, atLeast(w.topics, msgs)); err != nil {
 			return err
 		}
 		for _, t := range w.topics {
@@ -90,6 +93,7 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 		err = w.produce(ctx, msgs)
 	}
 	if err != nil {
+		w.client.ForceMetadataRefresh() // a partition may have been added that the client does not know
 		return fmt.Errorf("write to kafka: %w", err)
 	}
 	return nil
@@ -98,7 +102,10 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 func (w *Writer) produce(ctx context.Context, msgs []Message) error {
 	records := make([]*kgo.Record, len(msgs))
 	for i, m := range msgs {
-		records[i] = &kgo.Record{Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers)}
+		records[i] = &kgo.Record{
+			Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers),
+			Partition: int32(m.Partitions), //nolint:gosec // no cluster has two billion; the partitioner reads it
+		}
 	}
 	return w.client.ProduceSync(ctx, records...).FirstErr()
 }
@@ -132,8 +139,8 @@ func fromKafka(prefix string, r *kgo.Record) Message {
 	return Message{Topic: r.Topic[len(prefix):], Key: string(r.Key), Value: r.Value, Headers: h}
 }
 
-// Topic describes a topic to create. The number of partitions never changes afterwards, because the order per key
-// depends on it.
+// Topic describes a topic to create. Change the number of partitions of a topic with messages only as outbox.Increase does, because
+// the order per key depends on it.
 type Topic struct {
 	Name       string
 	Partitions int           // 1 when zero

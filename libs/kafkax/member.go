@@ -308,9 +308,9 @@ func commitError(res *kmsg.OffsetCommitResponse) error {
 func (m *member) watch(ctx context.Context, end context.CancelCauseFunc) {
 	tick := time.NewTicker(lagEvery)
 	defer tick.Stop()
-	ids := map[string]kadm.TopicID{}
+	known := map[string]kadm.TopicDetail{}
 	for {
-		if err := m.checkTopics(ctx, ids); err != nil {
+		if err := m.checkTopics(ctx, known); err != nil {
 			end(err)
 			return
 		}
@@ -327,8 +327,9 @@ func (m *member) watch(ctx context.Context, end context.CancelCauseFunc) {
 
 var errRecreated = errors.New("the topic was created again: its offsets begin again")
 
-// checkTopics compares the ids of the topics with those of earlier calls. It returns no error if the brokers do not respond.
-func (m *member) checkTopics(ctx context.Context, ids map[string]kadm.TopicID) error {
+// checkTopics compares the topics with those of the earlier calls. If partitions were added, the group distributes them now instead
+// of after minutes. It returns no error if the brokers do not respond.
+func (m *member) checkTopics(ctx context.Context, known map[string]kadm.TopicDetail) error {
 	found, err := m.admin.ListTopics(ctx, m.prefixed()...)
 	if err != nil {
 		return nil
@@ -340,10 +341,14 @@ func (m *member) checkTopics(ctx context.Context, ids map[string]kadm.TopicID) e
 		case t.Err != nil:
 			continue
 		}
-		if before, known := ids[name]; known && before != t.ID {
+		before, seen := known[name]
+		switch {
+		case seen && before.ID != t.ID:
 			return fmt.Errorf("topic %s: %w", name, errRecreated)
+		case seen && len(before.Partitions) < len(t.Partitions):
+			m.client.ForceMetadataRefresh()
 		}
-		ids[name] = t.ID
+		known[name] = t
 	}
 	return nil
 }

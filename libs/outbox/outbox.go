@@ -23,9 +23,8 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// partitions is the number of relays that can work in parallel. Each sends the events of the objects whose hash belongs to its
-// partition.
-const partitions = 8
+// classes is the number of values of the column hash. It never changes: relays of different versions exclude each other by class.
+const classes = 8
 
 // Event is one committed change.
 type Event struct {
@@ -83,7 +82,7 @@ func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	tx.QueueAtCommit(`
 		insert into outbox (tenant_id, livemode, id, topic, aggregate_id, hash, message, traceparent)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		c.Tenant, c.Live(), e.ID, e.Topic, e.AggregateID, partition(e.AggregateID), message, obs.Traceparent(ctx))
+		c.Tenant, c.Live(), e.ID, e.Topic, e.AggregateID, class(e.AggregateID), message, obs.Traceparent(ctx))
 	return nil
 }
 
@@ -131,6 +130,6 @@ func Caller(service string, e *eventsv1.Event) (caller.Caller, error) {
 	return c, nil
 }
 
-func partition(aggregate string) int32 {
-	return int32(crc32.ChecksumIEEE([]byte(aggregate)) % partitions)
+func class(aggregate string) int32 {
+	return int32(crc32.ChecksumIEEE([]byte(aggregate)) % classes)
 }

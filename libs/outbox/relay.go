@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"holdfast.dev/libs/kafkax"
@@ -27,8 +26,8 @@ const (
 	backoff = time.Second
 )
 
-// Relay sends outbox rows to Kafka. Several relays may run: an advisory lock gives each partition one leader at a time. A row is
-// deleted in the transaction that spans the produce call, so if a relay is killed, the next one sends the row. A message can arrive
+// Relay sends outbox rows to Kafka. Several relays may run: locks.go gives each partition one leader at a time. A row is deleted in
+// the transaction that spans the produce call, so if a relay is killed, the next one sends the row. A message can arrive
 // twice, but is never lost.
 type Relay struct {
 	DB       *pg.DB // worker role
@@ -110,6 +109,7 @@ type row struct {
 	Message     []byte
 	Traceparent string
 	CreatedAt   time.Time
+	Partitions  int // of the topic, for the key; 0: all that it has
 	Waiting     int // waiting rows, including this one and those of later batches; can exceed batchSize
 }
 
@@ -146,7 +146,7 @@ func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 
 func message(o row) kafkax.Message {
 	return kafkax.Message{
-		Topic: o.Topic, Key: o.AggregateID, Value: o.Message,
+		Topic: o.Topic, Key: o.AggregateID, Value: o.Message, Partitions: o.Partitions,
 		Headers: map[string]string{"traceparent": o.Traceparent},
 	}
 }
@@ -165,29 +165,4 @@ func column[T any](batch []row, of func(row) T) []T {
 		out[i] = of(o)
 	}
 	return out
-}
-
-const columns = `tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at`
-
-// lockBatch locks each free partition for the transaction and reads the next rows: up to batchSize rows with up to limit bytes of
-// messages. It reads the rows after it acquires the locks, so that it does not read rows that another relay sent meanwhile. The
-// server knows a message's length without reading the message.
-func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
-	rows, err := tx.Query(ctx, `select hash from generate_series(0, $1) as hash where pg_try_advisory_xact_lock(hashtext('outbox'), hash)`, partitions-1)
-	if err != nil {
-		return nil, err
-	}
-	leads, err := pgx.CollectRows(rows, pgx.RowTo[int32])
-	if err != nil || len(leads) == 0 {
-		return nil, err
-	}
-	rows, err = tx.Query(ctx, `
-		select `+columns+`, waiting
-		from (select seq, `+columns+`, count(*) over ()::int as waiting, sum(octet_length(message)) over (order by seq) as bytes
-			from (select seq, `+columns+` from outbox where hash = any($1) order by seq limit $2) next) sized
-		where bytes <= $3 or bytes = octet_length(message) order by seq`, leads, batchSize, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[row])
 }

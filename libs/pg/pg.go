@@ -61,6 +61,10 @@ const (
 	acquireTimeout   = 5 * time.Second
 )
 
+// Application is the begin of the application_name of each connection; the name in the URL follows. Releases before 1.0 set none, and
+// the increase of partitions recognizes their processes by it.
+const Application = "holdfast/1"
+
 // Options configures a pool. The defaults for zero values are 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
 // connection, and no tracer.
 type Options struct {
@@ -115,6 +119,8 @@ func open(ctx context.Context, url secret.Setting, opt Options) (*DB, error) {
 	opt = opt.withDefaults()
 	db := &DB{wait: opt.AcquireTimeout, scope: opt.statement(scopeSettings), system: opt.statement("")}
 	opt.connect(cfg.ConnConfig.RuntimeParams)
+	params := cfg.ConnConfig.RuntimeParams
+	params["application_name"] = strings.TrimSpace(Application + " " + params["application_name"])
 	cfg.ConnConfig.Tracer = opt.Tracer
 	cfg.AfterConnect = opt.prepare
 	login := &login{opt: opt}

@@ -137,7 +137,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		           and pg_get_expr(p.polqual, p.polrelid) like '%tenant_id%livemode%') as safe,
 		       coalesce((select array_agg(a.attname::text order by k.n) from pg_index i, unnest(i.indkey::int2[]) with ordinality k(att, n), pg_attribute a
 		        where i.indrelid = c.oid and i.indisprimary and a.attrelid = c.oid and a.attnum = k.att and k.n <= 2), '{}') as leads
-		from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service')`)
+		from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		}
 	}
 	loose, err := conn.Query(t.Context(), `select i.indexrelid::regclass::text from pg_index i
-		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service')
+		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions')
 		join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
 		where a.attname <> 'tenant_id' and i.indexrelid::regclass::text <> all($1)`, workers)
 	if err != nil {

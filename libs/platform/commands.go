@@ -13,18 +13,16 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// Commands returns the commands, in addition to serve, of every service with a database and Kafka: migrate and topics, and redrive
-// for a service that reads topics. Each command reads its settings from the environment. Settings are the settings of migrate.
+// Commands returns the commands, in addition to serve, of every service with a database and Kafka: migrate and topics, outbox for
+// a service that writes topics, and redrive for a service that reads topics. Each command reads its settings from the environment. Settings are the settings of migrate.
 func Commands[Settings any](name string, migrate func(ctx context.Context, cfg Settings) error) []*cobra.Command {
 	s, missing := entry(name)
 	commands := []*cobra.Command{
 		service.Command("migrate", "Migrate the database to the schema of this version; safe to repeat.", migrate),
-		service.Command("topics", "Create missing topics; safe to repeat.", func(ctx context.Context, cfg kafkax.Settings) error {
-			if missing != nil {
-				return missing
-			}
-			return kafkax.MakeTopics(ctx, cfg, topics(s, cfg.Partitions))
-		}),
+		topicsCommand(s, missing),
+	}
+	if s.Database && len(s.Topics) > 0 {
+		commands = append(commands, outboxCommand())
 	}
 	if len(s.Reads) > 0 {
 		commands = append(commands, redrive(s.Name))

@@ -371,7 +371,7 @@ func TestWrongSettings(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
-		"identity": {"migrate", "topics", "redrive"}, "customers": {"migrate", "topics", "redrive"}, "gateway": {"migrate", "topics"}, // it reads no topic
+		"identity": {"migrate", "topics", "outbox", "redrive"}, "customers": {"migrate", "topics", "outbox", "redrive"}, "gateway": {"migrate", "topics"}, // it reads no topic
 	} {
 		var got []string
 		for _, c := range platform.Commands(name, platform.Migrate(nil)) {
