@@ -10,7 +10,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-The metadata of an object: kind, name, labels, annotations, the values of metadata, and own, the labels and annotations of
+The metadata of an object: kind, name, namespace, labels, annotations, the values of metadata, and own, the labels and annotations of
 a more specific value. Labels of the chart take precedence, because selectors use them. Annotations of the values take
 precedence.
 */}}
@@ -21,6 +21,7 @@ precedence.
 {{- $labels := merge dict .labels ($kind.labels | default dict) ($own.labels | default dict) ($all.labels | default dict) -}}
 {{- $annotations := merge dict ($kind.annotations | default dict) ($own.annotations | default dict) ($all.annotations | default dict) (.annotations | default dict) -}}
 name: {{ .name }}
+namespace: {{ .namespace }}
 labels: {{- toYaml $labels | nindent 2 }}
 {{- with $annotations }}
 annotations: {{- toYaml . | nindent 2 }}
@@ -29,7 +30,7 @@ annotations: {{- toYaml . | nindent 2 }}
 
 {{/* The metadata of an object that belongs to no service: root, kind, name, annotations, and own. */}}
 {{- define "platform.sharedMetadata" -}}
-{{- include "platform.metadata" (merge (dict "labels" (include "platform.labels" .root | fromYaml) "metadata" .root.Values.defaults.metadata) .) -}}
+{{- include "platform.metadata" (merge (dict "namespace" .root.Release.Namespace "labels" (include "platform.labels" .root | fromYaml) "metadata" .root.Values.defaults.metadata) .) -}}
 {{- end }}
 
 {{/* The annotations of a hook that Helm runs before it installs or upgrades. Hooks with a lower weight run first. */}}

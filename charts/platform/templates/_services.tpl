@@ -14,7 +14,7 @@
 
 {{/*
 The services by name, as JSON. Each merges defaults, its block of services, and its entry in files/services.yaml, where
-later ones override earlier ones. It also contains derived values: name, release, fullname, selector, labels,
+later ones override earlier ones. It also contains derived values: name, release, namespace, fullname, selector, labels,
 imageReference, secret, configMap, serviceAccountName, secretFiles, and in env the addresses of the services that it calls.
 */}}
 {{- define "platform.services" -}}
@@ -32,6 +32,7 @@ imageReference, secret, configMap, serviceAccountName, secretFiles, and in env t
 {{- include "platform.override" (list $s ($entry | default dict)) -}}
 {{- $_ := set $s "name" $name -}}
 {{- $_ := set $s "release" $release -}}
+{{- $_ := set $s "namespace" $.Release.Namespace -}}
 {{- $_ := set $s "fullname" (printf "%s-%s" $release $name | trunc 63 | trimSuffix "-") -}}
 {{- $_ := set $s "secret" ($s.existingSecret | default $s.fullname) -}}
 {{- $_ := set $s "configMap" $s.fullname -}}
