@@ -19,7 +19,7 @@ import (
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
-		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(), Version: 1, CreatedAt: at, UpdatedAt: at,
+		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(), State: domain.State{Status: domain.TenantActive}, Version: 1, CreatedAt: at, UpdatedAt: at,
 	}.Apply(in)
 	if err := t.Check(); err != nil {
 		return domain.Tenant{}, err
@@ -38,7 +38,16 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, i
 func (a *App) UpdateTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.TenantPatch,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil })
+	return a.changeTenant(ctx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil }})
+}
+
+// ActOnTenant suspends or resumes a tenant. Otherwise it works like UpdateTenant: gateways apply the new state to the next request.
+func (a *App) ActOnTenant(
+	ctx context.Context, by domain.Origin, id ids.Tenant, action domain.TenantAction, reason string,
+) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, tenantChange{action.Audited(), func(old domain.Tenant) (domain.Tenant, error) {
+		return old.Act(action, reason, a.now())
+	}})
 }
 
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.
@@ -46,31 +55,27 @@ func (a *App) UpdateTenant(
 func (a *App) SetClock(
 	ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) {
+	return a.changeTenant(ctx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) {
 		if at == nil {
 			return old.Unfrozen(), nil
 		}
 		return old.Frozen(at.UTC().Truncate(time.Microsecond), a.now())
-	})
+	}})
+}
+
+// tenantChange is a change of a tenant, with its action in the audit log.
+type tenantChange struct {
+	action string
+	apply  func(old domain.Tenant) (domain.Tenant, error)
 }
 
 // changeTenant makes a change in a transaction and publishes it after the commit.
 func (a *App) changeTenant(
-	ctx context.Context, by domain.Origin, id ids.Tenant, apply func(old domain.Tenant) (domain.Tenant, error),
+	ctx context.Context, by domain.Origin, id ids.Tenant, c tenantChange,
 ) (t domain.Tenant, published bool, err error) {
 	changed := false
 	err = a.DB.Tx(scope(ctx, id, caller.Live), func(ctx context.Context, tx pg.Tx) error {
-		old, err := store.TenantForUpdate(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if t, err = apply(old); err != nil {
-			return err
-		}
-		if changed = !t.Equal(old); !changed {
-			return nil
-		}
-		t, err = a.writeTenant(ctx, tx, by, old, t)
+		t, changed, err = a.changeTenantIn(ctx, tx, by, c)
 		return err
 	})
 	if err != nil || !changed {
@@ -79,8 +84,21 @@ func (a *App) changeTenant(
 	return t, a.publish(ctx, id), nil
 }
 
+// changeTenantIn makes a change in a transaction of the tenant. The caller must publish the invalidations afterwards.
+func (a *App) changeTenantIn(ctx context.Context, tx pg.Tx, by domain.Origin, c tenantChange) (t domain.Tenant, changed bool, err error) {
+	old, err := store.TenantForUpdate(ctx, tx)
+	if err != nil {
+		return domain.Tenant{}, false, err
+	}
+	if t, err = c.apply(old); err != nil || t.Equal(old) {
+		return t, false, err
+	}
+	t, err = a.writeTenant(ctx, tx, by, c.action, old, t)
+	return t, true, err
+}
+
 // writeTenant writes a changed tenant, its event, its audit record and the invalidations of its keys.
-func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, updated domain.Tenant) (domain.Tenant, error) {
+func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, action string, old, updated domain.Tenant) (domain.Tenant, error) {
 	if err := updated.Check(); err != nil {
 		return domain.Tenant{}, err
 	}
@@ -99,7 +117,7 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, 
 	if err := outbox.Emit(ctx, tx, a.Wake, tenantUpdated(t, body)); err != nil {
 		return domain.Tenant{}, err
 	}
-	return t, a.audit(ctx, tx, by, change{domain.TenantUpdated, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
+	return t, a.audit(ctx, tx, by, change{action, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
 }
 
 // Tenant finds a tenant by its id or slug.

@@ -190,6 +190,7 @@ type TokenPrincipal struct {
 	PolicyVersion int64
 	Clock         *time.Time
 	Revoked       bool
+	TenantStatus  TenantStatus
 }
 
 // Granted returns the scopes that the token has now.

@@ -137,6 +137,7 @@ type Principal struct {
 	Clock         *time.Time // the tenant's test clock
 	ExpiresAt     *time.Time // end of a rotated key
 	Revoked       bool
+	TenantStatus  TenantStatus
 }
 
 // Ended reports whether the key was revoked, or ended after its rotation.

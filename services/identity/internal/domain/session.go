@@ -64,4 +64,6 @@ type SessionRow struct {
 	Country    *string
 	Version    *int64
 	Clock      *time.Time
+	Status     *TenantStatus
+	Reason     *string // of the tenant's status
 }

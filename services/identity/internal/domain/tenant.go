@@ -34,6 +34,7 @@ type Tenant struct {
 	Policy
 	Invoicing
 	Clock     *time.Time // frozen time of test mode; nil: real time
+	State
 	Version   int64      // incremented by each change; also the policy version of callers
 	CreatedAt time.Time
 	UpdatedAt time.Time

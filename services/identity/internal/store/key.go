@@ -18,8 +18,9 @@ const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, 
 // Principal returns the principal of the key with the given SHA-256, of any tenant, including revoked ones.
 func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Principal], domain.ErrCredentialNotFound, `
-		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked
-		from key_by_hash(@hash)`, pg.Args{"hash": hash})
+		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked,
+			t.status as tenant_status
+		from key_by_hash(@hash) k, tenant_state(k.tenant_id) t`, pg.Args{"hash": hash})
 }
 
 // TenantMode is the tenant and the mode of a key.

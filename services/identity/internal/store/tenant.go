@@ -16,7 +16,7 @@ import (
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
-	tax_behavior, default_taxes, clock, version, created_at, updated_at`
+	tax_behavior, default_taxes, clock, status, status_reason, status_changed_at, version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
 
@@ -51,7 +51,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	_, err := tx.Exec(ctx, `insert into tenants (`+tenantColumns+`)
 		values (@tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
-			@tax_behavior, @default_taxes, @clock, @version, @created_at, @updated_at)`, args)
+			@tax_behavior, @default_taxes, @clock, @status, @status_reason, @status_changed_at, @version, @created_at, @updated_at)`, args)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
 		return domain.ErrSlugTaken.WithMessage("Another tenant already uses the slug %q.", t.Slug)
 	}
@@ -75,6 +75,7 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 			refund_rules = @refund_rules, auto_refund = @auto_refund, refund_late_payments = @refund_late_payments,
 			invoice_prefix = @invoice_prefix, invoice_year = @invoice_year, legal_name = @legal_name, address = @address,
 			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes, clock = @clock,
+			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
 			updated_at = @updated_at, version = version + 1
 		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
 }
@@ -88,6 +89,7 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"refund_rules": t.RefundRules, "auto_refund": t.AutoRefund, "refund_late_payments": t.RefundLatePayments,
 		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
 		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes,
+		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
 		"updated_at": t.UpdatedAt,
 	}
 }
