@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -17,20 +18,38 @@ import (
 
 // CreateTenant adds a tenant. Booking policy settings that in does not contain get their defaults.
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
+	t, err := a.newTenant(slug, in)
+	if err != nil {
+		return domain.Tenant{}, err
+	}
+	err = a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error { return a.insertTenant(ctx, tx, by, t) })
+	return t, err
+}
+
+// CreateTenantIn is CreateTenant in a transaction of the platform.
+func (a *App) CreateTenantIn(ctx context.Context, tx pg.Tx, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
+	t, err := a.newTenant(slug, in)
+	if err != nil {
+		return domain.Tenant{}, err
+	}
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, t.ID, caller.Live)), func(ctx context.Context, tx pg.Tx) error { return a.insertTenant(ctx, tx, by, t) })
+	return t, err
+}
+
+// newTenant returns a checked tenant.
+func (a *App) newTenant(slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
 		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(), State: domain.State{Status: domain.TenantActive}, Version: 1, CreatedAt: at, UpdatedAt: at,
 	}.Apply(in)
-	if err := t.Check(); err != nil {
-		return domain.Tenant{}, err
+	return t, t.Check()
+}
+
+func (a *App) insertTenant(ctx context.Context, tx pg.Tx, by domain.Origin, t domain.Tenant) error {
+	if err := store.InsertTenant(ctx, tx, t); err != nil {
+		return err
 	}
-	err := a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error {
-		if err := store.InsertTenant(ctx, tx, t); err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{domain.TenantCreated, t.ID.String(), nil, view.TenantForAdmin(t)})
-	})
-	return t, err
+	return a.audit(ctx, tx, by, change{domain.TenantCreated, t.ID.String(), nil, view.TenantForAdmin(t)})
 }
 
 // UpdateTenant changes the given settings. The gateways receive the change through Redis, the services through an event. A change
@@ -45,9 +64,49 @@ func (a *App) UpdateTenant(
 func (a *App) ActOnTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, action domain.TenantAction, reason string,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, tenantChange{action.Audited(), func(old domain.Tenant) (domain.Tenant, error) {
-		return old.Act(action, reason, a.now())
+	return a.changeTenant(ctx, by, id, a.action(action, reason))
+}
+
+func (a *App) action(action domain.TenantAction, reason string) tenantChange {
+	return tenantChange{action.Audited(), func(old domain.Tenant) (domain.Tenant, error) { return old.Act(action, reason, a.now()) }}
+}
+
+// UpdateTenantIn is UpdateTenant in a transaction of the platform, for a tenant of the version that match expects. The caller must
+// publish the invalidations afterwards.
+func (a *App) UpdateTenantIn(
+	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, in domain.TenantPatch, match patch.Precondition,
+) (domain.Tenant, error) {
+	return a.changeTenantAs(ctx, tx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) {
+		return old.Apply(in), match.Check(old.Version)
 	}})
+}
+
+// ActOnTenantIn is ActOnTenant like UpdateTenantIn.
+func (a *App) ActOnTenantIn(
+	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, c TenantAct, match patch.Precondition,
+) (domain.Tenant, error) {
+	change := a.action(c.Action, c.Reason)
+	return a.changeTenantAs(ctx, tx, by, id, tenantChange{change.action, func(old domain.Tenant) (domain.Tenant, error) {
+		if err := match.Check(old.Version); err != nil {
+			return domain.Tenant{}, err
+		}
+		return change.apply(old)
+	}})
+}
+
+// TenantAct is an action on a tenant with its reason.
+type TenantAct struct {
+	Action domain.TenantAction
+	Reason string
+}
+
+// changeTenantAs makes a change in a transaction of the platform.
+func (a *App) changeTenantAs(ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, c tenantChange) (t domain.Tenant, err error) {
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, id, caller.Live)), func(ctx context.Context, tx pg.Tx) error {
+		t, _, err = a.changeTenantIn(ctx, tx, by, c)
+		return err
+	})
+	return t, err
 }
 
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.
@@ -118,6 +177,16 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, actio
 		return domain.Tenant{}, err
 	}
 	return t, a.audit(ctx, tx, by, change{action, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
+}
+
+// TenantPage returns at most limit of the tenants that match the filter, oldest first, and whether there are more.
+func (a *App) TenantPage(ctx context.Context, f store.TenantFilter, limit int) (list []domain.Tenant, more bool, err error) {
+	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		list, err = store.TenantPage(ctx, tx, f, limit+1)
+		return err
+	})
+	more = len(list) > limit
+	return list[:min(len(list), limit)], more, err
 }
 
 // Tenant finds a tenant by its id or slug.

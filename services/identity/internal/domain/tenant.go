@@ -33,9 +33,9 @@ type Tenant struct {
 	Country  *string // ISO 3166-1 alpha-2, upper case
 	Policy
 	Invoicing
-	Clock     *time.Time // frozen time of test mode; nil: real time
+	Clock *time.Time // frozen time of test mode; nil: real time
 	State
-	Version   int64      // incremented by each change; also the policy version of callers
+	Version   int64 // incremented by each change; also the policy version of callers
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }

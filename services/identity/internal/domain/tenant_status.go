@@ -65,4 +65,3 @@ func (t Tenant) Act(a TenantAction, reason string, at time.Time) (Tenant, error)
 	t.State = State{next, reason, &at}
 	return t, nil
 }
-

@@ -47,6 +47,14 @@ func Keys(ctx context.Context, q pg.Q, limit int) ([]domain.Key, error) {
 		where tenant_id = @tenant and livemode = @live order by id desc limit nullif(@limit::bigint, 0)`, pg.Args{"limit": limit})
 }
 
+// KeyPage returns at most limit keys of the caller's tenant and mode that are older than the key before, newest first. The zero id is
+// newer than every key.
+func KeyPage(ctx context.Context, q pg.Q, before domain.KeyID, limit int) ([]domain.Key, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Key], `select `+keyColumns+` from api_keys
+		where tenant_id = @tenant and livemode = @live and (@before::uuid is null or id < @before) order by id desc limit @limit`,
+		pg.Args{"before": before, "limit": limit})
+}
+
 // CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row must be locked, so that keys are
 // counted and created one after the other.
 func CountKeys(ctx context.Context, tx pg.Tx, now time.Time) (int, error) {

@@ -44,6 +44,20 @@ func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants order by slug`)
 }
 
+// TenantFilter selects tenants. An empty field excludes none.
+type TenantFilter struct {
+	After  ids.Tenant // the last tenant of the previous page
+	Status domain.TenantStatus
+	Slug   string
+}
+
+// TenantPage returns at most limit tenants that match the filter, oldest first. q has the worker role.
+func TenantPage(ctx context.Context, q pg.Q, f TenantFilter, limit int) ([]domain.Tenant, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants
+		where ($1::uuid is null or tenant_id > $1) and ($2 = '' or status = $2) and ($3 = '' or slug = $3) order by tenant_id limit $4`,
+		f.After, string(f.Status), f.Slug, limit)
+}
+
 // InsertTenant adds the caller's tenant with an empty audit chain.
 func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	args := tenantArgs(t)
