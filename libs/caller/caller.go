@@ -41,9 +41,11 @@ type Caller struct {
 	Kind          string     `json:"kind"`          // api_key, oauth or service
 	Scopes        []string   `json:"scp,omitempty"`
 	OnBehalfOf    string     `json:"obo,omitempty"` // the credential for which a service acts as itself
-	RequestID     string     `json:"rid,omitempty"`
-	Traceparent   string     `json:"-"`
-	Fingerprint   []byte     `json:"-"` // of this request, if the calling service computed it
+	// Caps are the caps that the platform has set for the tenant, by name. They are shared with other requests and must not be changed.
+	Caps        map[string]int `json:"caps,omitempty"`
+	RequestID   string         `json:"rid,omitempty"`
+	Traceparent string         `json:"-"`
+	Fingerprint []byte         `json:"-"` // of this request, if the calling service computed it
 }
 
 // Live reports whether the caller works in live mode.

@@ -434,6 +434,9 @@ type Principal struct {
 
 	// ExpiresAt Time at which an access token or a rotated API key ends. Not present if it does not expire.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Limits The limits that the platform has set for a tenant, in each mode. A limit that is not present has its default.
+	Limits *TenantLimits `json:"limits,omitempty"`
 }
 
 // RefundRule The share of the amount paid that is refunded for cancellations at least a given time before the start.
@@ -507,6 +510,9 @@ type SessionTenant struct {
 
 	// StatusReason Why the status last changed, for the tenant's operators. Empty before the first change.
 	StatusReason *string `json:"status_reason,omitempty"`
+
+	// Caps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
+	Caps *TenantCaps `json:"caps,omitempty"`
 }
 
 // Tax A tax on a line.
@@ -562,6 +568,21 @@ type Tenant struct {
 
 	// DefaultTaxes Taxes of lines of quotes and invoices whose service has no default taxes, at most 3.
 	DefaultTaxes *[]Tax `json:"default_taxes,omitempty"`
+}
+
+// TenantCaps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
+type TenantCaps = map[string]int
+
+// TenantLimits The limits that the platform has set for a tenant, in each mode. A limit that is not present has its default.
+type TenantLimits struct {
+	// RequestsPerMinute Requests of all credentials of a mode.
+	RequestsPerMinute *int `json:"requests_per_minute,omitempty"`
+
+	// CredentialRequestsPerMinute Requests of each credential.
+	CredentialRequestsPerMinute *int `json:"credential_requests_per_minute,omitempty"`
+
+	// Caps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
+	Caps *TenantCaps `json:"caps,omitempty"`
 }
 
 // TenantPatch The body of PATCH /internal/v1/tenant.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/redisx"
+
+	"holdfast.dev/services/gateway/internal/domain"
 )
 
 // Config contains the gateway's own settings, in addition to service.Common, which has the timeouts and limits of the HTTP
@@ -35,6 +38,7 @@ type Config struct {
 	Compressions int `env:"COMPRESSIONS" envDefault:"1"` // maximum number of responses that this process compresses at the same time, 0 to 64; others are sent uncompressed, and 0 turns compression off
 
 	RateLimit         int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`                // requests per minute of one credential
+	TenantRateLimit   int64         `env:"TENANT_RATE_LIMIT_PER_MINUTE" envDefault:"0"`           // requests per minute of all credentials of a tenant in one mode, over all gateways; 0 is five times RATE_LIMIT_PER_MINUTE, and at least 3000
 	TokenRateLimit    int64         `env:"TOKEN_RATE_LIMIT_PER_MINUTE" envDefault:"60"`           // requests per minute of one token in a path, such as a calendar feed's
 	EventRateLimit    int64         `env:"GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE" envDefault:"6000"` // events per minute of one payment gateway account from one address
 	OAuthRateLimit    int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"`         // requests per minute of one network to the OAuth endpoints and pages; the same number to the console
@@ -46,6 +50,21 @@ type Config struct {
 	RequestLogReads float64         `env:"REQUEST_LOG_READS" envDefault:"0.01"` // share of the successful reads in the request log, 0 to 1; it has all writes and errors
 }
 
+// limits returns the limits of tenants without their own.
+func (c *Config) limits() domain.Limits {
+	all := c.TenantRateLimit
+	if all == 0 {
+		all = max(minTenantRateLimit, tenantFactor*c.RateLimit)
+	}
+	return domain.Limits{Credential: perMinute(c.RateLimit), Tenant: perMinute(all)}
+}
+
+// The default of TENANT_RATE_LIMIT_PER_MINUTE.
+const (
+	tenantFactor       = 5
+	minTenantRateLimit = 3000
+)
+
 // check rejects limits that would block every request.
 func (c *Config) check() error {
 	for name, n := range map[string]int64{
@@ -56,6 +75,9 @@ func (c *Config) check() error {
 		if n < 1 {
 			return fmt.Errorf("%s must be greater than 0", name)
 		}
+	}
+	if c.TenantRateLimit < 0 {
+		return errors.New("TENANT_RATE_LIMIT_PER_MINUTE must be at least 0")
 	}
 	if c.RequestLogReads < 0 || c.RequestLogReads > 1 {
 		return fmt.Errorf("REQUEST_LOG_READS must be from 0 to 1, not %g", c.RequestLogReads)

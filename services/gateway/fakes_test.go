@@ -20,6 +20,8 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/gateway/internal/store"
 )
 
 // fakeIdentity serves lookups from memory, and counts them.
@@ -118,6 +120,25 @@ func (f *fakeIdentity) change(key string, edit func(*internalapi.Principal)) int
 }
 
 func (f *fakeIdentity) id(key string) string { return f.change(key, nil).ID }
+
+// holder returns what a key's requests are counted for.
+func (f *fakeIdentity) holder(key string) store.Holder {
+	p := f.change(key, nil)
+	return store.Holder{Tenant: p.TenantID, Mode: p.Mode, Credential: p.ID}
+}
+
+// sibling creates another key of the tenant of a key.
+func (f *fakeIdentity) sibling(key string, edits ...func(*internalapi.Principal)) string {
+	other := f.newKey()
+	p := f.change(key, nil)
+	f.change(other, func(o *internalapi.Principal) {
+		o.TenantID, o.Limits = p.TenantID, p.Limits
+		for _, edit := range edits {
+			edit(o)
+		}
+	})
+	return other
+}
 
 func (f *fakeIdentity) lookupCount() int {
 	f.mu.Lock()

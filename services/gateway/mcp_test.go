@@ -145,7 +145,7 @@ func TestAssistantsAreChallenged(t *testing.T) {
 	if a := g.message(t, "POST", listTools, bearer(revoked)); a.StatusCode != 200 {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	if err := w.redis.Set(context.Background(), "st:{"+w.identity.id(revoked)+"}", "revoked", time.Minute).Err(); err != nil {
+	if err := w.redis.Set(context.Background(), w.identity.holder(revoked).StateKey(), "revoked", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -330,7 +330,7 @@ func TestScopesOfAssistantsChange(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	w.identity.change(token, func(p *internalapi.Principal) { p.Scopes, p.Version = []string{"read:customers"}, 2 })
-	if err := w.redis.Set(context.Background(), "st:{"+w.identity.id(token)+"}", "2", time.Minute).Err(); err != nil {
+	if err := w.redis.Set(context.Background(), w.identity.holder(token).StateKey(), "2", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if a := g.message(t, "POST", listTools, bearer(token)); strings.Contains(a.body, "hold_slot") || !strings.Contains(a.body, "find_customers") {

@@ -42,7 +42,7 @@ func TestAccessTokens(t *testing.T) {
 	})
 	gone := w.identity.newToken(time.Now().Add(time.Hour))
 	want(t, g.send(t, "GET", oneCu, "", bearer(gone)), 200, "")
-	if err := w.redis.Set(context.Background(), "st:{"+w.identity.id(gone)+"}", "revoked", time.Minute).Err(); err != nil {
+	if err := w.redis.Set(context.Background(), w.identity.holder(gone).StateKey(), "revoked", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
 	want(t, g.send(t, "GET", oneCu, "", bearer(gone)), 401, "revoked_credential")

@@ -127,7 +127,7 @@ func TestResponsesToScripts(t *testing.T) {
 		t.Error("the app's page cannot read")
 	}
 	w.identity.change(taken, func(p *internalapi.Principal) { p.Origins, p.Version = nil, 9 })
-	if err := w.redis.Set(t.Context(), "st:{"+w.identity.id(taken)+"}", "9", time.Minute).Err(); err != nil {
+	if err := w.redis.Set(t.Context(), w.identity.holder(taken).StateKey(), "9", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if open(200, ownPage, bearer(taken)) {

@@ -115,7 +115,7 @@ func (w *world) remembered(t *testing.T, key string) string {
 	t.Helper()
 	var value string
 	eventually(t, "the key is remembered", func() bool {
-		names := w.redis.Keys(t.Context(), "id:{"+w.identity.id(key)+"}*").Val()
+		names := w.redis.Keys(t.Context(), "id:{"+w.identity.holder(key).Tenant+"}*").Val()
 		if len(names) != 1 {
 			return false
 		}
@@ -191,7 +191,7 @@ func TestOnlyRecordedSuccessIsRemembered(t *testing.T) {
 		for range 5 {
 			g.send(t, "POST", bookings, party, bearer(key), header("Idempotency-Key", "one"))
 		}
-		if keys := w.redis.Keys(t.Context(), "id:{"+w.identity.id(key)+"}*").Val(); len(keys) != 0 {
+		if keys := w.redis.Keys(t.Context(), "id:{"+w.identity.holder(key).Tenant+"}*").Val(); len(keys) != 0 {
 			t.Errorf("%s is cached", name)
 		}
 	}

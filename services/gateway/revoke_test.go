@@ -13,15 +13,15 @@ import (
 
 func (w *world) setState(t *testing.T, key, state string) {
 	t.Helper()
-	if err := w.redis.Set(t.Context(), store.StateKey(w.identity.id(key)), state, time.Hour).Err(); err != nil {
+	if err := w.redis.Set(t.Context(), w.identity.holder(key).StateKey(), state, time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// forget has the effect of FLUSHALL for one credential.
+// forget has the effect of FLUSHALL for one credential and its tenant.
 func (w *world) forget(t *testing.T, key string) {
 	t.Helper()
-	id := "{" + w.identity.id(key) + "}"
+	id := "{" + w.identity.holder(key).Tenant + "}"
 	keys, err := w.redis.Keys(t.Context(), "*"+id+"*").Result()
 	if err == nil && len(keys) > 0 {
 		err = w.redis.Del(t.Context(), keys...).Err()

@@ -130,7 +130,7 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 			Origins:  app.NewOrigins(identity.OriginRegistered),
 			Redis:    redis,
 			Local:    app.NewCounters(principalCacheSize),
-			Limit:    perMinute(cfg.RateLimit),
+			Limits:   cfg.limits(),
 			Browsers: perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
 				Missing: domain.ErrNoFeed, TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,

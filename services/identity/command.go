@@ -107,6 +107,10 @@ func readableError(err error) error {
 	}
 	lines := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
+		if name, ok := strings.CutPrefix(f.Field, "caps."); ok {
+			lines[i] = "--cap " + name + ": " + f.Message
+			continue
+		}
 		lines[i] = "--" + strings.ReplaceAll(f.Field, "_", "-") + ": " + f.Message
 	}
 	return errors.New(strings.Join(lines, "\n"))

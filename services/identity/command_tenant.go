@@ -18,7 +18,7 @@ import (
 
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Manage tenants."}
-	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantShow(), tenantList(),
+	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantLimits(), tenantShow(), tenantList(),
 		tenantAction(domain.SuspendTenant, "Suspend a tenant: its credentials and operators are rejected, and its webhooks wait."),
 		tenantAction(domain.ResumeTenant, "Resume a suspended tenant."))
 	return cmd

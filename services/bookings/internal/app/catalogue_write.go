@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -80,5 +81,5 @@ func (k kind[ID, T, In, V]) checkRoom(ctx context.Context, tx pg.Tx, v T) error 
 	if err != nil {
 		return err
 	}
-	return k.caps.Room(there, k.active(v))
+	return k.caps.For(caller.FromContext(ctx).Caps).Room(there, k.active(v))
 }

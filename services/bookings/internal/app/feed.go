@@ -54,7 +54,7 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	if err != nil {
 		return domain.FeedWithURL{}, err
 	}
-	if err := domain.FeedCap.Room(there); err != nil {
+	if err := domain.FeedCap.For(caller.FromContext(ctx).Caps).Room(there); err != nil {
 		return domain.FeedWithURL{}, err
 	}
 	f.CreatedBy = new(caller.FromContext(ctx).Credential)

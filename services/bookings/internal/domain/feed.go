@@ -9,10 +9,11 @@ import (
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/quota"
+	"holdfast.dev/proto"
 )
 
-// FeedCap limits the calendar feeds of a tenant in one mode.
-var FeedCap = quota.Cap{Most: 50, Rows: "calendar feeds", Field: "name", Remedy: "Delete one first."}
+// FeedCap limits the calendar feeds of a tenant in one mode. The platform can set another number for a tenant.
+var FeedCap = quota.Cap{Name: proto.CapFeeds.Name, Most: proto.CapFeeds.Default, Rows: "calendar feeds", Field: "name", Remedy: "Delete one first."}
 
 // FeedPrefix is the prefix of a feed's id.
 type FeedPrefix struct{}

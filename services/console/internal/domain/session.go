@@ -45,7 +45,8 @@ type Tenant struct {
 	PolicyVersion int64
 	Clock         *time.Time // of its test mode
 	Suspended     bool
-	StatusReason  string // why it is suspended
+	StatusReason  string         // why it is suspended
+	Caps          map[string]int // that the platform has set for it, by name
 }
 
 // Session is a browser that has signed in.
@@ -127,7 +128,7 @@ func (w Workspace) Caller(requestID string) caller.Caller {
 	t := w.Tenant
 	c := caller.Caller{
 		Tenant: t.ID, Timezone: t.Timezone, Currency: t.Currency, PolicyVersion: t.PolicyVersion, Mode: w.Mode,
-		Credential: w.Session.Operator.ID, Kind: "operator", Scopes: t.Scopes, RequestID: requestID,
+		Credential: w.Session.Operator.ID, Kind: "operator", Scopes: t.Scopes, RequestID: requestID, Caps: t.Caps,
 	}
 	if w.Mode == caller.Test {
 		c.Clock = t.Clock

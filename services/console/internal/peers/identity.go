@@ -78,6 +78,9 @@ func (s *Services) session(ctx context.Context, token, requestID string, watch b
 		if t.Country != nil {
 			one.Country = *t.Country
 		}
+		if t.Caps != nil {
+			one.Caps = *t.Caps
+		}
 		out.Tenants = append(out.Tenants, one)
 	}
 	return out, nil

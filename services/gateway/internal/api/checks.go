@@ -3,7 +3,6 @@ package api
 import (
 	"log/slog"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -61,11 +60,15 @@ func (s *Server) limitRate(c *gin.Context) error {
 	if err := q.credential.Active(); err != nil {
 		return err
 	}
-	if !verdict.Passed {
-		s.Pipeline.Metrics.Limited.Inc()
-		return domain.ErrRate.WithHeader("Retry-After", strconv.FormatInt(max(1, verdict.Rate.RetryAfter), 10))
+	if verdict.Passed {
+		return nil
 	}
-	return nil
+	s.Pipeline.Metrics.Limited.Inc()
+	if verdict.ByTenant() {
+		s.Pipeline.Metrics.Tenants.Inc()
+		obs.Add(c.Request.Context(), slog.String("limit", "tenant"))
+	}
+	return verdict.Refusal()
 }
 
 // authorize rejects a credential without the operation's scopes.

@@ -16,10 +16,10 @@ import (
 // setRateLimitHeaders sets the headers of every authenticated response. It writes their names as the drafts spell them;
 // http.Header.Set would change the spelling.
 func setRateLimitHeaders(h http.Header, v *app.Verdict) {
-	limit, policy := v.Rate.Header()
+	limit, policy := v.Rates.Header(v.ByTenant())
 	values := [...]string{
-		v.Credential.Scopes, strconv.FormatInt(v.Rate.Limit, 10), strconv.FormatInt(v.Rate.Remaining, 10),
-		strconv.FormatInt(v.Rate.Reset, 10), limit, policy,
+		v.Credential.Scopes, strconv.FormatInt(v.Rates.Credential.Limit, 10), strconv.FormatInt(v.Rates.Credential.Remaining, 10),
+		strconv.FormatInt(v.Rates.Credential.Reset, 10), limit, policy,
 	}
 	h["X-Service-Scope"] = values[0:1:1]
 	h["RateLimit-Limit"] = values[1:2:2]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast.dev/services/gateway/internal/domain"
+	"holdfast.dev/services/gateway/internal/store"
 )
 
 // Counters are sliding windows of this process only, one per name. They follow the windows in Redis, so that counting continues
@@ -38,7 +39,19 @@ func (c *Counters) now() int64 { return time.Now().UnixMicro() + c.skew.Load() }
 // from a late response, changes nothing.
 func (c *Counters) Adopt(name string, w domain.Window, now int64) {
 	c.skew.Store(now - time.Now().UnixMicro())
-	one := c.of(name)
+	c.of(name).adopt(w)
+}
+
+// AdoptBoth is Adopt for the windows of a credential and its tenant.
+func (c *Counters) AdoptBoth(h store.Holder, w domain.Windows, now int64) {
+	c.Adopt(h.Credential, w.Credential, now)
+	c.of(allOf(h)).adopt(w.Tenant)
+}
+
+// allOf names the window of all credentials of a tenant and mode.
+func allOf(h store.Holder) string { return h.Tenant + "/" + h.Mode }
+
+func (one *counter) adopt(w domain.Window) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if w.Start > one.w.Start || w.Start == one.w.Start && w.Cur > one.w.Cur {
@@ -55,4 +68,17 @@ func (c *Counters) Take(name string, l domain.Limit) (domain.Rate, bool) {
 	var ok bool
 	one.w, ok = l.Take(one.w, now)
 	return l.Rate(one.w, now), ok
+}
+
+// TakeBoth counts one request of a credential and its tenant, unless a limit is reached.
+func (c *Counters) TakeBoth(h store.Holder, l domain.Limits) (domain.Rates, bool) {
+	now := c.now()
+	own, all := c.of(h.Credential), c.of(allOf(h))
+	all.mu.Lock() // always before a credential's, so that two requests never wait for each other
+	defer all.mu.Unlock()
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	w, ok := l.Take(domain.Windows{Credential: own.w, Tenant: all.w}, now)
+	own.w, all.w = w.Credential, w.Tenant
+	return l.Rates(w, now), ok
 }

@@ -10,6 +10,7 @@ type Metrics struct {
 	Dropped    prometheus.Counter     // responses that were not cached
 	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
+	Tenants    prometheus.Counter     // 429 because of the limit of a tenant; also in Limited
 	Streams    prometheus.Gauge       // open streams
 	Assistants prometheus.Gauge       // messages of assistants in progress
 	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
@@ -39,6 +40,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_rate_limited_total", Help: "Requests rejected with 429.",
 		}),
+		Tenants: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_tenant_rate_limited_total", Help: "Requests rejected with 429 because of the limit of their tenant.",
+		}),
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_streams_open", Help: "Open streams.",
 		}),
@@ -56,6 +60,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Entries of the request log, by result: sent, or dropped because of too many entries (full), too many of one tenant (tenant) or Kafka (failed).",
 		}, []string{"result"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs)
 	return m
 }

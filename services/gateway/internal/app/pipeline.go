@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/obs"
 
@@ -30,8 +31,8 @@ type Pipeline struct {
 	Principals *Principals
 	Origins    *Origins
 	Redis      *store.Redis
-	Local      *Counters // used while Redis is down
-	Limit      domain.Limit
+	Local      *Counters           // used while Redis is down
+	Limits     domain.Limits       // of tenants without their own
 	Tokens     *Tokens             // of calendars
 	Browsers   domain.Limit        // for requests of one network to the pages and OAuth endpoints of a service
 	Accounts   *Tokens             // for payment gateways' events, by account and address of the sender
@@ -57,25 +58,43 @@ const (
 // Verdict is the result of Admit. Credential may be newer than the given one.
 type Verdict struct {
 	Credential *Credential
-	Rate       domain.Rate
-	Passed     bool   // false: over the limit and not counted
+	Rates      domain.Rates
+	Passed     bool   // false: over a limit and not counted
 	Response   []byte // the cached response of the key
+}
+
+// ByTenant reports whether the tenant's limit rejected the request.
+func (v *Verdict) ByTenant() bool { return !v.Passed && v.Rates.Tenant.RetryAfter > 0 }
+
+// Refusal returns the 429 of a request that was over a limit, with the time to wait.
+func (v *Verdict) Refusal() error {
+	err := domain.ErrRate
+	if v.ByTenant() {
+		err = domain.ErrTenantRate
+	}
+	return err.WithHeader("Retry-After", strconv.FormatInt(max(1, v.Rates.RetryAfter()), 10))
+}
+
+func holder(c *caller.Caller) store.Holder {
+	return store.Holder{Tenant: c.Tenant.String(), Mode: string(c.Mode), Credential: c.Credential}
 }
 
 // Admit counts a request of c and, if key is not empty, looks up the key's cached response, in one round trip. While Redis is down,
 // it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
-	result, err := p.Redis.Evaluate(store.Request{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
+	limits := p.Limits.For(c.Limits)
+	result, err := p.Redis.Evaluate(store.Request{Holder: holder(&c.Caller), Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	if err != nil {
 		return p.admitLocally(ctx, c, err)
 	}
-	p.Local.Adopt(c.Caller.Credential, result.Window, result.Now)
+	p.Local.AdoptBoth(holder(&c.Caller), result.Windows, result.Now)
 	if result.State == store.Revoked {
 		p.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
 	}
+	before := c
 	switch {
 	case outdated(c, &result):
 		c, err = p.Principals.Reread(ctx, c, result.Marker, result.State)
@@ -85,9 +104,10 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	if err != nil {
 		return Verdict{}, err
 	}
-	return Verdict{
-		Credential: c, Rate: p.Limit.Rate(result.Window, result.Now), Passed: result.Passed, Response: result.Response,
-	}, nil
+	if c.Limits != before.Limits && !result.Passed { // it was not counted, and new limits may allow it
+		return p.Admit(ctx, c, key)
+	}
+	return Verdict{Credential: c, Rates: limits.Rates(result.Windows, result.Now), Passed: result.Passed, Response: result.Response}, nil
 }
 
 // outdated reports whether identity wrote a later version of c.
@@ -124,8 +144,8 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 			return Verdict{}, err
 		}
 	}
-	rate, passed := p.Local.Take(c.Caller.Credential, p.Limit)
-	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
+	rates, passed := p.Local.TakeBoth(holder(&c.Caller), p.Limits.For(c.Limits))
+	return Verdict{Credential: c, Rates: rates, Passed: passed}, nil
 }
 
 // Replay decodes the cached response of a request's key. It returns ErrMismatch if the response belongs to another request, and nil
@@ -166,6 +186,6 @@ func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *do
 	if err != nil {
 		return a, err
 	}
-	p.Redis.CacheResponse(call.Caller.Credential, call.Key, value, a.RecordExpiresAt)
+	p.Redis.CacheResponse(holder(&call.Caller), call.Key, value, a.RecordExpiresAt)
 	return a, nil
 }

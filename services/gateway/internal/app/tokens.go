@@ -96,14 +96,14 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 // ErrRate with the time to wait if the limit is reached.
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
 	start := time.Now()
-	result, err := p.Redis.Evaluate(store.Request{Credential: name, Limit: limit})
+	result, err := p.Redis.Evaluate(store.Request{Holder: store.Holder{Credential: name}, Limits: domain.Limits{Credential: limit}})
 	obs.Since(ctx, "redis_ms", start)
-	rate, passed := limit.Rate(result.Window, result.Now), result.Passed
+	rate, passed := limit.Rate(result.Windows.Credential, result.Now), result.Passed
 	if err != nil {
 		p.Metrics.Fallback.Inc()
 		rate, passed = p.Local.Take(name, limit)
 	} else {
-		p.Local.Adopt(name, result.Window, result.Now)
+		p.Local.Adopt(name, result.Windows.Credential, result.Now)
 	}
 	if passed {
 		return nil

@@ -24,6 +24,7 @@ var (
 	ErrScope      = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 	ErrSuspended  = apperr.New(apperr.Forbidden, "tenant_suspended", "The platform has suspended the tenant. Its operators can read the reason in the console.")
 	ErrRate       = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
+	ErrTenantRate = apperr.New(apperr.RateLimited, "rate_limited", "All credentials of the tenant together have sent too many requests. Wait for the time in Retry-After.")
 	ErrStreams    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").WithRetryAfter(5 * time.Second)
 	ErrBodies     = apperr.New(apperr.RateLimited, "rate_limited", "The credential is sending too many bytes at the same time. Send fewer requests in parallel.").WithRetryAfter(time.Second)
 	ErrBusy       = apperr.ErrUnavailable.WithMessage("Too many bytes of request bodies are in progress. Retry shortly.")
@@ -48,6 +49,7 @@ type Principal struct {
 	Expires time.Time      // of an access token; zero for an API key, which does not expire
 	Origins []string       // of the pages whose scripts may use an access token
 	Revoked bool
+	Limits  OwnLimits // of the tenant
 
 	Suspended bool // the tenant is suspended
 }

@@ -104,8 +104,20 @@ func cutLen(b []byte, n int) ([]byte, bool) {
 	return b[n:], true
 }
 
-// Header returns the two fields of draft-ietf-httpapi-ratelimit-headers, RateLimit and RateLimit-Policy.
-func (r Rate) Header() (limit, policy string) {
-	limit = `"default";r=` + strconv.FormatInt(r.Remaining, 10) + `;t=` + strconv.FormatInt(r.Reset, 10)
-	return limit, `"default";q=` + strconv.FormatInt(r.Limit, 10) + `;w=60`
+// Header returns the two fields of draft-ietf-httpapi-ratelimit-headers, RateLimit and RateLimit-Policy, for the credential. If the
+// tenant's limit rejected the request, RateLimit is about that limit, and RateLimit-Policy lists both.
+func (r Rates) Header(byTenant bool) (limit, policy string) {
+	policy = r.Credential.policy("default")
+	if !byTenant {
+		return r.Credential.header("default"), policy
+	}
+	return r.Tenant.header("tenant"), policy + ", " + r.Tenant.policy("tenant")
+}
+
+func (r Rate) header(name string) string {
+	return `"` + name + `";r=` + strconv.FormatInt(r.Remaining, 10) + `;t=` + strconv.FormatInt(r.Reset, 10)
+}
+
+func (r Rate) policy(name string) string {
+	return `"` + name + `";q=` + strconv.FormatInt(r.Limit, 10) + `;w=60`
 }

@@ -82,4 +82,45 @@ func (l Limit) overlap(prev, room int64) int64 {
 	return (l.Per*room+prev-1)/prev - 1
 }
 
+// Limits are the limits of a request: of its credential, and of all credentials of its tenant in one mode.
+type Limits struct{ Credential, Tenant Limit }
+
+// Windows contains the windows of the credential and of all credentials of its tenant in one mode.
+type Windows struct{ Credential, Tenant Window }
+
+// Take counts a request in both windows, unless a limit is reached. A rejected request changes neither window.
+func (l Limits) Take(w Windows, now int64) (Windows, bool) {
+	credential, passed := l.Credential.Take(w.Credential, now)
+	tenant, all := l.Tenant.Take(w.Tenant, now)
+	if !passed || !all {
+		return w, false
+	}
+	return Windows{credential, tenant}, true
+}
+
+// Rates returns the rates of both windows at now.
+func (l Limits) Rates(w Windows, now int64) Rates {
+	return Rates{Credential: l.Credential.Rate(w.Credential, now), Tenant: l.Tenant.Rate(w.Tenant, now)}
+}
+
+// Rates contains the values of the response's headers for both limits.
+type Rates struct{ Credential, Tenant Rate }
+
+// RetryAfter returns the whole seconds until both limits allow a request.
+func (r Rates) RetryAfter() int64 { return max(r.Credential.RetryAfter, r.Tenant.RetryAfter) }
+
+// OwnLimits are the requests per minute that the platform has set for a tenant. 0 is the default.
+type OwnLimits struct{ Credential, Tenant int64 }
+
+// For returns the limits for a tenant with its own ones.
+func (l Limits) For(own OwnLimits) Limits {
+	if own.Credential > 0 {
+		l.Credential.Max = own.Credential
+	}
+	if own.Tenant > 0 {
+		l.Tenant.Max = own.Tenant
+	}
+	return l
+}
+
 func seconds(micros int64) int64 { return (micros + 999_999) / 1_000_000 }

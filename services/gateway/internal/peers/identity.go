@@ -50,13 +50,20 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 		Tenant: tenant, Timezone: p.Timezone, Currency: p.Currency, PolicyVersion: p.PolicyVersion,
 		Mode: caller.Mode(p.Mode), Clock: p.Clock, Credential: p.ID, Kind: p.Kind, Scopes: p.Scopes,
 	}
+	var limits domain.OwnLimits
+	if own := p.Limits; own != nil {
+		limits = domain.OwnLimits{Tenant: perMinute(own.RequestsPerMinute), Credential: perMinute(own.CredentialRequestsPerMinute)}
+		if own.Caps != nil {
+			c.Caps = *own.Caps
+		}
+	}
 	encoded, err := caller.Encode(c)
 	if err != nil {
 		return domain.Principal{}, err
 	}
 	out := domain.Principal{
 		Caller: c, Encoded: encoded,
-		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked,
+		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked, Limits: limits,
 	}
 	if p.TenantStatus != nil {
 		out.Suspended = *p.TenantStatus == internalapi.TenantSuspended
@@ -68,6 +75,13 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 		out.Origins = *p.Origins
 	}
 	return out, nil
+}
+
+func perMinute(n *int) int64 {
+	if n == nil {
+		return 0
+	}
+	return int64(*n)
 }
 
 // OriginRegistered reports whether an app has registered a browser origin.

@@ -150,22 +150,39 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
 	sets := r.queueResponses(ctx, pipe, carriedBytes)
-	cmds := make([]*redis.Cmd, len(batch))
+	cmds, states := make([]*redis.Cmd, len(batch)), make([]*redis.StringCmd, len(batch))
 	for i, e := range batch {
 		keys, args := e.request.args()
 		cmds[i] = eval(ctx, pipe, keys, args...)
+		if e.request.Tenant != "" {
+			states[i] = pipe.Get(ctx, e.request.PreviousStateKey())
+		}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	for i, e := range batch {
-		v, err := cmds[i].Result()
-		silent = silent || unreachable(err)
-		if err == nil {
-			e.result, err = parse(v)
-		}
-		e.err = err
+		e.result, e.err = decode(cmds[i], states[i])
+		silent = silent || unreachable(e.err)
 	}
 	r.countDropped(sets)
 	return silent
+}
+
+// decode returns the result of one evaluation. previous is the state at its previous key, or nil.
+func decode(script *redis.Cmd, previous *redis.StringCmd) (Result, error) {
+	v, err := script.Result()
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := parse(v)
+	if err != nil || previous == nil {
+		return r, err
+	}
+	state, err := previous.Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Result{}, err
+	}
+	r.State = stronger(r.State, state)
+	return r, nil
 }
 
 // unreachable reports whether err means that Redis did not respond. Otherwise Redis rejected a command.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/redistest"
-
-	"holdfast.dev/services/gateway/internal/domain"
 )
 
 // While one node of a Cluster is dead, Redis counts as down: no request waits a second time, and Redis does not
@@ -25,8 +23,7 @@ func TestADeadNodeIsDown(t *testing.T) {
 		defer mu.Unlock()
 		changes = append(changes, down)
 	}})
-	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
-	evaluate := func() error { _, err := r.Evaluate(Request{Credential: credential(), Limit: l}); return err }
+	evaluate := func() error { _, err := r.Evaluate(Request{Holder: one(), Limits: limits(600, 3000)}); return err }
 	for i := range 20 {
 		if err := evaluate(); err != nil {
 			t.Fatalf("%d: %v", i, err)
@@ -63,13 +60,13 @@ func TestBackAfterAFailover(t *testing.T) {
 	o := Options{Timeout: 200 * time.Millisecond}
 	o.Access.SentinelPassword = redistest.SentinelPassword
 	r := open(t, address, o)
-	who, l := credential(), domain.Limit{Max: 600, Per: time.Hour.Microseconds()}
-	if got, err := r.Evaluate(Request{Credential: who, Limit: l}); err != nil || !got.Passed {
+	who, l := one(), limits(600, 3000)
+	if got, err := r.Evaluate(Request{Holder: who, Limits: l}); err != nil || !got.Passed {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	kill()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		got, err := r.Evaluate(Request{Credential: who, Limit: l})
+		got, err := r.Evaluate(Request{Holder: who, Limits: l})
 		if err == nil && got.Passed {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -39,69 +40,118 @@ type Redis struct {
 	changed     func(down bool)
 }
 
-// Request contains the input of the script for one request of a client.
-type Request struct {
+// Holder is what requests are counted for: a credential of a tenant in one mode. Without a tenant, Credential is any name, such as
+// that of a client's network.
+type Holder struct {
+	Tenant     string // tn_…, or ""
+	Mode       string // live or test
 	Credential string
-	Limit      domain.Limit
-	Key        string // Idempotency-Key whose cached response is requested; "" for none
-	Now        int64  // microseconds; 0: use Redis's own clock
 }
 
-// Result is what Redis stores about a credential.
+// Request contains the input of the script for one request of a client.
+type Request struct {
+	Holder
+
+	Limits domain.Limits // the one of the tenant applies only to a holder with a tenant; both have the same period
+	Key    string        // Idempotency-Key whose cached response is requested; "" for none
+	Now    int64         // microseconds; 0: use Redis's own clock
+}
+
+// Result is what Redis stores about a holder.
 type Result struct {
 	Passed   bool
-	Window   domain.Window
+	Windows  domain.Windows
 	Now      int64  // Redis's clock, microseconds
 	State    string // "", Revoked, or the version that identity wrote last
 	Marker   string // changes when Redis loses its data
 	Response []byte // the cached response, or nil
 }
 
-// windowKey returns a key with the credential as its hash tag, like the credential's other keys, so that all of them are on one
-// node.
-func windowKey(credential string) string { return "rl:{" + credential + "}" }
+// key returns a key of the credential. Its hash tag is the tenant, like that of the tenant's other keys, so that all of them are on
+// one node.
+func (h Holder) key(kind string) string {
+	if h.Tenant == "" {
+		return kind + ":{" + h.Credential + "}"
+	}
+	return kind + ":{" + h.Tenant + "}:" + h.Credential
+}
+
+func (h Holder) windowKey() string { return h.key("rl") }
+
+// tenantKey returns the key of the window of all credentials in the mode.
+func (h Holder) tenantKey() string { return "rl:{" + h.Tenant + "}:" + h.Mode }
 
 // StateKey returns the key to which identity writes Revoked or a version number.
-func StateKey(credential string) string { return "st:{" + credential + "}" }
+func (h Holder) StateKey() string { return h.key("st") }
 
-func markerKey(credential string) string { return "mem:{" + credential + "}" }
+// PreviousStateKey returns the key to which the previous version of identity writes the state. The current version writes both keys,
+// and a gateway reads both, so that no revocation is lost while one of them is updated before the other. The next version can drop
+// this key.
+func (h Holder) PreviousStateKey() string { return "st:{" + h.Credential + "}" }
 
-func responseKey(credential, key string) string {
+func (h Holder) markerKey() string {
+	if h.Tenant == "" {
+		return h.key("mem")
+	}
+	return "mem:{" + h.Tenant + "}"
+}
+
+func (h Holder) responseKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return "id:{" + credential + "}:" + hex.EncodeToString(sum[:])
+	return h.key("id") + ":" + hex.EncodeToString(sum[:])
 }
 
 // args returns the script's keys and arguments. The new marker is random, so two Redis servers that were flushed have
 // different ones.
 func (q *Request) args() ([]string, []any) {
-	window := windowKey(q.Credential)
+	window := q.windowKey()
 	look, cacheKey := "0", window // a key on the same node, which the script does not read
 	if q.Key != "" {
-		look, cacheKey = "1", responseKey(q.Credential, q.Key)
+		look, cacheKey = "1", q.responseKey(q.Key)
 	}
-	return []string{window, StateKey(q.Credential), markerKey(q.Credential), cacheKey},
-		[]any{q.Now, q.Limit.Max, q.Limit.Per, rand.Text(), look}
+	keys := []string{window, q.StateKey(), q.markerKey(), cacheKey}
+	if q.Tenant != "" {
+		keys = append(keys, q.tenantKey())
+	}
+	return keys, []any{q.Now, q.Limits.Credential.Max, q.Limits.Credential.Per, rand.Text(), look, q.Limits.Tenant.Max}
 }
 
 // parse decodes the script's result.
 func parse(v any) (Result, error) {
 	row, ok := v.([]any)
-	if !ok || len(row) != 8 {
+	if !ok || len(row) != 11 {
 		return Result{}, fmt.Errorf("window script returned %T", v)
 	}
-	var n [5]int64
-	for i := range n {
+	var n [11]int64
+	for _, i := range [...]int{0, 1, 5, 6, 7, 8, 9, 10} {
 		if n[i], ok = row[i].(int64); !ok {
 			return Result{}, fmt.Errorf("window script returned %T in place %d", row[i], i)
 		}
 	}
-	r := Result{Passed: n[0] == 1, Window: domain.Window{Start: n[1], Cur: n[2], Prev: n[3]}, Now: n[4]}
-	r.State, _ = row[5].(string)
-	r.Marker, _ = row[6].(string)
-	if response, found := row[7].(string); found {
+	r := Result{Passed: n[0] == 1, Now: n[1], Windows: domain.Windows{
+		Credential: domain.Window{Start: n[5], Cur: n[6], Prev: n[7]}, Tenant: domain.Window{Start: n[8], Cur: n[9], Prev: n[10]},
+	}}
+	r.State, _ = row[2].(string)
+	r.Marker, _ = row[3].(string)
+	if response, found := row[4].(string); found {
 		r.Response = []byte(response)
 	}
 	return r, nil
+}
+
+// stronger returns the state that applies if two keys contain one: Revoked, or the newer version.
+func stronger(a, b string) string {
+	switch {
+	case a == Revoked || b == Revoked:
+		return Revoked
+	case b == "":
+		return a
+	}
+	x, _ := strconv.ParseInt(a, 10, 64) // an empty or malformed state is older than any version
+	if y, err := strconv.ParseInt(b, 10, 64); err != nil || y <= x {
+		return a
+	}
+	return b
 }
 
 // Close closes the connections.
@@ -122,14 +172,14 @@ type cachedResponse struct {
 // maxCachedResponse limits the size of a cached response. The service replays a longer one.
 const maxCachedResponse = 64 << 10
 
-// CacheResponse caches value, the finished response of a credential's Idempotency-Key, until the given time. It never waits. While
+// CacheResponse caches value, the finished response of a holder's Idempotency-Key, until the given time. It never waits. While
 // Redis is down or the queue is full, the response is not cached, and its service replays it.
-func (r *Redis) CacheResponse(credential, key string, value []byte, until time.Time) {
+func (r *Redis) CacheResponse(h Holder, key string, value []byte, until time.Time) {
 	if len(value) > maxCachedResponse {
 		return
 	}
 	select {
-	case r.responses <- cachedResponse{key: responseKey(credential, key), value: value, until: until}:
+	case r.responses <- cachedResponse{key: h.responseKey(key), value: value, until: until}:
 	default:
 		r.dropped()
 		return

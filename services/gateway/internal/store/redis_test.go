@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,10 +39,13 @@ func TestRedis(t *testing.T) {
 			r := open(t, address, opt)
 			for name, test := range map[string]func(t *testing.T, r *Redis){
 				"script counts like domain":                  scriptCountsLikeDomain,
+				"script counts names without a tenant":       scriptCountsNames,
 				"Redis's clock and expiry":                   redisClockAndExpiry,
 				"script is loaded again and counts once":     scriptIsLoadedAgainAndCountsOnce,
 				"stores responses until their end":           storesResponsesUntilTheirEnd,
 				"tombstone holds":                            tombstoneHolds,
+				"state of the previous version":              previousState,
+				"keys of a tenant":                           keysOfATenant,
 				"questions of many credentials share a trip": manyCredentialsAtOnce,
 			} {
 				t.Run(name, func(t *testing.T) {
@@ -89,41 +93,70 @@ func open(t *testing.T, address string, opt Options) *Redis {
 
 func credential() string { return ids.New[ids.RequestPrefix]().String() }
 
-// The script and domain.Limit implement the same rule.
+// one returns a credential of a new tenant.
+func one() Holder {
+	return Holder{Tenant: ids.New[ids.TenantPrefix]().String(), Mode: "live", Credential: credential()}
+}
+
+func limits(credential, tenant int64) domain.Limits {
+	per := time.Minute.Microseconds()
+	return domain.Limits{Credential: domain.Limit{Max: credential, Per: per}, Tenant: domain.Limit{Max: tenant, Per: per}}
+}
+
+// The script and domain.Limits implement the same rule, for any credentials of a tenant in both modes.
 func scriptCountsLikeDomain(t *testing.T, r *Redis) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
-		l := domain.Limit{Max: rapid.Int64Range(1, 8).Draw(t, "limit"), Per: time.Minute.Microseconds()}
-		who, now := credential(), rapid.Int64Range(1, 1<<50).Draw(t, "start")
-		var w domain.Window
+		l := limits(rapid.Int64Range(1, 8).Draw(t, "limit"), rapid.Int64Range(1, 12).Draw(t, "limit of the tenant"))
+		per := l.Credential.Per
+		tenant, now := ids.New[ids.TenantPrefix]().String(), rapid.Int64Range(1, 1<<50).Draw(t, "start")
+		holders := make([]Holder, rapid.IntRange(1, 4).Draw(t, "credentials"))
+		for i := range holders {
+			holders[i] = Holder{Tenant: tenant, Mode: rapid.SampledFrom([]string{"live", "test"}).Draw(t, "mode"), Credential: credential()}
+		}
+		own, all := map[Holder]domain.Window{}, map[string]domain.Window{}
 		for range rapid.IntRange(1, 30).Draw(t, "requests") {
-			now += rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, 3*l.Per), rapid.Just(l.Per)).Draw(t, "pause")
-			var ok bool
-			w, ok = l.Take(w, now)
-			got, err := r.Evaluate(Request{Credential: who, Limit: l, Now: now})
+			now += rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, 3*per), rapid.Just(per)).Draw(t, "pause")
+			h := rapid.SampledFrom(holders).Draw(t, "credential")
+			w, ok := l.Take(domain.Windows{Credential: own[h], Tenant: all[h.Mode]}, now)
+			own[h], all[h.Mode] = w.Credential, w.Tenant
+			got, err := r.Evaluate(Request{Holder: h, Limits: l, Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Passed != ok || got.Window != l.Roll(w, now) || got.Now != now {
-				t.Fatalf("script %+v, domain %v %+v at %d", got, ok, w, now)
+			want := domain.Windows{Credential: l.Credential.Roll(w.Credential, now), Tenant: l.Tenant.Roll(w.Tenant, now)}
+			if got.Passed != ok || got.Windows != want || got.Now != now {
+				t.Fatalf("script %+v, domain %v %+v at %d", got, ok, want, now)
 			}
 		}
 	})
 }
 
+// A name without a tenant has one window.
+func scriptCountsNames(t *testing.T, r *Redis) {
+	t.Helper()
+	who := Holder{Credential: credential()}
+	l := domain.Limits{Credential: domain.Limit{Max: 2, Per: time.Minute.Microseconds()}}
+	for i := range 3 {
+		got, err := r.Evaluate(Request{Holder: who, Limits: l})
+		if err != nil || got.Passed != (i < 2) || got.Windows.Tenant != (domain.Window{}) {
+			t.Errorf("request %d: %+v, %v", i+1, got, err)
+		}
+	}
+}
+
 func redisClockAndExpiry(t *testing.T, r *Redis) {
 	t.Helper()
-	who := credential()
-	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
-	got, err := r.Evaluate(Request{Credential: who, Limit: l})
+	who, l := one(), limits(600, 3000)
+	got, err := r.Evaluate(Request{Holder: who, Limits: l})
 	if err != nil || !got.Passed || got.Marker == "" || time.Since(time.UnixMicro(got.Now)).Abs() > time.Minute {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	again, err := r.Evaluate(Request{Credential: who, Limit: l})
-	if err != nil || again.Marker != got.Marker || again.Window.Cur != 2 || again.Window.Start != got.Window.Start {
+	again, err := r.Evaluate(Request{Holder: who, Limits: l})
+	if err != nil || again.Marker != got.Marker || again.Windows.Credential.Cur != 2 || again.Windows.Credential.Start != got.Windows.Credential.Start {
 		t.Errorf("%+v, %v", again, err)
 	}
-	for _, key := range []string{windowKey(who), markerKey(who)} {
+	for _, key := range []string{who.windowKey(), who.tenantKey(), who.markerKey()} {
 		if ttl := r.client.PTTL(t.Context(), key).Val(); ttl <= 0 {
 			t.Errorf("%s lives for ever", key)
 		}
@@ -132,13 +165,13 @@ func redisClockAndExpiry(t *testing.T, r *Redis) {
 
 func scriptIsLoadedAgainAndCountsOnce(t *testing.T, r *Redis) {
 	t.Helper()
-	who := credential()
+	who := one()
 	for i := range int64(20) {
 		if err := r.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 100, Per: time.Minute.Microseconds()}})
-		if err != nil || got.Window.Cur != i+1 {
+		got, err := r.Evaluate(Request{Holder: who, Limits: limits(100, 100)})
+		if err != nil || got.Windows.Credential.Cur != i+1 || got.Windows.Tenant.Cur != i+1 {
 			t.Fatalf("%+v, %v, want %d", got, err, i+1)
 		}
 	}
@@ -146,14 +179,14 @@ func scriptIsLoadedAgainAndCountsOnce(t *testing.T, r *Redis) {
 
 func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 	t.Helper()
-	who, print := credential(), [32]byte{1, 2, 3}
+	who, print := one(), [32]byte{1, 2, 3}
 	a := domain.Response{Status: 201, ContentType: "application/json", Location: "/l", ETag: `"1"`, Body: []byte("{ }"), RecordExpiresAt: time.Now().Add(time.Hour)}
 	value, err := a.Encode(print)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.CacheResponse(who, "k", value, a.RecordExpiresAt)
-	got, err := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}) // takes the response along
+	got, err := r.Evaluate(Request{Holder: who, Limits: limits(1e6, 1e6), Key: "k"}) // takes the response along
 	if err != nil || got.Response == nil {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -162,17 +195,17 @@ func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 	if err != nil || !known.Same || string(back.Body) != "{ }" || back.Location != "/l" || back.ETag != `"1"` || back.Status != 201 {
 		t.Errorf("%+v, %v, %v", back, known.Same, err)
 	}
-	if ttl := r.client.TTL(t.Context(), responseKey(who, "k")).Val(); ttl < 59*time.Minute || ttl > time.Hour {
+	if ttl := r.client.TTL(t.Context(), who.responseKey("k")).Val(); ttl < 59*time.Minute || ttl > time.Hour {
 		t.Errorf("lives %s", ttl)
 	}
 	if other, _ := domain.Decode(got.Response, [32]byte{}); other.Same {
 		t.Error("another fingerprint is the same")
 	}
-	if withoutKey, _ := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); withoutKey.Response != nil {
+	if withoutKey, _ := r.Evaluate(Request{Holder: who, Limits: limits(1e6, 1e6)}); withoutKey.Response != nil {
 		t.Error("a response that was not requested")
 	}
 	r.CacheResponse(who, "alone", value, a.RecordExpiresAt)
-	stored := func() bool { return r.client.Exists(t.Context(), responseKey(who, "alone")).Val() == 1 }
+	stored := func() bool { return r.client.Exists(t.Context(), who.responseKey("alone")).Val() == 1 }
 	for deadline := time.Now().Add(time.Minute); !stored(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no evaluation followed, and the response is not cached")
@@ -187,16 +220,16 @@ func TestResponsesInABatch(t *testing.T) {
 	r := &Redis{responses: make(chan cachedResponse, 100), waiting: make(chan struct{}, 1), dropped: func() { dropped++ }}
 	pipe := redis.NewClient(&redis.Options{}).Pipeline()
 	for range 10 {
-		r.CacheResponse("c", "k", make([]byte, maxCachedResponse-1), time.Now().Add(time.Hour))
+		r.CacheResponse(Holder{Credential: "c"}, "k", make([]byte, maxCachedResponse-1), time.Now().Add(time.Hour))
 	}
-	r.CacheResponse("c", "k", make([]byte, maxCachedResponse+1), time.Now().Add(time.Hour))
+	r.CacheResponse(Holder{Credential: "c"}, "k", make([]byte, maxCachedResponse+1), time.Now().Add(time.Hour))
 	if sets := r.queueResponses(t.Context(), pipe, carriedBytes); len(sets) != 2 || len(r.responses) != 8 {
 		t.Errorf("took %d along, %d wait", len(sets), len(r.responses))
 	}
 	if sets := r.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 8 || dropped != 0 {
 		t.Errorf("took %d along, dropped %d", len(sets), dropped)
 	}
-	r.CacheResponse("c", "k", nil, time.Now().Add(time.Second/2))
+	r.CacheResponse(Holder{Credential: "c"}, "k", nil, time.Now().Add(time.Second/2))
 	if sets := r.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 0 || dropped != 1 {
 		t.Errorf("took %d along, dropped %d", len(sets), dropped)
 	}
@@ -205,34 +238,109 @@ func TestResponsesInABatch(t *testing.T) {
 // A revocation that identity wrote applies from the next request, and does not change the window.
 func tombstoneHolds(t *testing.T, r *Redis) {
 	t.Helper()
-	who, l := credential(), domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
-	before, err := r.Evaluate(Request{Credential: who, Limit: l})
+	who, l := one(), limits(600, 3000)
+	before, err := r.Evaluate(Request{Holder: who, Limits: l})
 	if err != nil || before.State != "" || !before.Passed {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	if err := r.client.Set(t.Context(), StateKey(who), Revoked, time.Minute).Err(); err != nil {
+	if err := r.client.Set(t.Context(), who.StateKey(), Revoked, time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	after, err := r.Evaluate(Request{Credential: who, Limit: l})
-	if err != nil || after.Passed || after.State != Revoked || after.Window.Cur != 1 || after.Marker != before.Marker {
+	after, err := r.Evaluate(Request{Holder: who, Limits: l})
+	if err != nil || after.Passed || after.State != Revoked || after.Windows.Credential.Cur != 1 || after.Windows.Tenant.Cur != 1 || after.Marker != before.Marker {
 		t.Errorf("%+v, %v", after, err)
 	}
+}
+
+// During a rolling update, an identity of the previous version writes only the previous key. The stronger state of both applies.
+func previousState(t *testing.T, r *Redis) {
+	t.Helper()
+	for _, c := range []struct{ state, previous, want string }{
+		{"", Revoked, Revoked}, {"3", Revoked, Revoked}, {Revoked, "9", Revoked}, {"", "4", "4"}, {"3", "4", "4"}, {"12", "4", "12"}, {"4", "", "4"}, {"", "", ""},
+	} {
+		who := one()
+		for key, state := range map[string]string{who.StateKey(): c.state, who.PreviousStateKey(): c.previous} {
+			if state == "" {
+				continue
+			}
+			if err := r.client.Set(t.Context(), key, state, time.Minute).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := r.Evaluate(Request{Holder: who, Limits: limits(600, 3000)}); err != nil || got.State != c.want {
+			t.Errorf("state %q, previous %q: %q, want %q: %v", c.state, c.previous, got.State, c.want, err)
+		}
+	}
+}
+
+// Memory grows with the credentials that sent a request: one key each, and one for each mode and one marker of the tenant. All keys are
+// on the same node of a Cluster, and expire.
+func keysOfATenant(t *testing.T, r *Redis) {
+	t.Helper()
+	const credentials = 5
+	tenant := one().Tenant
+	want := []string{"mem:{" + tenant + "}", "rl:{" + tenant + "}:live", "rl:{" + tenant + "}:test"}
+	for i := range credentials {
+		who := Holder{Tenant: tenant, Mode: []string{"live", "test"}[i%2], Credential: credential()}
+		want = append(want, who.windowKey())
+		for range 30 { // most of them are refused
+			if _, err := r.Evaluate(Request{Holder: who, Limits: limits(3, 7)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := allKeys(t, r, "*{"+tenant+"}*")
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
+	}
+	for _, key := range got {
+		if ttl := r.client.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > 24*time.Hour {
+			t.Errorf("%s lives %s", key, ttl)
+		}
+		if slot := r.client.ClusterKeySlot(t.Context(), key).Val(); slot != r.client.ClusterKeySlot(t.Context(), "{"+tenant+"}").Val() {
+			t.Errorf("%s is in slot %d", key, slot)
+		}
+	}
+}
+
+func allKeys(t *testing.T, r *Redis, pattern string) (all []string) {
+	t.Helper()
+	var mu sync.Mutex
+	list := func(ctx context.Context, node redis.UniversalClient) error {
+		keys, err := node.Keys(ctx, pattern).Result()
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, keys...)
+		return err
+	}
+	err := error(nil)
+	if c, ok := r.client.(*redis.ClusterClient); ok {
+		err = c.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return list(ctx, node) })
+	} else {
+		err = list(t.Context(), r.client)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // Concurrent requests of many credentials share pipelines, whose commands are sent to different nodes of a Cluster.
 func manyCredentialsAtOnce(t *testing.T, r *Redis) {
 	t.Helper()
 	const credentials, requests = 40, 20
-	l := domain.Limit{Max: 10, Per: time.Hour.Microseconds()}
+	l := limits(10, 1000)
 	var wg sync.WaitGroup
 	passed := make([]int, credentials)
 	for i := range credentials {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			who := credential()
+			who := one()
 			for range requests {
-				got, err := r.Evaluate(Request{Credential: who, Limit: l})
+				got, err := r.Evaluate(Request{Holder: who, Limits: l})
 				if err != nil {
 					t.Error(err)
 					return

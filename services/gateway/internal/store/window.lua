@@ -1,15 +1,39 @@
--- One round trip per request. All keys belong to one credential and share a hash tag.
--- KEYS: 1 window (hash s c p), 2 state written by identity, 3 memory marker, 4 finished answer
--- ARGV: 1 now in microseconds (0: Redis's own clock), 2 limit, 3 window in microseconds,
---       4 a fresh memory marker, 5 "1" to look for the finished answer
--- Answers {passed, start, cur, prev, now, state or false, marker, answer or false}.
--- The sums are those of domain.Limit; a test compares them.
+-- One round trip per request. All keys belong to one tenant, or to one name without a tenant, and share a hash tag.
+-- KEYS: 1 window of the credential (hash s c p), 2 state written by identity, 3 memory marker, 4 finished answer,
+--       5 window of all credentials of the tenant and mode, if the request has a tenant
+-- ARGV: 1 now in microseconds (0: Redis's own clock), 2 limit of the credential, 3 length of both windows in microseconds,
+--       4 a fresh memory marker, 5 "1" to look for the finished answer, 6 limit of the tenant
+-- Answers {passed, now, state or false, marker, answer or false, start, cur, prev, start, cur, prev}, with the windows of the
+-- credential and of the tenant. A request that either window refuses is counted in neither.
+-- The sums are those of domain.Limits; a test compares them.
 local now = tonumber(ARGV[1])
 if now == 0 then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local limit, per = tonumber(ARGV[2]), tonumber(ARGV[3])
+local per = tonumber(ARGV[3])
+
+local function read(key)
+  local w = redis.call('HMGET', key, 's', 'c', 'p')
+  local start, cur, prev = tonumber(w[1]), tonumber(w[2]) or 0, tonumber(w[3]) or 0
+  if not start or now >= start + 2 * per then
+    return {start = now, cur = 0, prev = 0}
+  elseif now >= start + per then
+    return {start = start + per, cur = 0, prev = cur}
+  end
+  return {start = start, cur = cur, prev = prev}
+end
+
+local function full(w, limit)
+  local left = math.min(w.start + per - now, per)
+  return math.floor(w.prev * left / per) + w.cur >= tonumber(limit)
+end
+
+local function count(key, w)
+  w.cur = w.cur + 1
+  redis.call('HSET', key, 's', string.format('%.0f', w.start), 'c', w.cur, 'p', w.prev)
+  redis.call('PEXPIRE', key, math.ceil((w.start + 2 * per - now) / 1000) + 1000)
+end
 
 local state = redis.call('GET', KEYS[2])
 local marker = redis.call('GET', KEYS[3])
@@ -18,26 +42,19 @@ if not marker then
   redis.call('SET', KEYS[3], marker, 'EX', 86400)
 end
 
-local w = redis.call('HMGET', KEYS[1], 's', 'c', 'p')
-local start, cur, prev = tonumber(w[1]), tonumber(w[2]) or 0, tonumber(w[3]) or 0
-if not start or now >= start + 2 * per then
-  start, cur, prev = now, 0, 0
-elseif now >= start + per then
-  start, cur, prev = start + per, 0, cur
+local own, all = read(KEYS[1]), {start = 0, cur = 0, prev = 0}
+if KEYS[5] then
+  all = read(KEYS[5])
 end
-if state == 'revoked' then
-  return {0, start, cur, prev, now, state, marker, false}
+local passed, answer = 0, false
+if state ~= 'revoked' and not full(own, ARGV[2]) and not (KEYS[5] and full(all, ARGV[6])) then
+  passed = 1
+  count(KEYS[1], own)
+  if KEYS[5] then
+    count(KEYS[5], all)
+  end
+  if ARGV[5] == '1' then
+    answer = redis.call('GET', KEYS[4])
+  end
 end
-local left = math.min(start + per - now, per)
-if math.floor(prev * left / per) + cur >= limit then
-  return {0, start, cur, prev, now, state, marker, false}
-end
-cur = cur + 1
-redis.call('HSET', KEYS[1], 's', string.format('%.0f', start), 'c', cur, 'p', prev)
-redis.call('PEXPIRE', KEYS[1], math.ceil((start + 2 * per - now) / 1000) + 1000)
-
-local answer = false
-if ARGV[5] == '1' then
-  answer = redis.call('GET', KEYS[4])
-end
-return {1, start, cur, prev, now, state, marker, answer}
+return {passed, now, state, marker, answer, own.start, own.cur, own.prev, all.start, all.cur, all.prev}

@@ -2,6 +2,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -27,7 +28,7 @@ type API struct {
 	Idempotency *idemstore.Store // its Box seals responses that contain a secret
 	LastUse     *app.LastUse
 	OAuth       *oauth.Server
-	RateLimit   int // requests per minute of one credential, as GET /me returns it
+	RateLimit   int // requests per minute of one credential, as GET /me returns it if the tenant has no own limit
 	Server      *httpx.Server
 	Now         func() time.Time
 }
@@ -61,7 +62,11 @@ func (a *API) getMe(c *gin.Context) error {
 		if err != nil {
 			return credentialGone(err, domain.ErrGrantNotFound)
 		}
-		return rest.Object(c, view.MeOfGrant(g, caller.FromContext(ctx).Scopes, a.RateLimit))
+		limit, err := a.rateLimit(ctx)
+		if err != nil {
+			return err
+		}
+		return rest.Object(c, view.MeOfGrant(g, caller.FromContext(ctx).Scopes, limit))
 	}
 	id, err := domain.ParseKeyID(credential)
 	if err != nil {
@@ -71,7 +76,23 @@ func (a *API) getMe(c *gin.Context) error {
 	if err != nil {
 		return credentialGone(err, domain.ErrKeyNotFound)
 	}
-	return rest.Object(c, view.Me(k, a.RateLimit))
+	limit, err := a.rateLimit(ctx)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.Me(k, limit))
+}
+
+// rateLimit returns the requests per minute that the gateway allows each credential of the caller's tenant.
+func (a *API) rateLimit(ctx context.Context) (int, error) {
+	t, err := store.Tenant(ctx, a.DB.Read(ctx))
+	if err != nil {
+		return 0, credentialGone(err, domain.ErrTenantNotFound)
+	}
+	if own := t.CredentialRequestsPerMinute; own != nil {
+		return *own, nil
+	}
+	return a.RateLimit, nil
 }
 
 // credentialGone replaces the error missing, because without its own tenant or key the caller's credential is not valid.

@@ -49,6 +49,12 @@ func TestGetMe(t *testing.T) {
 		!slices.Equal(got.Scopes, c.Scopes) || got.TenantId != tenant.ID.String() || got.RateLimit.Limit != 77 || got.RateLimit.WindowSeconds != 60 {
 		t.Errorf("%+v", got)
 	}
+	if _, _, err := w.app.SetLimits(t.Context(), domain.Origin{}, tenant.ID, domain.LimitsPatch{CredentialRequestsPerMinute: patch.Value(900)}); err != nil {
+		t.Fatal(err)
+	}
+	if got = decode[publicapi.Me](w.do(ctx, "GET", "/me").is(200)); got.RateLimit.Limit != 900 {
+		t.Errorf("a tenant with its own limit: %+v", got.RateLimit)
+	}
 }
 
 func TestPublicOperationsRefuse(t *testing.T) {

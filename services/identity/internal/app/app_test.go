@@ -114,11 +114,21 @@ func (w *world) lookup(t *testing.T, secret string) domain.Principal {
 // state returns the state of a key that the gateways read, or "" if there is none.
 func (w *world) state(t *testing.T, id domain.KeyID) string {
 	t.Helper()
-	v, err := w.redis.Get(t.Context(), "st:{"+id.String()+"}").Result()
+	v, err := w.redis.Get(t.Context(), w.stateKey(t, id)).Result()
 	if err != nil && err != redis.Nil { //nolint:errorlint // go-redis's own sentinel, never wrapped
 		t.Fatal(err)
 	}
 	return v
+}
+
+// stateKey returns the key of a key's state that the gateways read.
+func (w *world) stateKey(t *testing.T, id domain.KeyID) string {
+	t.Helper()
+	at, err := w.KeyTenantMode(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "st:{" + at.TenantID.String() + "}:" + id.String()
 }
 
 func (w *world) exec(t *testing.T, sql string, args ...any) {

@@ -53,14 +53,15 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 		return domain.Key{}, "", err
 	}
 	// Without this lock, a key created during a change of its tenant could miss the invalidation of that change.
-	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+	tenant, err := store.TenantForUpdate(ctx, tx)
+	if err != nil {
 		return domain.Key{}, "", err
 	}
-	return a.insertKey(ctx, tx, by, domain.Key{ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
+	return a.insertKey(ctx, tx, by, tenant, domain.Key{ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
 }
 
-// insertKey creates a key with the given id in tx, which must have locked the tenant's row.
-func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (created domain.Key, secret string, err error) {
+// insertKey creates a key of a tenant with the given id in tx, which must have locked the tenant's row.
+func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, tenant domain.Tenant, k domain.Key) (created domain.Key, secret string, err error) {
 	secret = apikey.New(k.Mode())
 	hash := apikey.Hash(secret)
 	k.Version, k.CreatedAt = 1, a.now()
@@ -68,7 +69,7 @@ func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domai
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	if err := domain.KeyPlaces.Room(there); err != nil {
+	if err := domain.KeyPlaces.For(tenant.Caps).Room(there); err != nil {
 		return domain.Key{}, "", err
 	}
 	if err := store.InsertKey(ctx, tx, k, hash[:]); err != nil {
@@ -115,7 +116,7 @@ func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id do
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	k, secret, err = a.insertKey(ctx, tx, by, domain.Key{ID: next, TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
+	k, secret, err = a.insertKey(ctx, tx, by, tenant, domain.Key{ID: next, TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
 	if err != nil {
 		return domain.Key{}, "", err
 	}

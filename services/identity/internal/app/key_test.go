@@ -115,13 +115,13 @@ func TestRevokeTwice(t *testing.T) {
 	if got := w.state(t, k.ID); got != domain.Revoked {
 		t.Fatalf("Redis says %q when revoke returns, want the tombstone", got)
 	}
-	if ttl := w.redis.TTL(t.Context(), "st:{"+k.ID.String()+"}").Val(); ttl < 23*time.Hour {
+	if ttl := w.redis.TTL(t.Context(), w.stateKey(t, k.ID)).Val(); ttl < 23*time.Hour {
 		t.Errorf("the tombstone stays %s, want a day", ttl)
 	}
 	if p := w.lookup(t, secret); !p.Revoked || p.Version != 3 {
 		t.Errorf("looked up %+v, want revoked in version 3", p)
 	}
-	w.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // like a Redis that lost its data
+	w.redis.Del(t.Context(), w.stateKey(t, k.ID)) // like a Redis that lost its data
 	second, published, err := w.RevokeKey(t.Context(), cli, k.ID)
 	if err != nil || !published || !second.RevokedAt.Equal(*first.RevokedAt) || second.Version != 2 {
 		t.Fatalf("again: %+v published %v: %v", second, published, err)

@@ -62,14 +62,15 @@ func (a *App) createApp(ctx context.Context, tx pg.Tx, by domain.Origin, input d
 	if input, err = a.patchApp(input, in); err != nil {
 		return domain.App{}, err
 	}
-	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+	t, err := store.TenantForUpdate(ctx, tx)
+	if err != nil {
 		return domain.App{}, err
 	}
 	there, err := store.CountApps(ctx, tx)
 	if err != nil {
 		return domain.App{}, err
 	}
-	if err := domain.AppPlaces.Room(there); err != nil {
+	if err := domain.AppPlaces.For(t.Caps).Room(there); err != nil {
 		return domain.App{}, err
 	}
 	if created, err = store.InsertApp(ctx, tx, input); err != nil {

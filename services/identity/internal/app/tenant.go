@@ -40,7 +40,8 @@ func (a *App) CreateTenantIn(ctx context.Context, tx pg.Tx, by domain.Origin, sl
 func (a *App) newTenant(slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
-		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(), State: domain.State{Status: domain.TenantActive}, Version: 1, CreatedAt: at, UpdatedAt: at,
+		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(),
+		Limits: domain.Limits{Caps: map[string]int{}}, State: domain.State{Status: domain.TenantActive}, Version: 1, CreatedAt: at, UpdatedAt: at,
 	}.Apply(in)
 	return t, t.Check()
 }
@@ -76,22 +77,25 @@ func (a *App) action(action domain.TenantAction, reason string) tenantChange {
 func (a *App) UpdateTenantIn(
 	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, in domain.TenantPatch, match patch.Precondition,
 ) (domain.Tenant, error) {
-	return a.changeTenantAs(ctx, tx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) {
-		return old.Apply(in), match.Check(old.Version)
-	}})
+	update := tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil }}
+	return a.changeTenantAs(ctx, tx, by, id, update.expecting(match))
 }
 
 // ActOnTenantIn is ActOnTenant like UpdateTenantIn.
 func (a *App) ActOnTenantIn(
 	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, c TenantAct, match patch.Precondition,
 ) (domain.Tenant, error) {
-	change := a.action(c.Action, c.Reason)
-	return a.changeTenantAs(ctx, tx, by, id, tenantChange{change.action, func(old domain.Tenant) (domain.Tenant, error) {
+	return a.changeTenantAs(ctx, tx, by, id, a.action(c.Action, c.Reason).expecting(match))
+}
+
+// expecting returns the change for a tenant of the version that match expects.
+func (c tenantChange) expecting(match patch.Precondition) tenantChange {
+	return tenantChange{c.action, func(old domain.Tenant) (domain.Tenant, error) {
 		if err := match.Check(old.Version); err != nil {
 			return domain.Tenant{}, err
 		}
-		return change.apply(old)
-	}})
+		return c.apply(old)
+	}}
 }
 
 // TenantAct is an action on a tenant with its reason.
@@ -107,6 +111,27 @@ func (a *App) changeTenantAs(ctx context.Context, tx pg.Tx, by domain.Origin, id
 		return err
 	})
 	return t, err
+}
+
+// SetLimits sets limits of a tenant. The gateways apply them with the next request of each credential. Otherwise it works like UpdateTenant.
+func (a *App) SetLimits(
+	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.LimitsPatch,
+) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, setLimits(in))
+}
+
+// SetLimitsIn is SetLimits like UpdateTenantIn.
+func (a *App) SetLimitsIn(
+	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, in domain.LimitsPatch, match patch.Precondition,
+) (domain.Tenant, error) {
+	return a.changeTenantAs(ctx, tx, by, id, setLimits(in).expecting(match))
+}
+
+func setLimits(in domain.LimitsPatch) tenantChange {
+	return tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) {
+		old.Limits = old.Limits.Apply(in)
+		return old, old.Limits.Check()
+	}}
 }
 
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/quota"
+	"holdfast.dev/proto"
 )
 
 type appPrefix struct{}
@@ -45,8 +46,8 @@ var ErrCommandLineDeleted = errors.New("the app was deleted, and cannot be regis
 // ErrAppNotFound reports that an app does not exist or was deleted.
 var ErrAppNotFound = apperr.New(apperr.NotFound, "app_not_found", "App not found.")
 
-// AppPlaces is the maximum number of apps of a tenant.
-var AppPlaces = quota.Cap{Most: 100, Rows: "OAuth apps", Field: "name", Remedy: "Delete one first."}
+// AppPlaces is the maximum number of apps of a tenant. The platform can set another number for a tenant.
+var AppPlaces = quota.Cap{Name: proto.CapApps.Name, Most: proto.CapApps.Default, Rows: "OAuth apps", Field: "name", Remedy: "Delete one first."}
 
 const (
 	// MaxReuseLeeway is the maximum time in which an app can reuse its previous refresh token, in seconds.

@@ -191,6 +191,7 @@ type TokenPrincipal struct {
 	Clock         *time.Time
 	Revoked       bool
 	TenantStatus  TenantStatus
+	Limits        // of the tenant
 }
 
 // Granted returns the scopes that the token has now.

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/quota"
+	"holdfast.dev/proto"
 )
 
 type keyPrefix struct{}
@@ -40,8 +41,8 @@ var (
 	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// KeyPlaces is the maximum number of keys that are not revoked of a tenant in one mode.
-var KeyPlaces = quota.Cap{Most: 1000, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
+// KeyPlaces is the maximum number of keys that are not revoked of a tenant in one mode. The platform can set another number for a tenant.
+var KeyPlaces = quota.Cap{Name: proto.CapKeys.Name, Most: proto.CapKeys.Default, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
 
 // Key is an API key of one tenant and mode. The secret itself is not stored, only its SHA-256.
 type Key struct {
@@ -138,6 +139,7 @@ type Principal struct {
 	ExpiresAt     *time.Time // end of a rotated key
 	Revoked       bool
 	TenantStatus  TenantStatus
+	Limits        // of the tenant
 }
 
 // Ended reports whether the key was revoked, or ended after its rotation.

@@ -65,5 +65,6 @@ type SessionRow struct {
 	Version    *int64
 	Clock      *time.Time
 	Status     *TenantStatus
-	Reason     *string // of the tenant's status
+	Reason     *string        // of the tenant's status
+	Caps       map[string]int // of the tenant's limits
 }

@@ -33,6 +33,7 @@ type Tenant struct {
 	Country  *string // ISO 3166-1 alpha-2, upper case
 	Policy
 	Invoicing
+	Limits
 	Clock *time.Time // frozen time of test mode; nil: real time
 	State
 	Version   int64 // incremented by each change; also the policy version of callers

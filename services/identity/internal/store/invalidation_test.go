@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/redistest"
 	"holdfast.dev/libs/redisx"
 
@@ -24,7 +25,7 @@ func TestPublishesToACluster(t *testing.T) {
 	r := store.Redis{Client: client}
 	list := make([]domain.Invalidation, 30)
 	for i := range list {
-		list[i] = domain.Invalidation{KeyID: domain.NewKeyID(), Value: domain.Revoked}
+		list[i] = domain.Invalidation{TenantID: ids.New[ids.TenantPrefix](), KeyID: domain.NewKeyID(), Value: domain.Revoked}
 		if i%2 == 1 {
 			list[i].Value = "7"
 		}
@@ -40,12 +41,14 @@ func TestPublishesToACluster(t *testing.T) {
 		}
 	}
 	for _, s := range list {
-		key := "st:{" + s.KeyID.String() + "}"
-		if v, err := client.Get(t.Context(), key).Result(); v != s.Value || err != nil {
-			t.Errorf("%s holds %q, want %q: %v", key, v, s.Value, err)
-		}
-		if ttl := client.TTL(t.Context(), key).Val(); ttl <= 0 || ttl > s.Lifetime() {
-			t.Errorf("%s lives %v", key, ttl)
+		// The second key is the one that gateways of the previous version read.
+		for _, key := range []string{"st:{" + s.TenantID.String() + "}:" + s.KeyID.String(), "st:{" + s.KeyID.String() + "}"} {
+			if v, err := client.Get(t.Context(), key).Result(); v != s.Value || err != nil {
+				t.Errorf("%s holds %q, want %q: %v", key, v, s.Value, err)
+			}
+			if ttl := client.TTL(t.Context(), key).Val(); ttl <= 0 || ttl > s.Lifetime() {
+				t.Errorf("%s lives %v", key, ttl)
+			}
 		}
 	}
 }

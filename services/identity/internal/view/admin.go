@@ -25,6 +25,7 @@ type AdminTenant struct {
 	TaxID         string                    `json:"tax_id"`
 	TaxBehavior   string                    `json:"tax_behavior"`
 	DefaultTaxes  []money.Tax               `json:"default_taxes"`
+	Limits        internalapi.TenantLimits  `json:"limits"`     // that differ from the defaults
 	TestClock     *time.Time                `json:"test_clock"` // null: real time
 	Status        string                    `json:"status"`
 	StatusReason  string                    `json:"status_reason"`     // empty before the first change
@@ -40,7 +41,7 @@ func TenantForAdmin(t domain.Tenant) AdminTenant {
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
-		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes,
+		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes, Limits: TenantLimits(t.Limits),
 		TestClock: utc(t.Clock), Status: string(t.Status), StatusReason: t.StatusReason, StatusChanged: utc(t.StatusChangedAt),
 		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}

@@ -123,6 +123,9 @@ func Session(rows []domain.SessionRow, scopes []string, proof string) internalap
 			Timezone: *r.Timezone, Currency: *r.Currency, Country: r.Country, PolicyVersion: *r.Version, Clock: utc(r.Clock),
 			Status: (*internalapi.TenantStatus)(r.Status), StatusReason: r.Reason,
 		}
+		if len(r.Caps) > 0 {
+			one.Caps = &r.Caps
+		}
 		for _, p := range domain.Permissions {
 			if r.Role.Can(p) {
 				one.Permissions = append(one.Permissions, string(p))

@@ -117,7 +117,17 @@ func Principal(p domain.Principal) internalapi.Principal {
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), ExpiresAt: utc(p.ExpiresAt), Revoked: p.Revoked,
 		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)),
+		Limits:       new(TenantLimits(p.Limits)),
 	}
+}
+
+// TenantLimits returns the limits that the platform has set for a tenant.
+func TenantLimits(l domain.Limits) internalapi.TenantLimits {
+	out := internalapi.TenantLimits{RequestsPerMinute: l.RequestsPerMinute, CredentialRequestsPerMinute: l.CredentialRequestsPerMinute}
+	if len(l.Caps) > 0 {
+		out.Caps = &l.Caps
+	}
+	return out
 }
 
 // TokenPrincipal returns the response to a look-up of an access token.
@@ -127,6 +137,7 @@ func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency, ExpiresAt: utc(&p.ExpiresAt),
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked, Origins: origins(p.Origins),
 		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)),
+		Limits:       new(TenantLimits(p.Limits)),
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (doma
 	if err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
-	if err := domain.EndpointCap.Room(n); err != nil {
+	if err := domain.EndpointCap.For(caller.FromContext(ctx).Caps).Room(n); err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
 	e, err := domain.NewEndpoint().Apply(w.EndpointPatch)

@@ -9,10 +9,11 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/quota"
+	"holdfast.dev/proto"
 )
 
-// EndpointCap is the maximum number of endpoints that a tenant can have in one mode.
-var EndpointCap = quota.Cap{Most: 50, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
+// EndpointCap is the maximum number of endpoints that a tenant can have in one mode. The platform can set another number for a tenant.
+var EndpointCap = quota.Cap{Name: proto.CapEndpoints.Name, Most: proto.CapEndpoints.Default, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
 
 // MaxPending is the maximum number of deliveries that can wait for an endpoint after a replay. New events can exceed it.
 const MaxPending = 100_000
