@@ -28,7 +28,7 @@ STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/inte
 SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/VALUES.md skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
+GENERATED := proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/VALUES.md skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -195,6 +195,7 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
+	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-platform.yaml -o platformapi/platform.gen.go ordered/platform.yaml
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
 	@cd sdks/generate && $(GO) run . && $(GO) run . -views openapi

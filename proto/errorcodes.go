@@ -80,6 +80,11 @@ var ErrorCodes = []ErrorCode{
 		"Register the origin as a browser origin of the app. Programs that are not web pages send no Origin header.", false,
 	},
 	{
+		"tenant_suspended", 403,
+		"The platform has suspended the tenant. This applies to all its credentials, to its calendar feeds and to the console. Webhooks wait.",
+		"Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again.", false,
+	},
+	{
 		"app_not_found", 404,
 		"Internal calls only: the tenant has no OAuth app with this ID.",
 		"Check the ID. The response is the same if the app belongs to another tenant.", false,

@@ -10,6 +10,11 @@ import _ "embed"
 //go:embed api/openapi.yaml
 var OpenAPI []byte
 
+// Platform is the contract of the platform API, which identity serves.
+//
+//go:embed platform.yaml
+var Platform []byte
+
 // InternalIdentity are the internal calls of identity.
 //
 //go:embed internal/identity.yaml

@@ -73,7 +73,8 @@ func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 func Load(doc []byte) (*Contract, error) { return load(doc, "") }
 
 // LoadInternal compiles a document of proto/internal: the calls that other services make to one service. Its operations need
-// x-callers, but neither x-service nor x-required-scopes. Its responses are not read.
+// x-callers, but neither x-service nor x-required-scopes. In a document for clients with credentials of their own, they need
+// x-required-scopes instead. Its responses are not read.
 func LoadInternal(doc []byte, service string) (*Contract, error) { return load(doc, service) }
 
 func load(doc []byte, service string) (*Contract, error) {
@@ -146,7 +147,7 @@ func (op *Operation) identify(item, node *yaml.Node, service string) error {
 	switch {
 	case service == "" && yamldoc.Child(node, "x-required-scopes") == nil:
 		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
-	case service != "" && len(op.Callers) == 0:
+	case service != "" && len(op.Callers) == 0 && len(op.Scopes) == 0:
 		return errors.New("x-callers is missing: list the services that may make the call")
 	}
 	op.Permission = yamldoc.Text(node, "x-required-permission")

@@ -35,6 +35,7 @@ type request struct {
 	body    *contract.Body // nil when an optional body is absent
 	query   contract.Query
 	ifMatch Match
+	direct  bool // of an API that clients reach without the gateway
 }
 
 // Match is the If-Match of a request.

@@ -39,6 +39,9 @@ func Send(c *gin.Context, r idem.Response) error {
 		h.Del(HeaderApplied)
 		h.Set("Idempotent-Replayed", "true")
 	}
+	if of(c).direct {
+		return JSON(c, r.Status, r.ETag, r.Body)
+	}
 	if !r.ExpiresAt.IsZero() {
 		h.Set(HeaderIdempotencyExpires, strconv.FormatInt(r.ExpiresAt.Unix(), 10))
 	}

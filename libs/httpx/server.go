@@ -229,7 +229,8 @@ func parseQuery(c *gin.Context) (err error) {
 	return err
 }
 
-// validateBody lists unknown fields in a response header, or rejects them if the client prefers that.
+// validateBody lists unknown fields in a response header, or rejects them if the client prefers that. A direct API always rejects
+// them.
 func validateBody(c *gin.Context) error {
 	r := of(c)
 	if !r.op.HasBody {
@@ -239,13 +240,13 @@ func validateBody(c *gin.Context) error {
 	if body == nil {
 		body = contract.Empty()
 	}
-	refuse := strict(c.Request.Header)
-	if refuse {
+	preferred := strict(c.Request.Header)
+	if preferred {
 		h.Set(HeaderApplied, "handling=strict")
-	} else if names := r.op.Ignored(body); len(names) > 0 {
+	} else if names := r.op.Ignored(body); len(names) > 0 && !r.direct {
 		h.Set(HeaderIgnored, ignoredFields(names))
 	}
-	return r.op.ValidateBody(body, refuse)
+	return r.op.ValidateBody(body, preferred || r.direct)
 }
 
 // parseIfMatch reads the If-Match of a change to the resource of the path.

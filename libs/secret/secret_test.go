@@ -49,7 +49,7 @@ func TestFollow(t *testing.T) {
 	copied := s
 	number, err := secret.Follow(copied, strconv.Atoi)
 	if err != nil || number() != 1 {
-		t.Fatal(number, err)
+		t.Fatal(err)
 	}
 	if switched, err := s.Reload(); switched || err != nil {
 		t.Errorf("the same content: %v, %v", switched, err)

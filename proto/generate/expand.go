@@ -250,7 +250,7 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 		"malformed_request", "query_api_key_unsupported", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
 	}
 	if !op.public() {
-		has = append(has, "missing_credential", "invalid_credential", "revoked_credential", "expired_credential", "insufficient_scope")
+		has = append(has, "missing_credential", "invalid_credential", "revoked_credential", "expired_credential", "insufficient_scope", "tenant_suspended")
 	}
 	for _, p := range op.parameters() {
 		code := notFoundCode(p)

@@ -17,17 +17,17 @@ import (
 // so that the same relative references work. It is not committed.
 const orderedFolder = "ordered"
 
-// writeOrdered writes the public contract and the internal ones with x-order, which is not published. Without x-order the generator
+// writeOrdered writes the public contract, the internal ones and that of the platform with x-order, which is not published. Without x-order the generator
 // of Go types would sort the fields of structs, and therefore of bodies, by name.
 func writeOrdered(public []byte) error {
 	files := map[string][]byte{"openapi.yaml": public}
-	internal, err := filepath.Glob("internal/*.yaml")
+	others, err := filepath.Glob("internal/*.yaml")
 	if err != nil {
 		return fmt.Errorf("internal contracts: %w", err)
 	}
-	for _, path := range internal {
+	for _, path := range append(others, "platform.yaml") {
 		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil { //nolint:gosec // a contract of the checkout
-			return fmt.Errorf("internal contracts: %w", err)
+			return fmt.Errorf("contracts: %w", err)
 		}
 	}
 	if err := os.MkdirAll(orderedFolder, 0o755); err != nil { //nolint:gosec // anybody may read it

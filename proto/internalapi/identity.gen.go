@@ -53,6 +53,24 @@ func (e TaxBehavior) Valid() bool {
 	}
 }
 
+// Defines values for TenantStatus.
+const (
+	TenantActive    TenantStatus = "active"
+	TenantSuspended TenantStatus = "suspended"
+)
+
+// Valid indicates whether the value is a known member of the TenantStatus enum.
+func (e TenantStatus) Valid() bool {
+	switch e {
+	case TenantActive:
+		return true
+	case TenantSuspended:
+		return true
+	default:
+		return false
+	}
+}
+
 // App An OAuth app of a tenant. It has no secret.
 type App struct {
 	// ID app_…, its client_id.
@@ -408,6 +426,9 @@ type Principal struct {
 	Clock   *time.Time `json:"clock"`
 	Revoked bool       `json:"revoked"`
 
+	// TenantStatus The state of a tenant. The previous release does not return it, which means active.
+	TenantStatus *TenantStatus `json:"tenant_status,omitempty"`
+
 	// Origins Origins of the pages whose scripts can use an access token. Not present if there are none.
 	Origins *[]string `json:"origins,omitempty"`
 
@@ -484,6 +505,12 @@ type SessionTenant struct {
 	// Clock The test clock. It applies only in test mode.
 	Clock *time.Time `json:"clock"`
 
+	// Status The state of a tenant. The previous release does not return it, which means active.
+	Status *TenantStatus `json:"status,omitempty"`
+
+	// StatusReason Why the status last changed, for the tenant's operators. Empty before the first change.
+	StatusReason *string `json:"status_reason,omitempty"`
+
 	// Caps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
 	Caps *TenantCaps `json:"caps,omitempty"`
 }
@@ -517,6 +544,9 @@ type Tenant struct {
 
 	// Clock The test clock. It applies only in test mode.
 	Clock *time.Time `json:"clock"`
+
+	// Status The state of a tenant. The previous release does not return it, which means active.
+	Status *TenantStatus `json:"status,omitempty"`
 
 	// InvoicePrefix Prefix of invoice numbers, such as INV-. Can be empty.
 	InvoicePrefix string `json:"invoice_prefix"`
@@ -583,6 +613,9 @@ type TenantPatch struct {
 	TaxBehavior  *TaxBehavior `json:"tax_behavior,omitempty"`
 	DefaultTaxes *[]TaxInput  `json:"default_taxes,omitempty"`
 }
+
+// TenantStatus The state of a tenant. The previous release does not return it, which means active.
+type TenantStatus string
 
 // TestClockSet The body of PUT /internal/v1/tenants/{id}/test-clock.
 type TestClockSet struct {

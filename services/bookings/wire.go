@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/libs/tenantstate"
 	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/bookings/internal/api"
@@ -50,6 +51,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("feed holders", holdersEvery, holders.Run)
 	p.Consume(consume.New(
 		&app.Customers{DB: p.DB}, &app.Payments{Bookings: bookings, Log: rt.Log}, &testclock.Events{DB: p.DB, Service: "bookings"},
+		&tenantstate.Events{DB: p.DB, Service: "bookings"},
 	).Handle)
 
 	handlers := &api.API{

@@ -18,7 +18,9 @@ import (
 
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Manage tenants."}
-	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantLimits(), tenantShow(), tenantList())
+	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantLimits(), tenantShow(), tenantList(),
+		tenantAction(domain.SuspendTenant, "Suspend a tenant: its credentials and operators are rejected, and its webhooks wait."),
+		tenantAction(domain.ResumeTenant, "Resume a suspended tenant."))
 	return cmd
 }
 
@@ -90,6 +92,27 @@ func tenantUpdate() *cobra.Command {
 	return cmd
 }
 
+func tenantAction(action domain.TenantAction, short string) *cobra.Command {
+	var reason string
+	cmd := withJSON(&cobra.Command{
+		Use: string(action) + " TENANT", Short: short, Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			found, err := t.Tenant(t.cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			changed, published, err := t.ActOnTenant(t.cmd.Context(), t.by, found.ID, action, reason)
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return t.print(view.TenantForAdmin(changed), tenantHead, tenantRow(changed))
+		}),
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "reason in at most 500 characters, which the tenant's operators can read")
+	return cmd
+}
+
 func tenantShow() *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use: "show TENANT", Short: "Show a tenant; --json shows all settings.", Args: cobra.ExactArgs(1),
@@ -120,10 +143,10 @@ func tenantList() *cobra.Command {
 	})
 }
 
-var tenantHead = []string{"ID", "SLUG", "NAME", "TIMEZONE", "CURRENCY"}
+var tenantHead = []string{"ID", "SLUG", "NAME", "TIMEZONE", "CURRENCY", "STATUS"}
 
 func tenantRow(t domain.Tenant) []string {
-	return []string{t.ID.String(), t.Slug, t.Name, t.Timezone, t.Currency}
+	return []string{t.ID.String(), t.Slug, t.Name, t.Timezone, t.Currency, string(t.Status)}
 }
 
 // fromFlags reads the given flags.

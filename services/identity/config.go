@@ -25,6 +25,7 @@ type Config struct {
 
 	EncryptionKeys  secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 	AuthURL         string         `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // URL of the OAuth pages and endpoints as people and apps reach them, without a path; it is the issuer
+	PlatformAddr    string         `env:"PLATFORM_ADDR"`                                           // address of the platform API, such as :8081; empty: it is off
 	PasswordsAtOnce int            `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // maximum number of passwords hashed in parallel in this process, with 64 MiB each; further ones wait
 }
 

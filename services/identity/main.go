@@ -20,7 +20,7 @@ func main() {
 		Name:     "identity",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
+		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), platformKeyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
@@ -87,5 +88,23 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		OAuth:       server,
 		Now:         time.Now,
 	}
+	if err := servePlatform(rt, cfg, &api.PlatformAPI{
+		App: identity, Idempotency: p.Idempotency, Server: &httpx.Server{Service: "identity", Idempotency: p.Idempotency}, Now: time.Now,
+	}); err != nil {
+		return err
+	}
 	return p.Serve(handlers.Mount)
+}
+
+// servePlatform serves the platform API on its own address, if it is set.
+func servePlatform(rt *service.Runtime, cfg Config, platform *api.PlatformAPI) error {
+	if cfg.PlatformAddr == "" {
+		return nil
+	}
+	engine := httpx.NewEngine(rt.Common.PublicURL)
+	if err := platform.Mount(engine); err != nil {
+		return err
+	}
+	rt.HTTP(cfg.PlatformAddr, engine)
+	return nil
 }

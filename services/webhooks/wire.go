@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/libs/tenantstate"
 
 	"holdfast.dev/services/webhooks/internal/api"
 	"holdfast.dev/services/webhooks/internal/app"
@@ -54,7 +55,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Idempotency: p.Idempotency,
 	}
 	rt.Every("log maintenance", maintainEvery, intake.Maintain)
-	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
+	states := &tenantstate.Events{DB: p.DB, Service: "webhooks", Changed: queue.TenantChanged}
+	events := &consume.Events{Intake: intake, Tenants: states, Types: app.AllTypes()}
 	p.Consume(events.Handle).HandleBatch = events.HandleBatch
 
 	stopping := make(chan struct{})

@@ -23,6 +23,7 @@ var Exempt = map[string]string{
 	"known_browsers":    "of an operator",
 	"operator_endings":  "of an operator",
 	"form_drafts":       "of an operator",
+	"platform_keys":     "of the platform, which manages all tenants",
 	"sign_in_attempts":  "counted before anybody is known",
 	"outbox_partitions": "numbers of the platform, without a row of a tenant",
 	"schema_common":     "goose's own",

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	publicapi "holdfast.dev/proto/api"
 
@@ -401,4 +402,32 @@ func TestTheBoundsOfACalendar(t *testing.T) {
 	if !slices.IsSorted(days) {
 		t.Error("the events are not by day")
 	}
+}
+
+// The feeds of a suspended tenant, of both modes, return 403, also to a client with a copy, and work again after the resumption.
+func TestFeedOfASuspendedTenant(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	f := w.feed(ctx, `{"name":"all"}`)
+	etag := w.read(f).is(200).Header.Get("ETag")
+	tenant := caller.FromContext(ctx).Tenant
+	set := func(status string) {
+		t.Helper()
+		for _, mode := range []caller.Mode{caller.Live, caller.Test} {
+			ctx := pgtest.CtxOf(t, tenant, mode)
+			err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				_, err := tx.Exec(ctx, `insert into tenant_states (tenant_id, livemode, status, version) values (@tenant, @live, @status, 1)
+					on conflict (tenant_id, livemode) do update set status = excluded.status`, pg.Args{"status": status})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	set("suspended")
+	w.read(f).is(403, "tenant_suspended")
+	w.read(f, header("If-None-Match: "+etag)).is(403, "tenant_suspended")
+	set("active")
+	w.read(f).is(200)
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/quota"
+	"holdfast.dev/libs/tenantstate"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
@@ -105,7 +107,8 @@ func (a *Feeds) Open(ctx context.Context, token string) (store.OpenFeed, error) 
 	return store.FeedByHash(ctx, a.db.Read(ctx), hash[:])
 }
 
-// Calendar returns the calendar of a token's feed, in the tenant and mode of the feed.
+// Calendar returns the calendar of a token's feed, in the tenant and mode of the feed. The feed of a suspended tenant returns
+// tenantstate.ErrSuspended.
 func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	f, err := a.Open(ctx, token)
 	if err != nil {
@@ -118,7 +121,11 @@ func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	defer release()
 	from := caller.FromContext(ctx)
 	from.Tenant, from.Mode, from.Timezone, from.Clock = f.TenantID, caller.ModeOf(f.Livemode), f.Timezone, f.Clock
-	return a.render(caller.With(ctx, from), f)
+	ctx = caller.With(ctx, from)
+	if suspended, err := tenantstate.Suspended(ctx, a.db.Read(ctx)); err != nil || suspended {
+		return nil, cmp.Or(err, error(tenantstate.ErrSuspended))
+	}
+	return a.render(ctx, f)
 }
 
 func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {

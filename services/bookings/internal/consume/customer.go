@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/tenantstate"
 	"holdfast.dev/libs/testclock"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
@@ -21,10 +22,15 @@ import (
 type Handlers map[string]kafkax.Handler
 
 // New creates the handlers.
-func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Events) Handlers {
+func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Events, states *tenantstate.Events) Handlers {
 	return Handlers{
 		"customers": (&Customers{App: customers, Payments: payments}).Handle,
-		"identity":  clocks.Handle,
+		"identity": func(ctx context.Context, m kafkax.Message) error {
+			if err := clocks.Handle(ctx, m); err != nil {
+				return err
+			}
+			return states.Handle(ctx, m)
+		},
 		"payments":  (&Payments{App: payments}).Handle,
 	}
 }

@@ -50,7 +50,7 @@ func newTill(t *testing.T, mode caller.Mode) *till {
 	pgtest.Scoped(t, w.DB)
 	bookings := &app.Bookings{DB: w.DB.App, Wake: func() {}, Now: func() time.Time { return time.Now().Add(w.ahead) }}
 	w.bookings = bookings
-	w.h = consume.New(&app.Customers{DB: w.DB.App}, &app.Payments{Bookings: bookings, Log: slog.New(slog.NewTextHandler(&w.log, nil))}, nil)
+	w.h = consume.New(&app.Customers{DB: w.DB.App}, &app.Payments{Bookings: bookings, Log: slog.New(slog.NewTextHandler(&w.log, nil))}, nil, nil)
 	return w
 }
 

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/tenantstate"
 	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/bookings/internal/app"
@@ -60,7 +61,7 @@ func TestClockHealedByItsEvent(t *testing.T) {
 	if got := status(); got != domain.Pending {
 		t.Errorf("before the event: %s", got)
 	}
-	h := consume.New(nil, nil, &testclock.Events{DB: db.App, Service: "bookings"})
+	h := consume.New(nil, nil, &testclock.Events{DB: db.App, Service: "bookings"}, &tenantstate.Events{DB: db.App, Service: "bookings"})
 	if err := h.Handle(t.Context(), tenantUpdated(t, caller.FromContext(ctx).Tenant, 2, `"2090-01-01T00:00:00Z"`)); err != nil {
 		t.Fatal(err)
 	}

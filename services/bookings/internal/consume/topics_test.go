@@ -15,7 +15,7 @@ func TestEachTopicHasAHandler(t *testing.T) {
 	t.Parallel()
 	listed, _ := proto.ServiceNamed("bookings")
 	reads := slices.Sorted(slices.Values(listed.Reads))
-	if got := slices.Sorted(maps.Keys(consume.New(nil, nil, nil))); len(reads) == 0 || !slices.Equal(got, reads) {
+	if got := slices.Sorted(maps.Keys(consume.New(nil, nil, nil, nil))); len(reads) == 0 || !slices.Equal(got, reads) {
 		t.Errorf("handlers of %v, and proto/services.yaml lists %v", got, reads)
 	}
 }

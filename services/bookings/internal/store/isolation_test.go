@@ -30,6 +30,7 @@ func TestIsolation(t *testing.T) {
 		{"booking_invoices", "invoice_id, version", "'inv_1', 1"},
 		{"booking_payments", "payment_id, booking_id, invoice_id, amount, currency", "'pay_1', " + u + ", 'inv_1', 1, 'USD'"},
 		{"calendar_feeds", "id, name, include_details, timezone, hash, created_at, updated_at", u + ", 'f', false, 'UTC', uuid_send(gen_random_uuid()), now(), now()"},
+		{"tenant_states", "status, version", "'active', 1"},
 		{"test_clocks", "frozen_at, version", "null, 1"},
 	}, "bookings_due", "calendar_feeds_hash_key")
 }

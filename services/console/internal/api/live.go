@@ -76,7 +76,8 @@ func live(p *page) error {
 	return nil
 }
 
-// watch returns a function that reports whether the page's session still exists, with the same role at the tenant.
+// watch returns a function that reports whether the page's session still exists, with the same role at the tenant, and the tenant is
+// not suspended.
 func (s *session) watch() (open func() bool) {
 	failures := 0
 	return func() bool {
@@ -89,6 +90,6 @@ func (s *session) watch() (open func() bool) {
 		}
 		failures = 0
 		w, err := session.Enter(s.workspace.Tenant.Slug, string(s.workspace.Mode))
-		return err == nil && session.ID == s.auth.ID && w.Tenant.Role == s.workspace.Tenant.Role && w.Tenant.ID == s.workspace.Tenant.ID
+		return err == nil && !w.Tenant.Suspended && session.ID == s.auth.ID && w.Tenant.Role == s.workspace.Tenant.Role && w.Tenant.ID == s.workspace.Tenant.ID
 	}
 }

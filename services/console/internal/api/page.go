@@ -67,8 +67,21 @@ func (s *Server) inWorkspace(h handler) httpx.Handler {
 		ctx := w.With(p.r.Context(), who.RequestID)
 		obs.AddCaller(ctx, who)
 		p.r = p.r.WithContext(ctx)
+		if w.Tenant.Suspended {
+			return showSuspended(p)
+		}
 		return h(p)
 	})
+}
+
+// showSuspended shows why the tenant is suspended. It replaces every page of the tenant, and ignores its forms.
+func showSuspended(p *page) error {
+	href, link := "/oauth/account", p.T("your_account")
+	if _, ok := p.auth.FirstActive(); ok {
+		href, link = "/admin", p.T("open_active_tenant")
+	}
+	reason := p.T("tenant_suspended_hint", "Name", p.workspace.Tenant.Name, "Reason", p.workspace.Tenant.StatusReason)
+	return p.show(http.StatusForbidden, pages.Message(p.frame(""), p.T("tenant_suspended"), reason, href, link))
 }
 
 // serve finds the session and checks the form. It stores a form that has no session or comes from a page of an earlier session,

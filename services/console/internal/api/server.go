@@ -160,12 +160,17 @@ func (s *Server) asset(c *gin.Context) error {
 	return nil
 }
 
-// openFirstTenant opens the operator's first tenant in test mode.
+// openFirstTenant opens the operator's first tenant that is not suspended in test mode. If all are, it opens the first one, which
+// shows why.
 func openFirstTenant(p *page) error {
 	if len(p.auth.Tenants) == 0 {
 		return p.show(http.StatusForbidden, pages.Message(p.frame(""), p.T("no_tenant"), p.T("no_tenant_hint"), "/oauth/account", p.T("your_account")))
 	}
-	return p.redirect("/admin/" + p.auth.Tenants[0].Slug + "/test/today")
+	t, ok := p.auth.FirstActive()
+	if !ok {
+		t = p.auth.Tenants[0]
+	}
+	return p.redirect("/admin/" + t.Slug + "/test/today")
 }
 
 func openToday(p *page) error { return p.redirect(p.workspace.Path("today")) }

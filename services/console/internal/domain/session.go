@@ -43,7 +43,9 @@ type Tenant struct {
 	Currency      string   // ISO 4217
 	Country       string
 	PolicyVersion int64
-	Clock         *time.Time     // of its test mode
+	Clock         *time.Time // of its test mode
+	Suspended     bool
+	StatusReason  string         // why it is suspended
 	Caps          map[string]int // that the platform has set for it, by name
 }
 
@@ -70,6 +72,15 @@ func (s *Session) Enter(slug, mode string) (Workspace, error) {
 		return Workspace{}, ErrNotFound
 	}
 	return Workspace{Session: s, Tenant: s.Tenants[i], Mode: caller.Mode(mode)}, nil
+}
+
+// FirstActive returns the operator's first tenant that is not suspended, and whether there is one.
+func (s *Session) FirstActive() (Tenant, bool) {
+	i := slices.IndexFunc(s.Tenants, func(t Tenant) bool { return !t.Suspended })
+	if i < 0 {
+		return Tenant{}, false
+	}
+	return s.Tenants[i], true
 }
 
 // Live reports whether the workspace has live data.

@@ -65,7 +65,7 @@ func (t *Tokens) forwardNew(ctx context.Context, p *Pipeline, service string, ca
 	refused := false
 	defer func() { t.lookups.Leave(refused) }()
 	a, err := t.forward(ctx, p, service, call, hash)
-	if refused = err == nil && a.Status >= http.StatusBadRequest && a.Status < http.StatusInternalServerError; err != nil || refused {
+	if refused = err == nil && a.Status >= http.StatusBadRequest && a.Status < http.StatusInternalServerError && a.Status != http.StatusForbidden; err != nil || refused {
 		return a, err
 	}
 	return a, t.count(ctx, p, hash)

@@ -22,6 +22,7 @@ var (
 	ErrExpired    = apperr.New(apperr.Unauthenticated, "expired_credential", "The access token has expired. Exchange the refresh token for a new one.")
 	ErrRevoked    = apperr.New(apperr.Unauthenticated, "revoked_credential", "The credential has been revoked.")
 	ErrScope      = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
+	ErrSuspended  = apperr.New(apperr.Forbidden, "tenant_suspended", "The platform has suspended the tenant. Its operators can read the reason in the console.")
 	ErrRate       = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
 	ErrTenantRate = apperr.New(apperr.RateLimited, "rate_limited", "All credentials of the tenant together have sent too many requests. Wait for the time in Retry-After.")
 	ErrStreams    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").WithRetryAfter(5 * time.Second)
@@ -49,6 +50,8 @@ type Principal struct {
 	Origins []string       // of the pages whose scripts may use an access token
 	Revoked bool
 	Limits  OwnLimits // of the tenant
+
+	Suspended bool // the tenant is suspended
 }
 
 // Allows returns ErrScope with the first scope of needed that p does not have.
@@ -58,6 +61,14 @@ func (p *Principal) Allows(needed []string) error {
 			return ErrScope.WithMessage("The credential lacks the scope %s.", scope).WithHeader("WWW-Authenticate",
 				`Bearer realm="holdfast", error="insufficient_scope", scope="`+strings.Join(needed, " ")+`"`)
 		}
+	}
+	return nil
+}
+
+// Active returns ErrSuspended if the tenant of the credential is suspended.
+func (p *Principal) Active() error {
+	if p.Suspended {
+		return ErrSuspended
 	}
 	return nil
 }

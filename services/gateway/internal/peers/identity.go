@@ -65,6 +65,9 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 		Caller: c, Encoded: encoded,
 		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked, Limits: limits,
 	}
+	if p.TenantStatus != nil {
+		out.Suspended = *p.TenantStatus == internalapi.TenantSuspended
+	}
 	if p.ExpiresAt != nil {
 		out.Expires = *p.ExpiresAt
 	}

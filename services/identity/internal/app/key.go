@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -161,28 +162,46 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID) (k domain.Key, published bool, err error) {
 	ctx = scope(ctx, tenantMode.TenantID, caller.ModeOf(tenantMode.Livemode))
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
-			return err
-		}
-		if k, err = store.Key(ctx, tx, id); err != nil {
-			return err
-		}
-		if err := store.InvalidateKey(ctx, tx, id, domain.Revoked); err != nil {
-			return err
-		}
-		if k.RevokedAt != nil {
-			return nil
-		}
-		before := k
-		if k, err = store.RevokeKey(ctx, tx, id, a.now()); err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{domain.KeyRevoked, k.ID.String(), view.KeyForAdmin(before), view.KeyForAdmin(k)})
+		k, err = a.revokeKeyIn(ctx, tx, by, id)
+		return err
 	})
 	if err != nil {
 		return domain.Key{}, false, err
 	}
 	return k, a.publish(ctx, tenantMode.TenantID), nil
+}
+
+// RevokeKeyAs is RevokeKeyAt in a transaction of the platform. The caller must publish the invalidations afterwards.
+func (a *App) RevokeKeyAs(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, id domain.KeyID) (k domain.Key, err error) {
+	tenantMode, err := store.KeyTenantMode(ctx, tx, id)
+	if err != nil || tenantMode.TenantID != tenant {
+		return domain.Key{}, cmp.Or(err, error(domain.ErrKeyNotFound))
+	}
+	as := caller.FromContext(scope(ctx, tenant, caller.ModeOf(tenantMode.Livemode)))
+	err = pg.As(ctx, tx, as, func(ctx context.Context, tx pg.Tx) error {
+		k, err = a.revokeKeyIn(ctx, tx, by, id)
+		return err
+	})
+	return k, err
+}
+
+// revokeKeyIn revokes a key in a transaction of its tenant and mode.
+func (a *App) revokeKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.KeyID) (domain.Key, error) {
+	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+		return domain.Key{}, err
+	}
+	before, err := store.Key(ctx, tx, id)
+	if err != nil {
+		return domain.Key{}, err
+	}
+	if err := store.InvalidateKey(ctx, tx, id, domain.Revoked); err != nil || before.RevokedAt != nil {
+		return before, err
+	}
+	k, err := store.RevokeKey(ctx, tx, id, a.now())
+	if err != nil {
+		return domain.Key{}, err
+	}
+	return k, a.audit(ctx, tx, by, change{domain.KeyRevoked, k.ID.String(), view.KeyForAdmin(before), view.KeyForAdmin(k)})
 }
 
 // Keys returns a tenant's keys of both modes, newest first.
@@ -198,6 +217,15 @@ func (a *App) Keys(ctx context.Context, tenant ids.Tenant) ([]domain.Key, error)
 	}
 	slices.SortFunc(all, func(x, y domain.Key) int { return y.CreatedAt.Compare(x.CreatedAt) })
 	return all, nil
+}
+
+// KeyPage returns at most limit keys of a tenant and mode that are older than the key before, newest first, and whether there are
+// more.
+func (a *App) KeyPage(ctx context.Context, of store.TenantMode, before domain.KeyID, limit int) (keys []domain.Key, more bool, err error) {
+	ctx = scope(ctx, of.TenantID, caller.ModeOf(of.Livemode))
+	keys, err = store.KeyPage(ctx, a.DB.Read(ctx), before, limit+1)
+	more = len(keys) > limit
+	return keys[:min(len(keys), limit)], more, err
 }
 
 const (

@@ -40,6 +40,15 @@ func (a *App) InviteOperator(ctx context.Context, by domain.Origin, in Invitatio
 	return o, token, err
 }
 
+// InviteOperatorAs is InviteOperator in a transaction of the platform.
+func (a *App) InviteOperatorAs(ctx context.Context, tx pg.Tx, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, in.Tenant, caller.Live)), func(ctx context.Context, tx pg.Tx) error {
+		o, token, err = a.InviteOperatorIn(ctx, tx, by, in)
+		return err
+	})
+	return o, token, err
+}
+
 // InviteOperatorIn is InviteOperator in a transaction of the tenant and of live mode.
 func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
 	email, invalid := domain.CheckEmail(in.Email)

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -17,21 +18,39 @@ import (
 
 // CreateTenant adds a tenant. Booking policy settings that in does not contain get their defaults.
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
+	t, err := a.newTenant(slug, in)
+	if err != nil {
+		return domain.Tenant{}, err
+	}
+	err = a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error { return a.insertTenant(ctx, tx, by, t) })
+	return t, err
+}
+
+// CreateTenantIn is CreateTenant in a transaction of the platform.
+func (a *App) CreateTenantIn(ctx context.Context, tx pg.Tx, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
+	t, err := a.newTenant(slug, in)
+	if err != nil {
+		return domain.Tenant{}, err
+	}
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, t.ID, caller.Live)), func(ctx context.Context, tx pg.Tx) error { return a.insertTenant(ctx, tx, by, t) })
+	return t, err
+}
+
+// newTenant returns a checked tenant.
+func (a *App) newTenant(slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
 		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(),
-		Limits: domain.Limits{Caps: map[string]int{}}, Version: 1, CreatedAt: at, UpdatedAt: at,
+		Limits: domain.Limits{Caps: map[string]int{}}, State: domain.State{Status: domain.TenantActive}, Version: 1, CreatedAt: at, UpdatedAt: at,
 	}.Apply(in)
-	if err := t.Check(); err != nil {
-		return domain.Tenant{}, err
+	return t, t.Check()
+}
+
+func (a *App) insertTenant(ctx context.Context, tx pg.Tx, by domain.Origin, t domain.Tenant) error {
+	if err := store.InsertTenant(ctx, tx, t); err != nil {
+		return err
 	}
-	err := a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error {
-		if err := store.InsertTenant(ctx, tx, t); err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{domain.TenantCreated, t.ID.String(), nil, view.TenantForAdmin(t)})
-	})
-	return t, err
+	return a.audit(ctx, tx, by, change{domain.TenantCreated, t.ID.String(), nil, view.TenantForAdmin(t)})
 }
 
 // UpdateTenant changes the given settings. The gateways receive the change through Redis, the services through an event. A change
@@ -39,17 +58,80 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, i
 func (a *App) UpdateTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.TenantPatch,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil })
+	return a.changeTenant(ctx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil }})
+}
+
+// ActOnTenant suspends or resumes a tenant. Otherwise it works like UpdateTenant: gateways apply the new state to the next request.
+func (a *App) ActOnTenant(
+	ctx context.Context, by domain.Origin, id ids.Tenant, action domain.TenantAction, reason string,
+) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, a.action(action, reason))
+}
+
+func (a *App) action(action domain.TenantAction, reason string) tenantChange {
+	return tenantChange{action.Audited(), func(old domain.Tenant) (domain.Tenant, error) { return old.Act(action, reason, a.now()) }}
+}
+
+// UpdateTenantIn is UpdateTenant in a transaction of the platform, for a tenant of the version that match expects. The caller must
+// publish the invalidations afterwards.
+func (a *App) UpdateTenantIn(
+	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, in domain.TenantPatch, match patch.Precondition,
+) (domain.Tenant, error) {
+	update := tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil }}
+	return a.changeTenantAs(ctx, tx, by, id, update.expecting(match))
+}
+
+// ActOnTenantIn is ActOnTenant like UpdateTenantIn.
+func (a *App) ActOnTenantIn(
+	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, c TenantAct, match patch.Precondition,
+) (domain.Tenant, error) {
+	return a.changeTenantAs(ctx, tx, by, id, a.action(c.Action, c.Reason).expecting(match))
+}
+
+// expecting returns the change for a tenant of the version that match expects.
+func (c tenantChange) expecting(match patch.Precondition) tenantChange {
+	return tenantChange{c.action, func(old domain.Tenant) (domain.Tenant, error) {
+		if err := match.Check(old.Version); err != nil {
+			return domain.Tenant{}, err
+		}
+		return c.apply(old)
+	}}
+}
+
+// TenantAct is an action on a tenant with its reason.
+type TenantAct struct {
+	Action domain.TenantAction
+	Reason string
+}
+
+// changeTenantAs makes a change in a transaction of the platform.
+func (a *App) changeTenantAs(ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, c tenantChange) (t domain.Tenant, err error) {
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, id, caller.Live)), func(ctx context.Context, tx pg.Tx) error {
+		t, _, err = a.changeTenantIn(ctx, tx, by, c)
+		return err
+	})
+	return t, err
 }
 
 // SetLimits sets limits of a tenant. The gateways apply them with the next request of each credential. Otherwise it works like UpdateTenant.
 func (a *App) SetLimits(
 	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.LimitsPatch,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) {
+	return a.changeTenant(ctx, by, id, setLimits(in))
+}
+
+// SetLimitsIn is SetLimits like UpdateTenantIn.
+func (a *App) SetLimitsIn(
+	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, in domain.LimitsPatch, match patch.Precondition,
+) (domain.Tenant, error) {
+	return a.changeTenantAs(ctx, tx, by, id, setLimits(in).expecting(match))
+}
+
+func setLimits(in domain.LimitsPatch) tenantChange {
+	return tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) {
 		old.Limits = old.Limits.Apply(in)
 		return old, old.Limits.Check()
-	})
+	}}
 }
 
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.
@@ -57,31 +139,27 @@ func (a *App) SetLimits(
 func (a *App) SetClock(
 	ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) {
+	return a.changeTenant(ctx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) {
 		if at == nil {
 			return old.Unfrozen(), nil
 		}
 		return old.Frozen(at.UTC().Truncate(time.Microsecond), a.now())
-	})
+	}})
+}
+
+// tenantChange is a change of a tenant, with its action in the audit log.
+type tenantChange struct {
+	action string
+	apply  func(old domain.Tenant) (domain.Tenant, error)
 }
 
 // changeTenant makes a change in a transaction and publishes it after the commit.
 func (a *App) changeTenant(
-	ctx context.Context, by domain.Origin, id ids.Tenant, apply func(old domain.Tenant) (domain.Tenant, error),
+	ctx context.Context, by domain.Origin, id ids.Tenant, c tenantChange,
 ) (t domain.Tenant, published bool, err error) {
 	changed := false
 	err = a.DB.Tx(scope(ctx, id, caller.Live), func(ctx context.Context, tx pg.Tx) error {
-		old, err := store.TenantForUpdate(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if t, err = apply(old); err != nil {
-			return err
-		}
-		if changed = !t.Equal(old); !changed {
-			return nil
-		}
-		t, err = a.writeTenant(ctx, tx, by, old, t)
+		t, changed, err = a.changeTenantIn(ctx, tx, by, c)
 		return err
 	})
 	if err != nil || !changed {
@@ -90,8 +168,21 @@ func (a *App) changeTenant(
 	return t, a.publish(ctx, id), nil
 }
 
+// changeTenantIn makes a change in a transaction of the tenant. The caller must publish the invalidations afterwards.
+func (a *App) changeTenantIn(ctx context.Context, tx pg.Tx, by domain.Origin, c tenantChange) (t domain.Tenant, changed bool, err error) {
+	old, err := store.TenantForUpdate(ctx, tx)
+	if err != nil {
+		return domain.Tenant{}, false, err
+	}
+	if t, err = c.apply(old); err != nil || t.Equal(old) {
+		return t, false, err
+	}
+	t, err = a.writeTenant(ctx, tx, by, c.action, old, t)
+	return t, true, err
+}
+
 // writeTenant writes a changed tenant, its event, its audit record and the invalidations of its keys.
-func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, updated domain.Tenant) (domain.Tenant, error) {
+func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, action string, old, updated domain.Tenant) (domain.Tenant, error) {
 	if err := updated.Check(); err != nil {
 		return domain.Tenant{}, err
 	}
@@ -110,7 +201,17 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, 
 	if err := outbox.Emit(ctx, tx, a.Wake, tenantUpdated(t, body)); err != nil {
 		return domain.Tenant{}, err
 	}
-	return t, a.audit(ctx, tx, by, change{domain.TenantUpdated, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
+	return t, a.audit(ctx, tx, by, change{action, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
+}
+
+// TenantPage returns at most limit of the tenants that match the filter, oldest first, and whether there are more.
+func (a *App) TenantPage(ctx context.Context, f store.TenantFilter, limit int) (list []domain.Tenant, more bool, err error) {
+	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		list, err = store.TenantPage(ctx, tx, f, limit+1)
+		return err
+	})
+	more = len(list) > limit
+	return list[:min(len(list), limit)], more, err
 }
 
 // Tenant finds a tenant by its id or slug.

@@ -190,6 +190,7 @@ type TokenPrincipal struct {
 	PolicyVersion int64
 	Clock         *time.Time
 	Revoked       bool
+	TenantStatus  TenantStatus
 	Limits        // of the tenant
 }
 

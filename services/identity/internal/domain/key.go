@@ -138,6 +138,7 @@ type Principal struct {
 	Clock         *time.Time // the tenant's test clock
 	ExpiresAt     *time.Time // end of a rotated key
 	Revoked       bool
+	TenantStatus  TenantStatus
 	Limits        // of the tenant
 }
 

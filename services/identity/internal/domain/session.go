@@ -64,5 +64,7 @@ type SessionRow struct {
 	Country    *string
 	Version    *int64
 	Clock      *time.Time
+	Status     *TenantStatus
+	Reason     *string        // of the tenant's status
 	Caps       map[string]int // of the tenant's limits
 }

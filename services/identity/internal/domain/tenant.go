@@ -34,8 +34,9 @@ type Tenant struct {
 	Policy
 	Invoicing
 	Limits
-	Clock     *time.Time // frozen time of test mode; nil: real time
-	Version   int64      // incremented by each change; also the policy version of callers
+	Clock *time.Time // frozen time of test mode; nil: real time
+	State
+	Version   int64 // incremented by each change; also the policy version of callers
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }

@@ -19,8 +19,8 @@ const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, 
 func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Principal], domain.ErrCredentialNotFound, `
 		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked,
-			requests_per_minute, credential_requests_per_minute, caps
-		from key_by_hash(@hash) k cross join lateral tenant_limits(k.tenant_id)`, pg.Args{"hash": hash})
+			requests_per_minute, credential_requests_per_minute, caps, s.status as tenant_status
+		from key_by_hash(@hash) k cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_state(k.tenant_id) s`, pg.Args{"hash": hash})
 }
 
 // TenantMode is the tenant and the mode of a key.
@@ -45,6 +45,14 @@ func Key(ctx context.Context, q pg.Q, id domain.KeyID) (domain.Key, error) {
 func Keys(ctx context.Context, q pg.Q, limit int) ([]domain.Key, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Key], `select `+keyColumns+` from api_keys
 		where tenant_id = @tenant and livemode = @live order by id desc limit nullif(@limit::bigint, 0)`, pg.Args{"limit": limit})
+}
+
+// KeyPage returns at most limit keys of the caller's tenant and mode that are older than the key before, newest first. The zero id is
+// newer than every key.
+func KeyPage(ctx context.Context, q pg.Q, before domain.KeyID, limit int) ([]domain.Key, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Key], `select `+keyColumns+` from api_keys
+		where tenant_id = @tenant and livemode = @live and (@before::uuid is null or id < @before) order by id desc limit @limit`,
+		pg.Args{"before": before, "limit": limit})
 }
 
 // CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row must be locked, so that keys are

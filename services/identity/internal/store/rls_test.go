@@ -291,7 +291,7 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	if want := []string{
 		"access_token_by_hash", "app_by_client_id", "app_by_id", "begin_memberships", "credential_by_hash", "delete_registered_app", "end_grants", "ended_credentials", "grant_by_hash", "grant_home", "grants_of",
 		"key_by_hash", "key_home", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "register_app", "signal_grants", "signal_tenant_keys", "signed_in_by",
-		"tenant_limits", "use_registered_app",
+		"tenant_limits", "tenant_state", "use_registered_app",
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)
 	}
@@ -314,7 +314,7 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 func TestLookupsArePlannedOnce(t *testing.T) {
 	t.Parallel()
 	conn := owner(t, pgtest.New(t, migrations.FS))
-	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id", "tenant_limits"} {
+	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id", "tenant_limits", "tenant_state"} {
 		var language string
 		err := conn.QueryRow(t.Context(), `select l.lanname from pg_proc p join pg_language l on l.oid = p.prolang where p.proname = $1`, name).Scan(&language)
 		if err != nil || language != "plpgsql" {

@@ -16,7 +16,8 @@ import (
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
-	tax_behavior, default_taxes, requests_per_minute, credential_requests_per_minute, caps, clock, version, created_at, updated_at`
+	tax_behavior, default_taxes, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
+	version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
 
@@ -44,6 +45,20 @@ func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants order by slug`)
 }
 
+// TenantFilter selects tenants. An empty field excludes none.
+type TenantFilter struct {
+	After  ids.Tenant // the last tenant of the previous page
+	Status domain.TenantStatus
+	Slug   string
+}
+
+// TenantPage returns at most limit tenants that match the filter, oldest first. q has the worker role.
+func TenantPage(ctx context.Context, q pg.Q, f TenantFilter, limit int) ([]domain.Tenant, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants
+		where ($1::uuid is null or tenant_id > $1) and ($2 = '' or status = $2) and ($3 = '' or slug = $3) order by tenant_id limit $4`,
+		f.After, string(f.Status), f.Slug, limit)
+}
+
 // InsertTenant adds the caller's tenant with an empty audit chain.
 func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	args := tenantArgs(t)
@@ -51,7 +66,8 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	_, err := tx.Exec(ctx, `insert into tenants (`+tenantColumns+`)
 		values (@tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
-			@tax_behavior, @default_taxes, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @version, @created_at, @updated_at)`, args)
+			@tax_behavior, @default_taxes, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
+			@version, @created_at, @updated_at)`, args)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
 		return domain.ErrSlugTaken.WithMessage("Another tenant already uses the slug %q.", t.Slug)
 	}
@@ -76,6 +92,7 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 			invoice_prefix = @invoice_prefix, invoice_year = @invoice_year, legal_name = @legal_name, address = @address,
 			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes,
 			requests_per_minute = @requests_per_minute, credential_requests_per_minute = @credential_requests_per_minute, caps = @caps, clock = @clock,
+			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
 			updated_at = @updated_at, version = version + 1
 		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
 }
@@ -89,6 +106,7 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"refund_rules": t.RefundRules, "auto_refund": t.AutoRefund, "refund_late_payments": t.RefundLatePayments,
 		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
 		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes,
+		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
 		"requests_per_minute": t.RequestsPerMinute, "credential_requests_per_minute": t.CredentialRequestsPerMinute, "caps": t.Caps,
 		"updated_at": t.UpdatedAt,
 	}

@@ -27,6 +27,9 @@ type AdminTenant struct {
 	DefaultTaxes  []money.Tax               `json:"default_taxes"`
 	Limits        internalapi.TenantLimits  `json:"limits"`     // that differ from the defaults
 	TestClock     *time.Time                `json:"test_clock"` // null: real time
+	Status        string                    `json:"status"`
+	StatusReason  string                    `json:"status_reason"`     // empty before the first change
+	StatusChanged *time.Time                `json:"status_changed_at"` // null before the first change
 	Version       int64                     `json:"version"`
 	CreatedAt     time.Time                 `json:"created_at"`
 	UpdatedAt     time.Time                 `json:"updated_at"`
@@ -39,7 +42,8 @@ func TenantForAdmin(t domain.Tenant) AdminTenant {
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes, Limits: TenantLimits(t.Limits),
-		TestClock: utc(t.Clock), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+		TestClock: utc(t.Clock), Status: string(t.Status), StatusReason: t.StatusReason, StatusChanged: utc(t.StatusChangedAt),
+		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 }
 

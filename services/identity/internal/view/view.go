@@ -96,6 +96,7 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency,
 		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalPolicy(t.Policy),
 		Clock:         utc(t.Clock),
+		Status:        new(internalapi.TenantStatus(t.Status)),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TaxBehavior: new(internalapi.TaxBehavior(t.TaxBehavior)), DefaultTaxes: new(taxes(t.DefaultTaxes)),
 	}
@@ -115,7 +116,8 @@ func Principal(p domain.Principal) internalapi.Principal {
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), ExpiresAt: utc(p.ExpiresAt), Revoked: p.Revoked,
-		Limits: new(TenantLimits(p.Limits)),
+		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)),
+		Limits:       new(TenantLimits(p.Limits)),
 	}
 }
 
@@ -134,7 +136,8 @@ func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Granted(),
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency, ExpiresAt: utc(&p.ExpiresAt),
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked, Origins: origins(p.Origins),
-		Limits: new(TenantLimits(p.Limits)),
+		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)),
+		Limits:       new(TenantLimits(p.Limits)),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/tenantstate"
 
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -78,14 +79,15 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 	return store.Cursor{At: e.UpdatedAt, ID: e.ID}, nil
 }
 
-// follow writes events as they are stored, until MaxDuration is over, the client disconnects, or the process stops. An error also
-// ends the stream. The client reconnects and continues after the last event that it received.
+// follow writes events as they are stored, until MaxDuration is over, the tenant is suspended, the client disconnects, or the process
+// stops. An error also ends the stream. The client reconnects and continues after the last event that it received.
 func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, types []string, at store.Cursor) {
 	ctx, cancel := context.WithTimeout(ctx, a.Streams.MaxDuration)
 	defer cancel()
 	if out.begin() != nil {
 		return
 	}
+	checked := time.Now() // when the tenant was last known to be active
 	for lastWrite := time.Now(); ; {
 		list, more, err := store.EventsAfter(ctx, a.DB.ReadToWatermark(ctx), store.EventRange{Types: types, After: at, MaxRows: streamPage, MaxBytes: streamBytes})
 		if err != nil || out.events(list) != nil {
@@ -105,6 +107,12 @@ func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, typ
 		}
 		if !a.Streams.wait(ctx, wakeups) {
 			return
+		}
+		if time.Since(checked) >= a.Streams.PollInterval {
+			if suspended, err := tenantstate.Suspended(ctx, a.DB.Read(ctx)); err != nil || suspended {
+				return
+			}
+			checked = time.Now()
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -206,5 +207,45 @@ func TestStreamOfTheLargestEvents(t *testing.T) {
 	}
 	if reads := counter.count(ctx) - 1; reads != n { // one reads the start position
 		t.Errorf("%d reads of %d events", reads, n)
+	}
+}
+
+// A stream ends within PollInterval after its tenant is suspended. Those of other tenants stay open.
+func TestSuspensionEndsTheStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.counted()
+	w.streams.PollInterval = 20 * time.Millisecond
+	ctx, other := w.ctx(), w.ctx()
+	read := func(ctx context.Context) (ended chan struct{}) {
+		res := w.open(ctx, w.server(ctx), "Accept", "text/event-stream")
+		ended = make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}()
+		return ended
+	}
+	ended, stays := read(ctx), read(other)
+	err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := tx.Exec(ctx, `insert into tenant_states (tenant_id, livemode, status, version) values (@tenant, @live, 'suspended', 1)`, pg.Args{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the stream did not end", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	select {
+	case <-stays:
+		t.Error("the stream of another tenant ended")
+	default:
 	}
 }

@@ -76,8 +76,8 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyQue
 	return store.ClaimDue(ctx, tx, claimed, now.Add(claimTime))
 }
 
-// enabled returns the queues of enabled endpoints, with the breaker and the speed that this process applies. It fails the queued
-// deliveries of the other endpoints.
+// enabled returns the queues of enabled endpoints of active tenants, with the breaker and the speed that this process applies. It fails the queued
+// deliveries of disabled endpoints. Those of suspended tenants wait, and their attempts are not counted.
 func (d *Dispatcher) enabled(ctx context.Context, tx pg.Tx, ready []store.ReadyQueue, late map[domain.EndpointKey]bool, now time.Time) ([]domain.EndpointQueue, error) {
 	var queues []domain.EndpointQueue
 	for i := range ready {
@@ -87,13 +87,26 @@ func (d *Dispatcher) enabled(ctx context.Context, tx pg.Tx, ready []store.ReadyQ
 		if late[ready[i].Key] {
 			ready[i].Speed = domain.Slow
 		}
-		if q := ready[i]; q.Enabled {
+		switch q := ready[i]; {
+		case q.Suspended:
+			pauseQueue(tx, q.EndpointQueue, now)
+		case q.Enabled:
 			queues = append(queues, q.EndpointQueue)
-		} else if err := d.failQueued(ctx, tx, q.Key, now); err != nil {
-			return nil, err
+		default:
+			if err := d.failQueued(ctx, tx, q.Key, now); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return queues, nil
+}
+
+// pauseQueue lets the queue of a suspended tenant wait. store.Queue.TenantChanged makes it ready as soon as the
+// tenant is active again.
+func pauseQueue(tx pg.Tx, q domain.EndpointQueue, now time.Time) {
+	store.Reschedule(tx, []store.Schedule{{
+		Key: q.Key, RateWindow: q.RateWindow, NotBefore: now.Add(suspendedInterval), DeferredUntil: q.Breaker.DeferredUntil,
+	}})
 }
 
 // failQueued fails the queued deliveries of a disabled endpoint, one batch per pass.

@@ -19,7 +19,8 @@ import (
 //  1. freeCapacity subtracts the attempts in flight from the process's limits: concurrency, and bytes of bodies.
 //  2. store.ReadyQueues deletes the wakeups (table wakeups), locks the endpoint queues that have been ready longest
 //     (endpoint_queues, SKIP LOCKED), and reads them with their endpoints and secrets (endpoints, endpoint_secrets, queue).
-//  3. failQueued fails the queued deliveries of disabled endpoints (queue, deliveries).
+//  3. pauseQueue lets the queues of suspended tenants wait (tenant_states, endpoint_queues), and failQueued fails the queued
+//     deliveries of disabled endpoints (queue, deliveries).
 //  4. EndpointQueue.Allowance returns how many attempts the endpoint's own limits allow: max_in_flight, max_per_second
 //     and the breaker. domain.FairShare divides the free concurrency among tenants and their queues.
 //  5. store.DueDeliveries reads the due rows of each queue, and the sizes of their bodies (queue, events).
@@ -77,6 +78,9 @@ const (
 	claimTime      = 30 * time.Second // well above attemptTimeout, so that no claim of a live process expires
 	pollInterval   = 100 * time.Millisecond
 	slowInterval   = time.Second // between passes of a slow queue for which there was no capacity
+	// suspendedInterval is the time between passes of a suspended tenant's queue, which only find that it still waits.
+	suspendedInterval = time.Minute
+
 	errorPause     = time.Second // after a pass that failed
 	queuesPerPass  = 256
 	minTenantShare = 32 // minimum concurrency of a tenant's share

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/tenantstate"
 
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -20,12 +21,13 @@ import (
 
 // Events handles the events of all topics.
 type Events struct {
-	Intake *app.Intake
-	Types  []string // the public types
+	Intake  *app.Intake
+	Tenants *tenantstate.Events
+	Types   []string // the public types
 }
 
 // HandleBatch writes the public events of a batch in one transaction. It returns kafkax.ErrSeparate if the batch contains an
-// erasure. The consumer then calls Handle for each message.
+// erasure or the state of a tenant. The consumer then calls Handle for each message.
 func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	events := make([]domain.Event, 0, len(batch))
 	for _, m := range batch {
@@ -33,7 +35,7 @@ func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error 
 		if err != nil {
 			return err
 		}
-		if internal && erasures[e.Type] != nil {
+		if internal && (erasures[e.Type] != nil || e.Type == tenantstate.EventType) {
 			return kafkax.ErrSeparate
 		}
 		if !internal {
@@ -73,6 +75,9 @@ func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	}
 	if !internal {
 		return poisonFuture(h.Intake.Ingest(ctx, []domain.Event{e}))
+	}
+	if e.Type == tenantstate.EventType {
+		return h.Tenants.Handle(ctx, m)
 	}
 	parse := erasures[e.Type]
 	if parse == nil {

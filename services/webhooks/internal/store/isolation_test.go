@@ -19,6 +19,7 @@ func TestIsolation(t *testing.T) {
 		{"wakeups", "endpoint_id", u},
 		{"events", "id, type, object_id, body, updated_at", "uuid_v7(now()), 't', 'o', '', now()"},
 		{"erasures", "object_id, expires_at", "'o', now()"},
+		{"tenant_states", "status, version", "'active', 1"},
 		{"deliveries", "endpoint_id, id, event_id, event_type, updated_at", u + ", uuid_v7(now()), " + u + ", 't', now()"},
 	}, "endpoint_queues_ready", "wakeups_order", "erasures_expiry")
 }

@@ -84,6 +84,21 @@ func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time
 	return err
 }
 
+// TenantChanged makes the queues of all endpoints of the caller's tenant and mode ready, if the tenant is no longer suspended.
+func (q *Queue) TenantChanged(ctx context.Context, tx pg.Tx, suspended bool) error {
+	if suspended {
+		return nil // each queue waits from its next pass on
+	}
+	_, err := tx.Exec(ctx, `
+		insert into wakeups (tenant_id, livemode, endpoint_id)
+		select tenant_id, livemode, endpoint_id from endpoint_queues where tenant_id = @tenant and livemode = @live`, pg.Args{})
+	if err != nil {
+		return fmt.Errorf("resume deliveries: %w", err)
+	}
+	tx.AfterCommit(q.Wake)
+	return nil
+}
+
 // Replay specifies which events are redelivered to an endpoint.
 type Replay struct {
 	Endpoint domain.EndpointID

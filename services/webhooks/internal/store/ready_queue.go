@@ -20,6 +20,7 @@ type ReadyQueue struct {
 	SecretIDs []domain.SecretID // the current secret first
 	Sealed    [][]byte
 	Headers   []byte // sealed; empty if the endpoint has none
+	Suspended bool   // the tenant is suspended: the deliveries wait
 }
 
 // queueRow is a row of the table endpoint_queues with the columns of its endpoint that the dispatcher needs.
@@ -42,6 +43,7 @@ type queueRow struct {
 	SecretIDs     []domain.SecretID
 	Sealed        [][]byte
 	SealedHeaders []byte
+	Suspended     bool
 }
 
 // takeWakeups makes queues with wakeups (rows of the table wakeups) ready and deletes these wakeups. The update uses no value of
@@ -104,7 +106,8 @@ const readQueues = `
 	)
 	select l.tenant_id, l.livemode, l.endpoint_id, e.url, e.status = 'enabled' as enabled, e.max_in_flight, e.max_per_second, c.in_flight,
 		l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, s.secret_ids, s.sealed,
-		e.sealed_headers
+		e.sealed_headers,
+		exists (select from tenant_states t where (t.tenant_id, t.livemode) = (k.tenant_id, k.livemode) and t.status = 'suspended') as suspended
 	from locked k
 	join endpoint_queues l on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
 	join endpoints e on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.endpoint_id)
@@ -140,7 +143,7 @@ func ReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Rea
 				Breaker:    domain.Breaker{FailedAt: r.FailedAt, Failed: r.Failed, DeferredUntil: r.DeferredUntil, Deferrals: r.Deferrals},
 				Speed:      domain.SpeedAt(r.SlowUntil, now),
 			},
-			URL: r.URL, SecretIDs: r.SecretIDs, Sealed: r.Sealed, Headers: r.SealedHeaders,
+			URL: r.URL, SecretIDs: r.SecretIDs, Sealed: r.Sealed, Headers: r.SealedHeaders, Suspended: r.Suspended,
 		}
 	}), nil
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"holdfast.dev/proto/internalapi"
+)
+
+// inState returns a change of a principal that brings its tenant into a state.
+func inState(s internalapi.TenantStatus) func(*internalapi.Principal) {
+	return func(p *internalapi.Principal) { p.Version, p.TenantStatus = p.Version+1, &s }
+}
+
+// The next request of each gateway is rejected after a suspension, for each kind of credential and with cached responses, and is
+// accepted after the resumption. The response has the headers of the credential.
+func TestSuspensionHoldsFromTheNextRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.tenantOf()
+	gates := []*gateway{w.start(t), w.start(t), w.start(t)}
+	for name, credential := range map[string]string{"key": w.identity.newKey(), "grant": w.identity.newToken(time.Now().Add(time.Hour))} {
+		send := func(g *gateway) *response { return g.send(t, "GET", "/api/v1/customers", "", bearer(credential)) }
+		for _, g := range gates {
+			want(t, send(g), 200, "")
+		}
+		w.identity.change(credential, inState(internalapi.TenantSuspended))
+		w.setState(t, credential, "2")
+		for range 2 {
+			for _, g := range gates {
+				a := send(g)
+				want(t, a, 403, "tenant_suspended")
+				if a.Header.Get("RateLimit-Remaining") == "" || a.Header.Get("WWW-Authenticate") != "" {
+					t.Errorf("%s: headers %v", name, a.Header)
+				}
+				want(t, g.send(t, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, bearer(credential)), 403, "tenant_suspended")
+				want(t, g.send(t, "GET", "/api/v1/events/stream", "", bearer(credential)), 403, "tenant_suspended")
+			}
+		}
+		w.identity.change(credential, inState(internalapi.TenantActive))
+		w.setState(t, credential, "3")
+		for _, g := range gates {
+			want(t, send(g), 200, "")
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/platformapi"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+// pageSize is the number of rows on a page of a list without a limit.
+const pageSize = 25
+
+// shownTenant is the response about a tenant.
+func shownTenant(t domain.Tenant, err error) (rest.Response, error) {
+	return rest.Response{ID: t.ID.String(), Version: t.Version, Body: view.PlatformTenant(t)}, err
+}
+
+func (a *PlatformAPI) createTenant(c *gin.Context) error {
+	body, err := httpx.Body[platformapi.TenantCreate](c)
+	if err != nil {
+		return err
+	}
+	in := domain.TenantPatch{
+		Name: patch.Value(body.Name), Timezone: patch.Value(body.Timezone), Currency: patch.Value(body.Currency), Country: patch.FromNullable(body.Country),
+	}
+	return a.write(c, http.StatusCreated, ids.Tenant{}, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+		return shownTenant(a.App.CreateTenantIn(ctx, tx, platformOrigin(ctx), body.Slug, in))
+	})
+}
+
+func (a *PlatformAPI) listTenants(c *gin.Context) error {
+	q := httpx.Query(c)
+	f := store.TenantFilter{Status: domain.TenantStatus(q.String("status")), Slug: q.String("slug")}
+	if cursor := q.String("cursor"); cursor != "" {
+		var err error
+		if f.After, err = ids.Parse[ids.TenantPrefix](cursor); err != nil {
+			return domain.ErrCursor
+		}
+	}
+	list, more, err := a.App.TenantPage(c.Request.Context(), f, q.Int("limit", pageSize))
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.PlatformTenants(list, more))
+}
+
+func (a *PlatformAPI) getTenant(c *gin.Context) error {
+	t, err := a.tenant(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, t.Version, view.PlatformTenant(t))
+}
+
+func (a *PlatformAPI) updateTenant(c *gin.Context) error {
+	id, err := tenantID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	body, err := httpx.Body[platformapi.TenantUpdate](c)
+	if err != nil {
+		return err
+	}
+	in := domain.TenantPatch{
+		Name: patch.FromPointer(body.Name), Timezone: patch.FromPointer(body.Timezone), Currency: patch.FromPointer(body.Currency), Country: patch.FromNullable(body.Country),
+	}
+	return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+		return shownTenant(a.App.UpdateTenantIn(ctx, tx, platformOrigin(ctx), id, in, httpx.IfMatch(c)))
+	})
+}
+
+// act returns the handler of an action on a tenant.
+func (a *PlatformAPI) act(action domain.TenantAction) httpx.Handler {
+	return func(c *gin.Context) error {
+		id, err := tenantID(c.Param("id"))
+		if err != nil {
+			return err
+		}
+		body, err := httpx.Body[platformapi.StatusChange](c)
+		if err != nil {
+			return err
+		}
+		return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+			return shownTenant(a.App.ActOnTenantIn(ctx, tx, platformOrigin(ctx), id, app.TenantAct{Action: action, Reason: body.Reason}, httpx.IfMatch(c)))
+		})
+	}
+}
+
+func (a *PlatformAPI) inviteOwner(c *gin.Context) error {
+	id, err := tenantID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	body, err := httpx.Body[platformapi.OwnerInvite](c)
+	if err != nil {
+		return err
+	}
+	in := app.Invitation{Tenant: id, Email: body.Email, Name: body.Name, Role: string(domain.Owner)}
+	return a.write(c, http.StatusCreated, ids.Tenant{}, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+		o, token, err := a.App.InviteOperatorAs(ctx, tx, platformOrigin(ctx), in)
+		link := ""
+		if token != "" {
+			link = domain.LinkURL(a.App.AuthURL, token)
+		}
+		return rest.Response{ID: o.ID.String(), Body: view.PlatformOwner(o, link)}, err
+	})
+}
+
+func (a *PlatformAPI) listKeys(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	t, err := a.tenant(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	var before domain.KeyID
+	if cursor := q.String("cursor"); cursor != "" {
+		if before, err = domain.ParseKeyID(cursor); err != nil {
+			return domain.ErrCursor
+		}
+	}
+	keys, more, err := a.App.KeyPage(ctx, store.TenantMode{TenantID: t.ID, Livemode: q.String("mode") == string(caller.Live)}, before, q.Int("limit", pageSize))
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.PlatformAPIKeys(keys, more, a.Now()))
+}
+
+func (a *PlatformAPI) revokeKey(c *gin.Context) error {
+	id, err := tenantID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	key, err := domain.ParseKeyID(c.Param("key"))
+	if err != nil {
+		return err
+	}
+	return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+		k, err := a.App.RevokeKeyAs(ctx, tx, platformOrigin(ctx), id, key)
+		return rest.Response{ID: k.ID.String(), Body: view.PlatformAPIKey(k, a.Now())}, err
+	})
+}

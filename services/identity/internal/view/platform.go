@@ -1,0 +1,84 @@
+package view
+
+import (
+	"time"
+
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/platformapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// AdminPlatformKey is a platform key in the form of the command line, without its secret.
+type AdminPlatformKey struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Scopes     []string   `json:"scopes"`
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  string     `json:"created_by"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+	RevokedBy  *string    `json:"revoked_by"`
+}
+
+// PlatformKeyForAdmin renders a platform key for the command line.
+func PlatformKeyForAdmin(k domain.PlatformKey) AdminPlatformKey {
+	return AdminPlatformKey{
+		ID: k.ID.String(), Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), CreatedBy: k.CreatedBy,
+		LastUsedAt: utc(k.LastUsedAt), RevokedAt: utc(k.RevokedAt), RevokedBy: k.RevokedBy,
+	}
+}
+
+// PlatformTenant renders a tenant for the platform API.
+func PlatformTenant(t domain.Tenant) platformapi.Tenant {
+	out := platformapi.Tenant{
+		ID: t.ID.String(), Object: "tenant", Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: api.OrNull(t.Country),
+		Status: platformapi.TenantStatus(t.Status), StatusReason: api.Null[string](), StatusChangedAt: api.OrNull(utc(t.StatusChangedAt)),
+		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+	}
+	if t.StatusReason != "" {
+		out.StatusReason.Set(t.StatusReason)
+	}
+	return out
+}
+
+// PlatformTenants renders a page of tenants. more says whether there is another page.
+func PlatformTenants(list []domain.Tenant, more bool) platformapi.TenantList {
+	out := platformapi.TenantList{Data: make([]platformapi.Tenant, len(list)), HasMore: more, NextCursor: api.Null[string]()}
+	for i, t := range list {
+		out.Data[i] = PlatformTenant(t)
+	}
+	if more {
+		out.NextCursor.Set(out.Data[len(list)-1].ID)
+	}
+	return out
+}
+
+// PlatformAPIKey renders an API key for the platform API.
+func PlatformAPIKey(k domain.Key, now time.Time) platformapi.APIKey {
+	return platformapi.APIKey{
+		ID: k.ID.String(), Object: "api_key", Name: k.Name, Mode: platformapi.Mode(k.Mode()), Scopes: k.Scopes, Status: Key(k, "", now).Status,
+		CreatedAt: k.CreatedAt.UTC(), LastUsedAt: api.OrNull(utc(k.LastUsedAt)), ExpiresAt: api.OrNull(utc(k.ExpiresAt)), RevokedAt: api.OrNull(utc(k.RevokedAt)),
+	}
+}
+
+// PlatformAPIKeys renders a page of API keys. more says whether there is another page.
+func PlatformAPIKeys(list []domain.Key, more bool, now time.Time) platformapi.APIKeyList {
+	out := platformapi.APIKeyList{Data: make([]platformapi.APIKey, len(list)), HasMore: more, NextCursor: api.Null[string]()}
+	for i, k := range list {
+		out.Data[i] = PlatformAPIKey(k, now)
+	}
+	if more {
+		out.NextCursor.Set(out.Data[len(list)-1].ID)
+	}
+	return out
+}
+
+// PlatformOwner renders an invited owner. link is "" if they have a password already.
+func PlatformOwner(o domain.Operator, link string) platformapi.Owner {
+	out := platformapi.Owner{ID: o.ID.String(), Object: "operator", Email: o.Email, Name: o.Name, Link: api.Null[string]()}
+	if link != "" {
+		out.Link.Set(link)
+	}
+	return out
+}
