@@ -170,6 +170,9 @@ func (db *DB) Close() { db.pool.Close() }
 // Ping checks that the server responds.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
+// setScope is the statement that sets the tenant and the mode of the rest of a transaction, with the values of scopeOf.
+const setScope = "select " + scopeSettings
+
 const scopeSettings = `set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
 
 // Watermark is the SQL expression for a time before which all writes have ended, for DB.ReadToWatermark. A list in the order of

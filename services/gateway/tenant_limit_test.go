@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/secret"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/gateway/internal/store"
@@ -182,7 +183,7 @@ func TestATenantsLimitWithoutRedis(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cable, url := newCable(t)
-	g := w.start(t, func(c *Config) { c.RedisURL, c.TenantRateLimit = url, 10 })
+	g := w.start(t, func(c *Config) { c.RedisURL, c.TenantRateLimit = secret.New(url), 10 })
 	keys := w.identity.keysOf(5)
 	if passed, _ := sendAll(t, []*gateway{g}, keys, 4); passed != 4 {
 		t.Fatalf("%d passed", passed)
