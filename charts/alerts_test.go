@@ -5,47 +5,136 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// rules returns the chart's alert rules, in Prometheus' format.
+// rules returns the chart's rules, in Prometheus' format.
 func rules(t *testing.T, args ...string) map[string]any {
 	t.Helper()
+	var groups []any
 	for _, o := range objects(t, must(t, append([]string{"--set", "prometheusRule.enabled=true"}, args...)...)) {
 		if o.Kind == "PrometheusRule" {
-			return o.Spec
+			groups = append(groups, list(o.Spec["groups"])...)
 		}
 	}
-	t.Fatal("there is no PrometheusRule")
-	return nil
+	if groups == nil {
+		t.Fatal("there is no PrometheusRule")
+	}
+	return map[string]any{"groups": groups}
 }
 
-// TestAlerts checks that each alert fires when it should, and not before.
-func TestAlerts(t *testing.T) {
-	t.Parallel()
-	promtool, dir := tool(t, "PROMTOOL"), t.TempDir()
-	text, err := yaml.Marshal(rules(t))
+// promtool checks the chart's rules and runs tests of them, without the objectives or with nothing else, because each case evaluates
+// all rules.
+func promtool(t *testing.T, objectives bool, tests []byte) {
+	t.Helper()
+	program, dir := tool(t, "PROMTOOL"), t.TempDir()
+	groups := slices.DeleteFunc(list(rules(t)["groups"]), func(group any) bool { return (at(group, "name") == "holdfast-slo") != objectives })
+	text, err := yaml.Marshal(map[string]any{"groups": groups})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := os.ReadFile("platform/files/alerts_test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{"alerts.yaml": text, "alerts_test.yaml": cases} {
+	for name, content := range map[string][]byte{"alerts.yaml": text, "alerts_test.yaml": tests} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
-		cmd := exec.Command(promtool, args...)
+		cmd := exec.Command(program, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("promtool %v: %s", args, out)
 		}
+	}
+}
+
+// alertCases returns the tests of the alerts.
+func alertCases(t *testing.T) []byte {
+	t.Helper()
+	cases, err := os.ReadFile("platform/files/alerts_test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// TestAlerts checks that each alert fires when it should, and not before.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	promtool(t, false, alertCases(t))
+}
+
+// TestAlertsOfOneRelease runs the same cases with the same series in another namespace and in another release beside them. An alert
+// that adds them up, or lacks a label, differs from what the cases expect.
+func TestAlertsOfOneRelease(t *testing.T) {
+	t.Parallel()
+	var cases map[string]any
+	if err := yaml.Unmarshal(alertCases(t), &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list(cases["tests"]) {
+		series := list(at(c, "input_series"))
+		for _, other := range []*strings.Replacer{ // of the labels that identify a release
+			strings.NewReplacer(`namespace="holdfast"`, `namespace="staging"`),
+			strings.NewReplacer(`release="holdfast"`, `release="canary"`, `cronjob="holdfast-`, `cronjob="canary-`),
+		} {
+			for _, s := range list(at(c, "input_series")) {
+				name, _ := at(s, "series").(string)
+				if renamed := other.Replace(name); renamed != name {
+					series = append(series, map[string]any{"series": renamed, "values": at(s, "values")})
+				}
+			}
+		}
+		c.(map[string]any)["input_series"] = unique(series)
+	}
+	text, err := yaml.Marshal(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, false, text)
+}
+
+// unique returns the series without those whose name an earlier one has.
+func unique(series []any) (out []any) {
+	seen := map[any]bool{}
+	for _, s := range series {
+		if name := at(s, "series"); !seen[name] {
+			seen[name] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// TestMonitorsAttachTheLabels checks that each ServiceMonitor attaches the labels that the rules select by.
+func TestMonitorsAttachTheLabels(t *testing.T) {
+	t.Parallel()
+	monitors := 0
+	for _, o := range objects(t, must(t, "--set", "defaults.serviceMonitor.enabled=true")) {
+		if o.Kind != "ServiceMonitor" {
+			continue
+		}
+		monitors++
+		attached := map[any]any{}
+		for _, endpoint := range list(o.Spec["endpoints"]) {
+			for _, r := range list(at(endpoint, "relabelings")) {
+				attached[at(r, "targetLabel")] = list(at(r, "sourceLabels"))[0]
+			}
+		}
+		for label, source := range map[string]string{
+			"part_of": "__meta_kubernetes_pod_label_app_kubernetes_io_part_of", "service": "__meta_kubernetes_pod_label_app_kubernetes_io_name",
+			"namespace": "__meta_kubernetes_namespace", "release": "__meta_kubernetes_pod_label_app_kubernetes_io_instance",
+		} {
+			if attached[label] != source {
+				t.Errorf("%s: %s comes from %v, not from %s", o.Metadata.Name, label, attached[label], source)
+			}
+		}
+	}
+	if monitors != len(services) {
+		t.Errorf("%d monitors of %d services", monitors, len(services))
 	}
 }
 
@@ -89,8 +178,12 @@ var aService = regexp.MustCompile(`=~?\\?"[a-z|]*\b(?:identity|customers|booking
 // service is monitored without changes to them.
 func TestAlertsAndDashboardsNameNoService(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"alerts.yaml", "dashboards/holdfast.json"} {
-		text, err := os.ReadFile(filepath.Join("platform/files", path))
+	paths, err := filepath.Glob("platform/files/dashboards/*.json")
+	if err != nil || len(paths) != 6 {
+		t.Fatalf("%d dashboards, %v", len(paths), err)
+	}
+	for _, path := range append(paths, "platform/files/alerts.yaml", "platform/templates/slo.yaml") {
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

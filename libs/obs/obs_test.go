@@ -91,7 +91,7 @@ func TestSampledAndFailedRequestsAreExported(t *testing.T) {
 	defer collector.Close()
 	before := otel.GetTracerProvider()
 	defer otel.SetTracerProvider(before)
-	stop, err := obs.StartTracing(t.Context(), "svc", collector.URL)
+	stop, err := obs.StartTracing(t.Context(), "svc", collector.URL, 0.05)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,17 +18,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// sampled is the share of root traces that is exported. Tracing every request would cost a third of the CPU under load.
-const sampled = 0.05
-
 const scope = "holdfast.dev/libs/obs"
 
 var propagator = propagation.TraceContext{}
 
-// StartTracing exports 5 % of the traces to the base URL of an OTLP/HTTP collector, and a span for each request that fails with a
-// 5xx. If a trace has a parent, the parent's decision applies. The returned function flushes and stops. Without StartTracing, spans
-// do nothing, but trace ids are still propagated.
-func StartTracing(ctx context.Context, service, endpoint string) (stop func(context.Context) error, err error) {
+// StartTracing exports a share of the traces, from 0 to 1, to the base URL of an OTLP/HTTP collector, and a span for each request that
+// fails with a 5xx. If a trace has a parent, the parent's decision applies. Tracing every request would cost a third of the CPU under
+// load. The returned function flushes and stops. Without StartTracing, spans do nothing, but trace ids are still propagated.
+func StartTracing(ctx context.Context, service, endpoint string, ratio float64) (stop func(context.Context) error, err error) {
 	target, err := url.JoinPath(endpoint, "v1/traces")
 	if err != nil {
 		return nil, fmt.Errorf("OTLP endpoint: %w", err)
@@ -39,7 +36,7 @@ func StartTracing(ctx context.Context, service, endpoint string) (stop func(cont
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
-		sdktrace.WithSampler(sampler{sdktrace.ParentBased(sdktrace.TraceIDRatioBased(sampled))}),
+		sdktrace.WithSampler(sampler{sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio))}),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", service))),
 	)
 	otel.SetTracerProvider(provider)

@@ -25,11 +25,20 @@ type Common struct {
 	MetricsAddr  string        `env:"METRICS_ADDR"`                                  // address of /metrics and /debug/pprof; empty: disabled
 	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`                   // debug, info, warn or error
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`                   // URL of an OTLP/HTTP collector; empty: no traces
+	TraceRatio   float64       `env:"TRACE_SAMPLE_RATIO" envDefault:"0.05"`          // share of the traces that is exported, 0 to 1, decided where a trace begins; a request that fails with a 5xx always exports its span
 	HTTP         HTTPLimits    // bounds of the HTTP server
 	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"`       // maximum size of the rows and messages that one step of background work holds; a larger row or message is processed on its own
 	SecretReload time.Duration `env:"SECRET_RELOAD_INTERVAL" envDefault:"5s"` // how often the files of secrets are read, from 100ms to 1m
 	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`             // after a stop signal, how long the process keeps serving, not ready, while load balancers remove it; extended by at most the same time while clients still connect
 	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`          // time limit of the whole graceful stop
+}
+
+// check rejects a share that is none.
+func (c Common) check() error {
+	if !(c.TraceRatio >= 0 && c.TraceRatio <= 1) { // not a number is neither
+		return fmt.Errorf("TRACE_SAMPLE_RATIO must be from 0 to 1, not %v", c.TraceRatio)
+	}
+	return nil
 }
 
 // HTTPLimits limits the resources that one client can use.

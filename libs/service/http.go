@@ -40,13 +40,15 @@ func (rt *Runtime) HTTP(addr string, h http.Handler) {
 // Observed adds a log line, a trace and metrics to each request of h. Use it for requests that do not arrive through a server.
 func (rt *Runtime) Observed(h http.Handler) http.Handler { return obs.Handler(rt.Log, rt.red, h) }
 
-// PublicHTTP is HTTP for a server on the public internet. Each request starts a new trace, because a client's traceparent could
-// force sampling of every request, or join unrelated requests.
-func (rt *Runtime) PublicHTTP(addr string, h http.Handler) {
+// PublicHTTP is HTTP for a server on the public internet. Each request starts a new trace unless continueTraces is true, because a
+// client's traceparent could force sampling of every request, or join unrelated requests.
+func (rt *Runtime) PublicHTTP(addr string, continueTraces bool, h http.Handler) {
 	seen := rt.Observed(h)
 	rt.serve(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Traceparent")
-		r.Header.Del("Tracestate")
+		if !continueTraces {
+			r.Header.Del("Traceparent")
+			r.Header.Del("Tracestate")
+		}
 		seen.ServeHTTP(w, r)
 	}))
 }

@@ -196,7 +196,7 @@ func (rt *Runtime) trace(ctx context.Context) error {
 	if rt.Common.OTLPEndpoint == "" {
 		return nil
 	}
-	stop, err := obs.StartTracing(ctx, rt.Name, rt.Common.OTLPEndpoint)
+	stop, err := obs.StartTracing(ctx, rt.Name, rt.Common.OTLPEndpoint, rt.Common.TraceRatio)
 	if err != nil {
 		return fmt.Errorf("start tracing: %w", err)
 	}

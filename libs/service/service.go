@@ -89,6 +89,9 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err := errors.Join(Load(&common), loadOwn(app.Config)); err != nil {
 		return err
 	}
+	if err := common.check(); err != nil {
+		return err
+	}
 	lines := obs.NewWriter(stdout)
 	defer lines.Flush()
 	log, err := obs.NewLogger(lines, app.Name, common.LogLevel)

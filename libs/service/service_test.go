@@ -281,6 +281,22 @@ func TestBadConfigStopsTheStartWithOneLine(t *testing.T) {
 	}
 }
 
+func TestSampleRatio(t *testing.T) {
+	for value, ok := range map[string]bool{"0": true, "0.05": true, "1": true, "-0.1": false, "1.01": false, "NaN": false, "5%": false} {
+		t.Setenv("TRACE_SAMPLE_RATIO", value)
+		t.Setenv("HTTP_ADDR", loopback)
+		ctx, cancel := context.WithCancel(context.Background())
+		err := Run(ctx, App{Name: "x", Serve: func(context.Context, *Runtime) error {
+			cancel()
+			return nil
+		}}, []string{"serve"}, io.Discard)
+		cancel()
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "TRACE_SAMPLE_RATIO") && !strings.Contains(err.Error(), "TraceRatio") {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}
+
 func TestStartLineMasksSecrets(t *testing.T) {
 	t.Setenv("TEST_SERVICE_URL", "postgres://me:hunter2@h:1/db")
 	t.Setenv("TEST_SERVICE_TOKEN", "hunter3")

@@ -45,6 +45,7 @@ type Config struct {
 	OAuthRateLimit    int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"`         // requests per minute of one network to the OAuth endpoints and pages; the same number to the console
 	UnknownPerSecond  int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`              // lookups per second in this process that may find no credential; a request that waits longer than a second returns 429
 	PrincipalCacheTTL time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`                  // how long a credential is cached
+	ContinueTraces    bool          `env:"CLIENT_TRACEPARENT" envDefault:"false"`                 // whether requests continue the trace of the client's traceparent and follow its sampling decision; false: each request starts a new trace, and TRACE_SAMPLE_RATIO decides
 	TrustedProxyHops  int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"`                     // number of trusted proxies in front of the gateway that add to X-Forwarded-For
 
 	Kafka           kafkax.Settings // brokers for the request log, and how to connect to them

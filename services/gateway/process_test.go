@@ -192,19 +192,6 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-func TestAClientDoesNotSteerTraces(t *testing.T) {
-	const clientTrace = "0af7651916cd43dd8448eb211c80319c"
-	w := newWorld(t)
-	g := &gateway{world: w, url: "http://" + w.process(t, nil)}
-	a := g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()),
-		header("Traceparent", "00-"+clientTrace+"-b7ad6b7169203331-01"), header("Tracestate", "vendor=1"))
-	want(t, a, 200, "")
-	got := w.service.last.Header
-	if tp := got.Get("Traceparent"); len(tp) != 55 || strings.Contains(tp, clientTrace) || !strings.HasSuffix(tp, "-00") || got.Get("Tracestate") != "" {
-		t.Errorf("the service got %q, %q", tp, got.Get("Tracestate"))
-	}
-}
-
 // Without this, Go's own server would respond to the request.
 func TestOptionsOfTheWholeServer(t *testing.T) {
 	w := newWorld(t)

@@ -51,7 +51,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.Go("request log", server.Pipeline.Requests.Run) // it stops after the server, and writes the last entries
 	handler := server.Handler()
 	server.Assistant = assistant.New(strings.TrimSuffix(server.PublicURL, "/"), rt.Observed(handler), rt.Log)
-	rt.PublicHTTP(rt.Common.HTTPAddr, handler)
+	rt.PublicHTTP(rt.Common.HTTPAddr, cfg.ContinueTraces, handler)
 	// This is registered after the server, so it stops first: the server's stop waits for running requests.
 	rt.OnStop("streams", func(context.Context) error {
 		server.Pipeline.Streams.Stop()

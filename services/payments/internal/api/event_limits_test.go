@@ -71,6 +71,9 @@ func TestEventsAreGivenUp(t *testing.T) {
 			if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "gateway_events_given_up_total"); err != nil {
 				t.Error(err)
 			}
+			if n, sum := w.settlements(); n != 1 || sum < 71*3600 {
+				t.Errorf("%d settlements, %v s", n, sum)
+			}
 		})
 	}
 }
@@ -105,5 +108,44 @@ func TestOldEventsAreDeleted(t *testing.T) {
 	}
 	if n := w.Count(`select count(*) from gateway_events where id in ('evt_due', 'evt_new')`); n != 2 {
 		t.Errorf("%d of the events that stay", n)
+	}
+}
+
+// settlements returns the number and the sum of payment_settlement_seconds.
+func (w *world) settlements() (n uint64, seconds float64) {
+	w.T.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "payment_settlement_seconds" {
+			h := f.GetMetric()[0].GetHistogram()
+			return h.GetSampleCount(), h.GetSampleSum()
+		}
+	}
+	w.T.Fatal("there is no payment_settlement_seconds")
+	return 0, 0
+}
+
+// TestSettlementTime checks that an event counts once, with the time from its receipt until it is processed.
+func TestSettlementTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	account := w.connect(ctx).ID.String()
+	p := w.post(ctx, w.booked(ctx, 1000)).is(201).intent()
+	body := eventBody("evt_1", "payment_intent.succeeded", fmt.Sprintf(`{"id":%q}`, p.ID))
+	for range 2 {
+		w.event(account, "whsec_1", time.Now(), body).is(200)
+	}
+	if n, _ := w.settlements(); n != 0 {
+		t.Errorf("%d settlements before the work", n)
+	}
+	w.ahead.Store(int64(40 * time.Second))
+	w.work()
+	w.work()
+	if n, sum := w.settlements(); n != 1 || sum < 40 || sum > 55 {
+		t.Errorf("%d settlements, %v s", n, sum)
 	}
 }

@@ -102,7 +102,10 @@ func (a *Events) handle(ctx context.Context, due store.EventDue) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	save := func(ctx context.Context, tx pg.Tx) error { return store.SaveEvents(ctx, tx, due.AccountID, list) }
+	save := func(ctx context.Context, tx pg.Tx) error {
+		tx.AfterCommit(func() { a.Intents.Metrics.settle(list, a.Intents.Now()) })
+		return store.SaveEvents(ctx, tx, due.AccountID, list)
+	}
 	unknown := taken.Intent == nil
 	if !unknown {
 		var saved bool

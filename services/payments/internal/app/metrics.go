@@ -21,6 +21,7 @@ type Metrics struct {
 	givenUp  prometheus.Counter
 	differed *prometheus.CounterVec
 	late     prometheus.Counter
+	settled  prometheus.Histogram
 }
 
 // NewMetrics creates the metrics and registers them. Each series begins at 0, so that its first increase is visible.
@@ -39,6 +40,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		late: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "payment_late_total", Help: "Card payments that arrived after their booking was cancelled or had expired.",
 		}),
+		settled: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "payment_settlement_seconds", Help: "Time from the receipt of a payment gateway event to the commit of what it changes, or until it is given up.",
+			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600},
+		}),
 	}
 	for _, outcome := range domain.DisputeOutcomes {
 		m.closed.WithLabelValues(outcome)
@@ -46,7 +51,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, kind := range domain.DifferenceKinds {
 		m.differed.WithLabelValues(string(kind))
 	}
-	reg.MustRegister(m.opened, m.closed, m.givenUp, m.differed, m.late)
+	reg.MustRegister(m.opened, m.closed, m.givenUp, m.differed, m.late, m.settled)
 	return m
 }
 
@@ -77,6 +82,18 @@ func (m *Metrics) difference(kind domain.DifferenceKind) {
 func (m *Metrics) paymentLate() {
 	if m != nil {
 		m.late.Inc()
+	}
+}
+
+// settle observes the events about one intent that are processed or given up.
+func (m *Metrics) settle(events []domain.Event, now time.Time) {
+	if m == nil {
+		return
+	}
+	for _, e := range events {
+		if e.DueAt == nil && !e.Dropped {
+			m.settled.Observe(max(0, now.Sub(e.ReceivedAt).Seconds()))
+		}
 	}
 }
 
