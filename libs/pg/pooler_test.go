@@ -312,3 +312,41 @@ func TestPoolerThatIgnoresParameters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// BenchmarkPooler compares a read and a write through the pooler with those on a direct connection.
+func BenchmarkPooler(b *testing.B) {
+	db := pgtest.New(b, notes)
+	ctx := pgtest.Ctx(b, caller.Live)
+	var id atomic.Int64
+	for name, pooled := range map[string]bool{"direct": false, "pooled": true} {
+		address := db.AppURL
+		if pooled {
+			address = pgtest.Pooled(b, address)
+		}
+		pool, err := pg.Open(b.Context(), address, pg.Options{MaxConns: 16, Pooler: pooled})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(pool.Close)
+		for action, run := range map[string]func() error{
+			"write": func() error {
+				return pool.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, int(id.Add(1)), "a") })
+			},
+			"read": func() error {
+				_, err := pg.Many(ctx, pool.Read(ctx), pgx.RowTo[string], `select body from notes where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": 1})
+				return err
+			},
+		} {
+			b.Run(action+"/"+name, func(b *testing.B) {
+				b.SetParallelism(8)
+				b.RunParallel(func(p *testing.PB) {
+					for p.Next() {
+						if err := run(); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			})
+		}
+	}
+}

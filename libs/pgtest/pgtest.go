@@ -39,6 +39,7 @@ type DB struct {
 
 // New clones the template for migrations (nil: only the common tables) and drops the clone when the test ends. The statements fill,
 // which the owner runs, are part of the template: tests that read the same many rows share the time that it takes to write them.
+// With TEST_THROUGH_POOLER=true, App and Worker connect through the pooler of TEST_POOLER_URL.
 func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 	t.Helper()
 	admin := adminURL(t)
@@ -51,8 +52,12 @@ func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),
 	}
 	db.sent = &recorder{}
-	db.App = open(t, db.AppURL, pg.Options{MaxConns: 8, Tracer: db.sent})
-	db.Worker = open(t, db.WorkerURL, pg.Options{MaxConns: 8, Background: true})
+	app, worker, pooler := db.AppURL, db.WorkerURL, os.Getenv("TEST_THROUGH_POOLER") == "true"
+	if pooler {
+		app, worker = Pooled(t, app), Pooled(t, worker)
+	}
+	db.App = open(t, app, pg.Options{MaxConns: 8, Tracer: db.sent, Pooler: pooler})
+	db.Worker = open(t, worker, pg.Options{MaxConns: 8, Background: true, Pooler: pooler})
 	return db
 }
 

@@ -160,8 +160,20 @@ func user(t *testing.T, address string) string {
 	return u.User.Username()
 }
 
-func TestService(t *testing.T) {
+func TestService(t *testing.T) { testService(t, settings(t)) }
+
+// Behind a pooler, a service works the same: requests, relay, consumer and sweepers.
+func TestServiceThroughAPooler(t *testing.T) {
 	cluster := settings(t)
+	for _, name := range []string{"DATABASE_URL", "WORKER_DATABASE_URL"} {
+		t.Setenv(name, pgtest.Pooled(t, os.Getenv(name)))
+	}
+	t.Setenv("DATABASE_POOLER", "true")
+	testService(t, cluster)
+}
+
+func testService(t *testing.T, cluster kafkax.Cluster) {
+	t.Helper()
 	s := newTiny()
 	for _, command := range []string{"migrate", "migrate", "topics", "topics"} { // each is safe to repeat
 		if out, err := s.run(t.Context(), command); err != nil {

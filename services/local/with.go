@@ -27,7 +27,7 @@ const testPoolerConns = 2
 
 func withCommand() *cobra.Command {
 	var kafka string
-	var pooler bool
+	var pooler int
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_POOLER_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
@@ -37,13 +37,14 @@ func withCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&kafka, "kafka", "auto", "broker: auto, apache, embedded, both or none")
-	cmd.Flags().BoolVar(&pooler, "pooler", false, "also start PgBouncer in transaction mode, with two connections to PostgreSQL for each database and role")
+	cmd.Flags().IntVar(&pooler, "pooler", 0, "also start PgBouncer in transaction mode, with this number of connections to PostgreSQL for each database and role")
+	cmd.Flags().Lookup("pooler").NoOptDefVal = strconv.Itoa(testPoolerConns)
 	return cmd
 }
 
 // with starts private parts in a temporary folder, runs the command, and stops the parts. It returns the command's own exit code
 // as an exitCode.
-func with(ctx context.Context, kafka string, pooler bool, args []string) error {
+func with(ctx context.Context, kafka string, pooler int, args []string) error {
 	base, err := scratchBase()
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func with(ctx context.Context, kafka string, pooler bool, args []string) error {
 }
 
 // startTestParts starts the parts that tests require, and returns the variables with the addresses.
-func (s *stack) startTestParts(ctx context.Context, kafka string, pooler bool) ([]string, error) {
+func (s *stack) startTestParts(ctx context.Context, kafka string, pooler int) ([]string, error) {
 	kinds := []string{kafka}
 	switch kafka {
 	case both:
@@ -86,15 +87,11 @@ func (s *stack) startTestParts(ctx context.Context, kafka string, pooler bool) (
 	default:
 		return nil, fmt.Errorf("--kafka must be auto, apache, embedded, both or none, not %q", kafka)
 	}
-	w := partsConfig{kafka: kinds}
-	if pooler {
-		w.pooler = testPoolerConns
-	}
-	if err := s.startParts(ctx, w); err != nil {
+	if err := s.startParts(ctx, partsConfig{kafka: kinds, pooler: pooler}); err != nil {
 		return nil, err
 	}
 	env := append(os.Environ(), "TEST_POSTGRES_URL="+s.postgresURL, "TEST_REDIS_URL="+s.redisURL)
-	if pooler {
+	if pooler > 0 {
 		through, err := parts.Through(s.postgresURL, s.poolerPort)
 		if err != nil {
 			return nil, err

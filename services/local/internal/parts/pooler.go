@@ -46,8 +46,9 @@ func FindPooler(ctx context.Context) (string, error) {
 		built, _ := filepath.Glob(filepath.Join(home, ".cache/holdfast/bin/pgbouncer-*"))
 		candidates = append(candidates, built...)
 	}
-	for _, path := range append(candidates, "pgbouncer", "/usr/sbin/pgbouncer") {
-		if path == "" || !executable(path) {
+	for _, name := range append(candidates, "pgbouncer", "/usr/sbin/pgbouncer") {
+		path, err := exec.LookPath(name)
+		if err != nil {
 			continue
 		}
 		out, err := exec.CommandContext(ctx, path, "--version").Output()
