@@ -179,6 +179,9 @@ kind-install: kind-up build images $(HELM) ## install or upgrade the datastores 
 kind-test: build bin/oauth-app $(KIND) $(HELM) $(CHROMIUM) ## test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
 	@.ci/kind-test "$(TEST)"
 
+kind-release-test: kind-up $(HELM) ## release PREVIOUS (the last tag) and HEAD, and upgrade and roll back under load in an empty cluster
+	@.ci/kind-release-test "$(PREVIOUS)"
+
 kind-load: $(KIND) $(K6) ## run a k6 load test as a Job in the cluster, such as make kind-load SCENARIO=steady
 	@.ci/kind-load "$(SCENARIO)"
 
@@ -234,4 +237,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test
+.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test

@@ -38,10 +38,17 @@ type kind struct {
 	base   string // of the gateway, from this machine
 }
 
+// installation is what `kind install` installs. Relative paths are in the checkout.
+type installation struct {
+	datastores    string // folder of manifests
+	chart         string // folder
+	tag, registry string // of the images: a registry if the chart has digests
+	values        []string
+}
+
 func kindCommand() *cobra.Command {
 	root := &cobra.Command{Use: "kind", Short: "Run Holdfast in the development cluster of KUBECONFIG"}
-	var datastores, tag string
-	var values []string
+	var in installation
 	install := &cobra.Command{
 		Use: "install", Short: "Install or upgrade the datastores, the Secrets and the chart, and seed demo data", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,12 +56,14 @@ func kindCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return k.install(cmd.Context(), datastores, tag, values)
+			return k.install(cmd.Context(), in)
 		},
 	}
-	install.Flags().StringVar(&datastores, "datastores", "k8s/datastores", "folder with the manifests of PostgreSQL, Redis and Kafka")
-	install.Flags().StringVar(&tag, "tag", "dev", "tag of the images")
-	install.Flags().StringArrayVar(&values, "values", nil, "values files in addition to values-dev.yaml")
+	install.Flags().StringVar(&in.datastores, "datastores", "k8s/datastores", "folder with the manifests of PostgreSQL, Redis and Kafka")
+	install.Flags().StringVar(&in.chart, "chart", "charts/platform", "folder of the chart, with its values-dev.yaml")
+	install.Flags().StringVar(&in.tag, "tag", "dev", "tag of the images")
+	install.Flags().StringVar(&in.registry, "registry", "", "registry of a release, whose chart has the digests of its images; replaces the tag")
+	install.Flags().StringArrayVar(&in.values, "values", nil, "values files in addition to values-dev.yaml")
 	forward := &cobra.Command{
 		Use: "forward", Short: "Forward the datastores to this machine until Ctrl-C, and write .run/kind/.run/env", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -116,7 +125,7 @@ func openKind(ctx context.Context) (*kind, error) {
 	return k, nil
 }
 
-func (k *kind) install(ctx context.Context, datastores, tag string, values []string) error {
+func (k *kind) install(ctx context.Context, in installation) error {
 	begin := time.Now()
 	if err := k.MakeNamespace(ctx); err != nil {
 		return err
@@ -124,7 +133,7 @@ func (k *kind) install(ctx context.Context, datastores, tag string, values []str
 	if err := k.putSecrets(ctx); err != nil {
 		return err
 	}
-	if err := k.StartDatastores(ctx, filepath.Join(k.root, datastores)); err != nil {
+	if err := k.StartDatastores(ctx, k.path(in.datastores)); err != nil {
 		return err
 	}
 	k.Say("PostgreSQL, Redis and Kafka are ready")
@@ -132,15 +141,26 @@ func (k *kind) install(ctx context.Context, datastores, tag string, values []str
 		return err
 	}
 	k.Say("databases are there; the chart's Jobs migrate them")
-	args := []string{"--set", "defaults.image.tag=" + tag}
-	for _, file := range append([]string{"charts/platform/values-dev.yaml"}, values...) {
-		args = append(args, "-f", filepath.Join(k.root, file))
+	args := []string{"--set", "defaults.image.tag=" + in.tag}
+	if in.registry != "" {
+		args = []string{"--set", "defaults.image.registry=" + in.registry}
 	}
-	if err := k.Release(ctx, release, filepath.Join(k.root, "charts/platform"), args...); err != nil {
+	for _, file := range append([]string{filepath.Join(in.chart, "values-dev.yaml")}, in.values...) {
+		args = append(args, "-f", k.path(file))
+	}
+	if err := k.Release(ctx, release, k.path(in.chart), args...); err != nil {
 		return err
 	}
 	k.Say("the release is ready, %.0f s after the beginning", time.Since(begin).Seconds())
 	return k.seed(ctx)
+}
+
+// path returns a path in the checkout, or an absolute path as it is.
+func (k *kind) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(k.root, name)
 }
 
 // putSecrets creates the Secrets that the datastores and the services read, and stores the keys in a separate Secret.

@@ -7,15 +7,18 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/ko/pkg/build"
 	"github.com/sigstore/cosign/v3/pkg/oci"
+	ocimutate "github.com/sigstore/cosign/v3/pkg/oci/mutate"
 	ociremote "github.com/sigstore/cosign/v3/pkg/oci/remote"
 )
 
@@ -61,15 +64,15 @@ func (b *builder) image(ctx context.Context, service string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	digest, err := result.Digest()
+	index, err := asIndex(result, b.Platforms[0])
+	if err != nil {
+		return Image{}, err
+	}
+	digest, err := index.Digest()
 	if err != nil {
 		return Image{}, err
 	}
 	image := Image{Service: service, Repository: "holdfast/" + service, Digest: digest.String(), Platforms: map[string]string{}}
-	index, ok := result.(oci.SignedImageIndex)
-	if !ok {
-		return Image{}, fmt.Errorf("ko built no index for %s", strings.Join(b.Platforms, ", "))
-	}
 	if err := b.refuseChange(ctx, image.Repository, digest); err != nil {
 		return Image{}, err
 	}
@@ -77,6 +80,22 @@ func (b *builder) image(ctx context.Context, service string) (Image, error) {
 		return Image{}, err
 	}
 	return image, b.attest(ctx, index, image)
+}
+
+// asIndex returns the index that ko built, or an index of the image that it builds for a single platform.
+func asIndex(result build.Result, platform string) (oci.SignedImageIndex, error) {
+	if index, ok := result.(oci.SignedImageIndex); ok {
+		return index, nil
+	}
+	image, ok := result.(oci.SignedImage)
+	if !ok {
+		return nil, fmt.Errorf("ko built %T", result)
+	}
+	p, err := v1.ParsePlatform(platform)
+	if err != nil {
+		return nil, err
+	}
+	return ocimutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), ocimutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: p}}), nil
 }
 
 // options returns ko's options. The flags are those of .ci/image, so both build the same executable.

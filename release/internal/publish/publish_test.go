@@ -183,3 +183,11 @@ func TestArchivesAreEqual(t *testing.T) {
 		t.Errorf("the archive contains %v, %v", files, err)
 	}
 }
+
+func TestTheProvenanceHasTheVersionOfKo(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil || !strings.Contains(string(text), "github.com/google/ko "+koVersion+"\n") {
+		t.Errorf("go.mod does not require ko %s: %v", koVersion, err)
+	}
+}

@@ -96,7 +96,7 @@ func (r *Release) check(ctx context.Context) (*checkout, error) {
 		return nil, fmt.Errorf("--version %q: a version is MAJOR.MINOR.PATCH, such as 1.0.0 or 1.1.0-rc.1", r.Version)
 	}
 	host, _, _ := strings.Cut(r.Registry, "/")
-	if tag, err := name.NewTag(r.Registry + "/holdfast/release:" + r.Version); err != nil || tag.RegistryStr() != host {
+	if tag, err := name.NewTag(r.Registry + "/holdfast/release:" + r.Version); err != nil || tag.RegistryStr() != host || strings.HasSuffix(host, ":") {
 		return nil, fmt.Errorf("--registry %q: an address of a registry is HOST[:PORT][/PATH], such as registry.example.com", r.Registry)
 	}
 	root, err := filepath.Abs(r.Root)
