@@ -134,7 +134,9 @@ func TestRepair(t *testing.T) {
 		held    func(id ids.Booking) []repair.Copy
 		want    []string
 	}{
-		"equal":              {3, now, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 3), logged(id, 1, "booking.created", ""), logged(id, 3, "booking.updated", "")} }, nil},
+		"equal": {3, now, func(id ids.Booking) []repair.Copy {
+			return []repair.Copy{held(id, 3), logged(id, 1, "booking.created", ""), logged(id, 3, "booking.updated", "")}
+		}, nil},
 		"an older copy":      {3, old, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 2)} }, []string{"3 []"}},
 		"a newer copy":       {3, old, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 7)} }, []string{"8 []"}},
 		"two copies":         {3, old, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 2), held(id, 7)} }, []string{"8 []"}},
@@ -142,8 +144,12 @@ func TestRepair(t *testing.T) {
 		"missing, recent":    {2, now, func(id ids.Booking) []repair.Copy { return []repair.Copy{logged(id, 2, "booking.created", "")} }, []string{"2 []"}},
 		"missing, old":       {2, old, func(ids.Booking) []repair.Copy { return nil }, nil},
 		"no event":           {1, now, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 1)} }, []string{"1 [booking.created]"}},
-		"an older event":     {2, now, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 2), logged(id, 1, "booking.created", "")} }, []string{"2 []"}},
-		"a newer event":      {1, now, func(id ids.Booking) []repair.Copy { return []repair.Copy{held(id, 1), logged(id, 4, "booking.created", "")} }, []string{"5 []"}},
+		"an older event": {2, now, func(id ids.Booking) []repair.Copy {
+			return []repair.Copy{held(id, 2), logged(id, 1, "booking.created", "")}
+		}, []string{"2 []"}},
+		"a newer event": {1, now, func(id ids.Booking) []repair.Copy {
+			return []repair.Copy{held(id, 1), logged(id, 4, "booking.created", "")}
+		}, []string{"5 []"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

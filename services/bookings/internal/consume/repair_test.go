@@ -61,7 +61,9 @@ func TestRepairOfBookings(t *testing.T) {
 	w.is(id, "pending", 100, "partially_paid", 2)
 	created := repair.Copy{Holder: "webhooks", ID: id.String(), Version: 1, Event: "booking.created", Number: "B-000900"}
 	held := []repair.Copy{
-		created, {Holder: "customers", ID: id.String(), Version: 7}, {Holder: "payments", ID: id.String(), Version: 1},
+		created,
+		{Holder: "customers", ID: id.String(), Version: 7},
+		{Holder: "payments", ID: id.String(), Version: 1},
 		{Holder: "customers", ID: newID("bk"), Version: 1},
 	}
 	if _, err := w.repair(true, held...); !errors.Is(err, repair.ErrDiffers) {

@@ -41,7 +41,8 @@ func TestRepairOfCustomers(t *testing.T) {
 	w.do(ctx, "DELETE", "/customers/"+erased.ID, "").is(204)
 	v := w.act(ctx, w.open(ctx, 1000), "record-payment", `{"amount":`+usd(1000)+`,"method":"cash"}`).is(200).invoice()
 	held := []repair.Copy{
-		{Holder: "bookings", ID: c.ID, Version: 5}, {Holder: "bookings", ID: erased.ID, Version: 9},
+		{Holder: "bookings", ID: c.ID, Version: 5},
+		{Holder: "bookings", ID: erased.ID, Version: 9},
 		{Holder: "webhooks", ID: v.ID, Version: 1, Event: "invoice.created", Number: "INV-000077"},
 	}
 	if err := w.repair(ctx, true, held...); !errors.Is(err, repair.ErrDiffers) {

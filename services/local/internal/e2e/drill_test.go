@@ -22,7 +22,7 @@ import (
 type scenario struct {
 	name string
 	// behind is by how much each database is older than the newest one.
-	behind    map[string]time.Duration
+	behind      map[string]time.Duration
 	retainKafka bool
 }
 
