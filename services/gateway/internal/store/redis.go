@@ -9,10 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -23,21 +20,8 @@ var windowScript string
 // Revoked is the state of a credential that identity revoked.
 const Revoked = "revoked"
 
-// ErrDown reports that Redis did not respond in time, or is marked as down. The caller must decide without Redis.
+// ErrDown reports that the credential's Redis node did not respond in time, or is marked as down. The caller must decide without Redis.
 var ErrDown = errors.New("redis is down")
-
-// Redis runs the script and caches responses. Open creates one. Run sends what Evaluate and CacheResponse queue.
-type Redis struct {
-	client      redis.UniversalClient
-	script      *redis.Script
-	evaluations chan *evaluation
-	responses   chan cachedResponse
-	waiting     chan struct{} // has room for one signal that a response was added
-	down        atomic.Bool
-	since       atomic.Int64 // nanoseconds since 1970 when it went down; 0 while it is up
-	dropped     func()
-	changed     func(down bool)
-}
 
 // Request contains the input of the script for one request of a client.
 type Request struct {
@@ -121,21 +105,3 @@ type cachedResponse struct {
 
 // maxCachedResponse limits the size of a cached response. The service replays a longer one.
 const maxCachedResponse = 64 << 10
-
-// CacheResponse caches value, the finished response of a credential's Idempotency-Key, until the given time. It never waits. While
-// Redis is down or the queue is full, the response is not cached, and its service replays it.
-func (r *Redis) CacheResponse(credential, key string, value []byte, until time.Time) {
-	if len(value) > maxCachedResponse {
-		return
-	}
-	select {
-	case r.responses <- cachedResponse{key: responseKey(credential, key), value: value, until: until}:
-	default:
-		r.dropped()
-		return
-	}
-	select {
-	case r.waiting <- struct{}{}:
-	default:
-	}
-}
