@@ -24,17 +24,17 @@ import (
 
 const objects = 40
 
-// ordered checks that the first arrivals of each object are in order. A closed gate holds all messages.
+// ordered checks that the first arrivals of each object are in order. It holds all messages while pause is locked.
 type ordered struct {
 	mu     sync.Mutex
 	newest map[string]int64
 	faults []string
-	gate   sync.RWMutex
+	pause  sync.RWMutex
 }
 
 func (o *ordered) handle(_ context.Context, m kafkax.Message) error {
-	o.gate.RLock()
-	defer o.gate.RUnlock()
+	o.pause.RLock()
+	defer o.pause.RUnlock()
 	time.Sleep(500 * time.Microsecond) // a partition with many messages takes longer than one with few
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -139,12 +139,12 @@ func stream(t *testing.T) (*pgtest.DB, *ordered, outbox.Increase) {
 
 // Partitions are added to a topic under load, while its readers have messages that they have not handled. Every event arrives, and
 // those of each object in order. Without the wait for the readers, a new partition overtakes an old one.
-func TestAnIncreaseKeepsTheOrderOfObjects(t *testing.T) {
+func TestAnIncreasePreservesTheOrderOfObjects(t *testing.T) {
 	t.Parallel()
 	db, got, increase := stream(t)
 	stop := load(t, db)
 	await(t, "the first events", func() bool { return got.sum() > 2*objects })
-	got.gate.Lock()
+	got.pause.Lock()
 	time.Sleep(300 * time.Millisecond) // messages wait in the old partitions
 	var result error
 	done := make(chan struct{})
@@ -155,7 +155,7 @@ func TestAnIncreaseKeepsTheOrderOfObjects(t *testing.T) {
 		t.Error("the increase did not wait for the readers")
 	default:
 	}
-	got.gate.Unlock()
+	got.pause.Unlock()
 	if <-done; result != nil {
 		t.Fatal(result)
 	}
@@ -185,13 +185,13 @@ func TestAnIncreaseGivesUpOnBlockedReaders(t *testing.T) {
 	db, got, increase := stream(t)
 	stop := load(t, db)
 	await(t, "the first events", func() bool { return got.sum() > objects })
-	got.gate.Lock()
+	got.pause.Lock()
 	time.Sleep(300 * time.Millisecond)
 	increase.Wait = 0
 	if err := increase.Run(t.Context()); !errors.Is(err, outbox.ErrBacklog) {
 		t.Errorf("with blocked readers: %v", err)
 	}
-	got.gate.Unlock()
+	got.pause.Unlock()
 	total := stop()
 	await(t, "all events", func() bool { return got.sum() == total && left(t, db) == 0 })
 	increase.Wait = 20 * time.Second

@@ -10,8 +10,10 @@ import (
 
 const columns = `tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at`
 
-// part is the SQL expression for the partition of a row, for the number of partitions $2. Each partition belongs to one class.
-const part = `hash + 8 * ((hashtext(aggregate_id) & 2147483647) % ($2::int / 8))`
+// partition returns the SQL expression for the partition of a row. Each partition belongs to one class.
+func partition(number string) string {
+	return `hash + 8 * ((hashtext(aggregate_id) & 2147483647) % (` + number + ` / 8))`
+}
 
 // lockBatch locks for the transaction the partitions of the oldest rows that no other relay has locked, and reads their next rows: up
 // to batchSize rows with up to limit bytes of messages. The server knows a message's length without reading the message.
@@ -29,7 +31,7 @@ func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
 	led, err := integers(ctx, tx, `
 		with relays as materialized (select partitions from outbox_partitions where name = 'relays'),
 		waiting as materialized (
-			select distinct hash + 8 * ((hashtext(aggregate_id) & 2147483647) % (partitions / 8)) as partition
+			select distinct `+partition("partitions")+` as partition
 			from relays, (select hash, aggregate_id from outbox where hash = any($1) order by seq limit $2) oldest)
 		select partitions from relays
 		union all
@@ -40,7 +42,7 @@ func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
 	rows, err := tx.Query(ctx, `
 		select `+columns+`, waiting, coalesce(p.partitions, 0) as partitions
 		from (select seq, `+columns+`, count(*) over ()::int as waiting, sum(octet_length(message)) over (order by seq) as bytes
-			from (select seq, `+columns+` from outbox where hash = any($1) and `+part+` = any($3) order by seq limit $4) next) sized
+			from (select seq, `+columns+` from outbox where hash = any($1) and `+partition("$2::int")+` = any($3) order by seq limit $4) next) sized
 		left join outbox_partitions p on p.name = topic
 		where bytes <= $5 or bytes = octet_length(message) order by seq`, held, led[0], led[1:], batchSize, limit)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,17 +42,47 @@ func Server(t testing.TB, a *tlstest.Authority) string {
 	return address(a, port)
 }
 
-// Cluster starts three masters that share the slots, and returns the URL of two of them. kill stops the third.
+// Cluster starts three masters that share the slots, and returns the URL of two of them. kill stops the third. The others continue to
+// serve their slots.
 func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
+	t.Helper()
+	u, third := cluster(t, a)
+	return u, third.kill
+}
+
+// SilentCluster is Cluster without TLS. pause makes the third master silent, which has the last third of the slots: its connections
+// stay open, but it does not respond until resume. silent reports whether it has the slot of a hash tag.
+func SilentCluster(t testing.TB) (u string, pause, resume func(), silent func(tag string) bool) {
+	t.Helper()
+	u, third := cluster(t, nil)
+	signal := func(s syscall.Signal) func() {
+		return func() {
+			if err := third.cmd.Process.Signal(s); err != nil {
+				t.Errorf("redis-server: %v", err)
+			}
+		}
+	}
+	c := client(t, nil, third.port)
+	return u, signal(syscall.SIGSTOP), signal(syscall.SIGCONT), func(tag string) bool {
+		slot, err := c.ClusterKeySlot(t.Context(), tag).Result()
+		if err != nil {
+			t.Error(err)
+		}
+		return slot >= 2*16384/3
+	}
+}
+
+func cluster(t testing.TB, a *tlstest.Authority) (u string, third server) {
 	t.Helper()
 	ports := freePorts(t, 6)
 	nodes, bus := ports[:3], ports[3:]
 	for i, port := range nodes {
-		args := append(tls(t, a, port), "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus[i]), "--cluster-node-timeout", "2000")
+		args := append(tls(t, a, port), "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus[i]), "--cluster-node-timeout", "2000",
+			"--cluster-require-full-coverage", "no")
 		if a != nil {
 			args = append(args, "--tls-cluster", "yes")
 		}
-		kill = start(t, port, args...)
+		third = start(t, port, args...)
 	}
 	clients := make([]*redis.Client, len(nodes))
 	for i, port := range nodes {
@@ -69,7 +100,7 @@ func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") && strings.Contains(info, "cluster_size:3")
 		})
 	}
-	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), kill
+	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), third
 }
 
 // Sentinel starts a master with a replica and, once the replica is in sync, a Sentinel, and returns the Sentinel's URL. kill stops
@@ -78,7 +109,7 @@ func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
 	ports := freePorts(t, 3)
 	master, replica, sentinel := ports[0], ports[1], ports[2]
-	kill = start(t, master, tls(t, a, master)...)
+	kill = start(t, master, tls(t, a, master)...).kill
 	start(t, replica, append(tls(t, a, replica), "--replicaof", "127.0.0.1 "+strconv.Itoa(master))...)
 	r := client(t, a, replica)
 	eventually(t, "the replica is in step", func() bool {
@@ -128,15 +159,22 @@ func tls(t testing.TB, a *tlstest.Authority, port int) []string {
 }
 
 // start runs a server that stores nothing on disk.
-func start(t testing.TB, port int, args ...string) (kill func()) {
+func start(t testing.TB, port int, args ...string) server {
 	t.Helper()
 	return run(t, port, append(args,
 		"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
 		"--requirepass", Password, "--masterauth", Password)...)
 }
 
+// server is a running redis-server. kill stops it and waits until it has ended.
+type server struct {
+	port int
+	cmd  *exec.Cmd
+	kill func()
+}
+
 // run starts redis-server, waits until it listens, and stops it at the end of the test or when kill is called.
-func run(t testing.TB, port int, args ...string) (kill func()) {
+func run(t testing.TB, port int, args ...string) server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -155,7 +193,7 @@ func run(t testing.TB, port int, args ...string) (kill func()) {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	kill = func() { _ = cmd.Process.Kill(); <-ended }
+	kill := func() { _ = cmd.Process.Kill(); <-ended }
 	t.Cleanup(kill)
 	eventually(t, "redis-server listens", func() bool {
 		select {
@@ -169,7 +207,7 @@ func run(t testing.TB, port int, args ...string) (kill func()) {
 		}
 		return listens(t.Context(), port)
 	})
-	return kill
+	return server{port: port, cmd: cmd, kill: kill}
 }
 
 func listens(ctx context.Context, port int) bool {

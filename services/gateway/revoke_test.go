@@ -175,7 +175,7 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 			t.Errorf("%v, %v", a, err)
 		}
 	}
-	downFor := g.server.Pipeline.Redis.DownFor()
+	downFor := g.server.Pipeline.Redis.DownFor(store.Holder{Credential: "any"})
 	cable.set(false, false)
 	if count(g.server.Pipeline.Metrics.Fallback)-local != 20 || downFor == 0 {
 		t.Fatal("Redis was there")

@@ -138,7 +138,7 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 	if !errors.Is(cause, store.ErrDown) {
 		return Verdict{}, cause
 	}
-	if p.Redis.DownFor() > grace && p.Principals.age(c) > maxStale {
+	if p.Redis.DownFor(holder(&c.Caller)) > grace && p.Principals.age(c) > maxStale {
 		var err error
 		if c, err = p.refresh(ctx, c, c.marker, c.state); err != nil {
 			return Verdict{}, err

@@ -36,9 +36,9 @@ type evaluation struct {
 // Options are the options of Open.
 type Options struct {
 	Timeout time.Duration   // for Redis to respond
-	Queue   int             // maximum number of waiting requests, and of responses to cache
+	Queue   int             // maximum number of waiting requests, and of responses to cache, for each node
 	Dropped func()          // called when a response was not cached
-	Changed func(down bool) // called when Redis goes down and when it is up again
+	Changed func(down bool) // called when the first node goes down, and when all are up again
 	Access  redisx.Access   // in addition to the address
 	Login   secret.Setting  // the address; if its file changes, new connections use its user and password
 }
@@ -51,56 +51,14 @@ func Open(address string, opt Options) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
-	return &Redis{
-		client:      client,
-		script:      redis.NewScript(windowScript),
-		evaluations: make(chan *evaluation, opt.Queue),
-		responses:   make(chan cachedResponse, opt.Queue),
-		waiting:     make(chan struct{}, 1),
-		dropped:     opt.Dropped,
-		changed:     opt.Changed,
-	}, nil
-}
-
-// Evaluate runs the script. Concurrent requests share a pipeline. If Redis does not respond, it returns ErrDown after one time-out,
-// and then immediately until Redis is up again.
-func (r *Redis) Evaluate(q Request) (Result, error) {
-	if r.down.Load() {
-		return Result{}, ErrDown
-	}
-	e := &evaluation{request: q, done: make(chan struct{})}
-	select {
-	case r.evaluations <- e:
-	default:
-		return Result{}, ErrDown
-	}
-	<-e.done
-	return e.result, e.err
-}
-
-// Run sends batches until ctx ends. Evaluate must not be called after that.
-func (r *Redis) Run(ctx context.Context) error {
-	go r.writeResponses(ctx)
-	if err := r.reach(ctx); err != nil {
-		r.markDown(ctx)
-	}
-	batch := make([]*evaluation, 0, maxBatch)
-	for {
-		select {
-		case first := <-r.evaluations:
-			batch = r.gather(append(batch[:0], first))
-			r.flush(ctx, batch)
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return newRedis(client, opt), nil
 }
 
 // gather adds the evaluations that arrived while the previous batch was sent.
-func (r *Redis) gather(batch []*evaluation) []*evaluation {
+func (n *node) gather(batch []*evaluation) []*evaluation {
 	for len(batch) < maxBatch {
 		select {
-		case next := <-r.evaluations:
+		case next := <-n.evaluations:
 			batch = append(batch, next)
 		default:
 			return batch
@@ -109,22 +67,22 @@ func (r *Redis) gather(batch []*evaluation) []*evaluation {
 	return batch
 }
 
-// flush runs batch in one round trip. In a Cluster, it makes one round trip to each node in parallel.
-func (r *Redis) flush(ctx context.Context, batch []*evaluation) {
-	if r.down.Load() {
+// flush runs batch in one round trip.
+func (n *node) flush(ctx context.Context, batch []*evaluation) {
+	if n.down.Load() {
 		for _, e := range batch {
 			e.err = ErrDown
 			close(e.done)
 		}
 		return
 	}
-	silent := r.runScript(ctx, batch, r.script.EvalSha)
+	silent := n.runScript(ctx, batch, n.redis.script.EvalSha)
 	// If Redis lost the script, the evaluations that failed for this reason run again and load it. The others were counted.
 	if again := forgotten(batch); len(again) > 0 {
-		silent = r.runScript(ctx, again, r.script.Eval) || silent
+		silent = n.runScript(ctx, again, n.redis.script.Eval) || silent
 	}
 	if silent {
-		r.markDown(ctx)
+		n.markDown(ctx)
 	}
 	for _, e := range batch {
 		if e.err != nil {
@@ -146,17 +104,16 @@ func forgotten(batch []*evaluation) []*evaluation {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// runScript stores each result or error, and reports whether Redis, or one of its nodes, did not respond. The round trip also caches
-// waiting responses.
-func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
+// runScript stores each result or error, and reports whether the node did not respond. The round trip also caches waiting responses.
+func (n *node) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
-	pipe := r.client.Pipeline()
-	sets := r.queueResponses(ctx, pipe, carriedBytes)
+	pipe := n.redis.client.Pipeline()
+	sets := n.queueResponses(ctx, pipe, carriedBytes)
 	cmds, states := make([]*redis.Cmd, len(batch)), make([]*redis.StringCmd, len(batch))
 	for i, e := range batch {
 		keys, args := e.request.args()
 		cmds[i] = eval(ctx, pipe, keys, args...)
-		if e.request.Tenant != "" {
+		if e.request.Tenant != "" && !n.redis.isDown(e.request.PreviousStateKey()) {
 			states[i] = pipe.Get(ctx, e.request.PreviousStateKey())
 		}
 	}
@@ -165,11 +122,12 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 		e.result, e.err = decode(cmds[i], states[i])
 		silent = silent || unreachable(e.err)
 	}
-	r.countDropped(sets)
+	n.redis.countDropped(sets)
 	return silent
 }
 
-// decode returns the result of one evaluation. previous is the state at its previous key, or nil.
+// decode returns the result of one evaluation. previous is the state at its previous key, or nil. In a Cluster, another node can have
+// that key: the result does not depend on whether it responds.
 func decode(script *redis.Cmd, previous *redis.StringCmd) (Result, error) {
 	v, err := script.Result()
 	if err != nil {
@@ -179,11 +137,7 @@ func decode(script *redis.Cmd, previous *redis.StringCmd) (Result, error) {
 	if err != nil || previous == nil {
 		return r, err
 	}
-	state, err := previous.Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return Result{}, err
-	}
-	r.State = stronger(r.State, state)
+	r.State = stronger(r.State, previous.Val())
 	return r, nil
 }
 
@@ -193,60 +147,11 @@ func unreachable(err error) bool {
 	return err != nil && !errors.As(err, &refused)
 }
 
-// reach makes a round trip on the connection that batches use. In a Cluster it makes one to each master, because evaluations use
-// all of them. Otherwise Redis would alternate between down and up.
-func (r *Redis) reach(ctx context.Context) error {
-	if c, ok := r.client.(*redis.ClusterClient); ok {
-		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) })
-	}
-	return reach(ctx, r.client)
-}
-
-func reach(ctx context.Context, node redis.UniversalClient) error {
-	pipe := node.Pipeline()
-	pipe.Ping(ctx)
-	_, err := pipe.Exec(ctx)
-	return err
-}
-
-// markDown stops all evaluations until a background probe completes a round trip.
-func (r *Redis) markDown(ctx context.Context) {
-	if !r.down.CompareAndSwap(false, true) {
-		return
-	}
-	r.since.Store(time.Now().UnixNano())
-	r.changed(true)
-	go func() {
-		for {
-			select {
-			case <-time.After(retryPause):
-			case <-ctx.Done():
-				return
-			}
-			if r.reach(ctx) == nil {
-				r.changed(false)
-				r.since.Store(0)
-				r.down.Store(false)
-				return
-			}
-		}
-	}()
-}
-
-// DownFor returns how long Redis has been down, or 0 while it is up.
-func (r *Redis) DownFor() time.Duration {
-	since := r.since.Load()
-	if since == 0 {
-		return 0
-	}
-	return time.Since(time.Unix(0, since))
-}
-
 // writeResponses caches the responses that no batch of evaluations took along. Losing one does no harm, because its service stored it.
-func (r *Redis) writeResponses(ctx context.Context) {
+func (n *node) writeResponses(ctx context.Context) {
 	for {
 		select {
-		case <-r.waiting:
+		case <-n.waiting:
 		case <-ctx.Done():
 			return
 		}
@@ -255,22 +160,22 @@ func (r *Redis) writeResponses(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for len(r.responses) > 0 {
-			pipe := r.client.Pipeline()
-			sets := r.queueResponses(ctx, pipe, math.MaxInt)
+		for len(n.responses) > 0 {
+			pipe := n.redis.client.Pipeline()
+			sets := n.queueResponses(ctx, pipe, math.MaxInt)
 			_, _ = pipe.Exec(ctx) // each command has its own error
-			r.countDropped(sets)
+			n.redis.countDropped(sets)
 		}
 	}
 }
 
 // queueResponses adds waiting responses to a pipeline, at most maxBatch, until they have that many bytes.
-func (r *Redis) queueResponses(ctx context.Context, pipe redis.Pipeliner, bytes int) (sets []*redis.StatusCmd) {
+func (n *node) queueResponses(ctx context.Context, pipe redis.Pipeliner, bytes int) (sets []*redis.StatusCmd) {
 	for len(sets) < maxBatch && bytes > 0 {
 		select {
-		case k := <-r.responses:
-			if ttl := time.Until(k.until); ttl < time.Second || r.down.Load() {
-				r.dropped()
+		case k := <-n.responses:
+			if ttl := time.Until(k.until); ttl < time.Second || n.down.Load() {
+				n.redis.dropped()
 			} else {
 				sets, bytes = append(sets, pipe.Set(ctx, k.key, k.value, ttl)), bytes-len(k.value)
 			}

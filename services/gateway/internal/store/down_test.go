@@ -2,19 +2,22 @@ package store
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/redistest"
+
+	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// While one node of a Cluster is dead, Redis counts as down: no request waits a second time, and Redis does not
-// alternate between down and up.
-func TestADeadNodeIsDown(t *testing.T) {
+// One silent master of a Cluster affects only the credentials of its slots: they fail after one time-out, and then immediately.
+// Those of the other masters keep exact limits and wait for nothing. After the master responds again, its credentials do too.
+func TestASilentMasterAffectsOnlyItsSlots(t *testing.T) {
 	t.Parallel()
-	address, kill := redistest.Cluster(t, nil)
+	address, pause, resume, silent := redistest.SilentCluster(t)
 	var mu sync.Mutex
 	var changes []bool
 	const limit = time.Second // a loaded machine's pauses are shorter
@@ -23,33 +26,78 @@ func TestADeadNodeIsDown(t *testing.T) {
 		defer mu.Unlock()
 		changes = append(changes, down)
 	}})
-	evaluate := func() error { _, err := r.Evaluate(Request{Holder: one(), Limits: limits(600, 3000)}); return err }
-	for i := range 20 {
-		if err := evaluate(); err != nil {
-			t.Fatalf("%d: %v", i, err)
+	var well, ill []string
+	for len(well) < 8 || len(ill) < 8 {
+		if who := credential(); silent(who) {
+			ill = append(ill, who)
+		} else {
+			well = append(well, who)
 		}
 	}
-	kill()
-	var slow []string
-	down := false
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	const most = 30
+	l := domain.Limit{Max: most, Per: time.Hour.Microseconds()}
+	evaluate := func(who string) (Result, time.Duration, error) {
 		start := time.Now()
-		err := evaluate()
-		if err != nil && !errors.Is(err, ErrDown) {
-			t.Fatal(err)
+		got, err := r.Evaluate(Request{Holder: Holder{Credential: who}, Limits: domain.Limits{Credential: l}})
+		return got, time.Since(start), err
+	}
+	for _, who := range slices.Concat(well, ill) {
+		if got, _, err := evaluate(who); err != nil || !got.Passed {
+			t.Fatalf("before: %+v, %v", got, err)
 		}
-		if down && err == nil {
-			t.Fatal("back without the node")
-		}
-		down = down || r.down.Load()
-		if d := time.Since(start); d > limit/2 {
-			slow = append(slow, fmt.Sprint(d))
+	}
+	pause()
+	var all sync.WaitGroup
+	var slow, failed atomic.Int64
+	for _, who := range ill {
+		all.Go(func() {
+			for range most {
+				_, d, err := evaluate(who)
+				if !errors.Is(err, ErrDown) {
+					t.Errorf("silent: %v", err)
+				}
+				if failed.Add(1); d > limit/2 {
+					slow.Add(1)
+				}
+			}
+		})
+	}
+	for _, who := range well {
+		all.Go(func() {
+			passed := 1
+			for range 2 * most {
+				got, d, err := evaluate(who)
+				if err != nil || d > limit/2 {
+					t.Errorf("another master: %v after %v", err, d)
+				}
+				if got.Passed {
+					passed++
+				}
+			}
+			if passed != most {
+				t.Errorf("%d of %d passed", passed, most)
+			}
+		})
+	}
+	all.Wait()
+	if r.DownFor(Holder{Credential: ill[0]}) == 0 || r.DownFor(Holder{Credential: well[0]}) != 0 {
+		t.Errorf("down for %v and %v", r.DownFor(Holder{Credential: ill[0]}), r.DownFor(Holder{Credential: well[0]}))
+	}
+	if n := slow.Load(); n == 0 || n > int64(len(ill)) {
+		t.Errorf("%d of %d waited for the silent master", n, failed.Load())
+	}
+	resume()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if got, _, err := evaluate(ill[0]); err == nil && got.Passed {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("never back: %v", err)
 		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if !down || len(changes) != 1 || !changes[0] || len(slow) > 3 {
-		t.Errorf("down %v, changes %v, slow: %v", down, changes, slow)
+	if len(changes) != 2 || !changes[0] || changes[1] {
+		t.Errorf("changes %v", changes)
 	}
 }
 

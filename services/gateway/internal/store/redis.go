@@ -10,10 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -24,21 +21,8 @@ var windowScript string
 // Revoked is the state of a credential that identity revoked.
 const Revoked = "revoked"
 
-// ErrDown reports that Redis did not respond in time, or is marked as down. The caller must decide without Redis.
+// ErrDown reports that the credential's Redis node did not respond in time, or is marked as down. The caller must decide without Redis.
 var ErrDown = errors.New("redis is down")
-
-// Redis runs the script and caches responses. Open creates one. Run sends what Evaluate and CacheResponse queue.
-type Redis struct {
-	client      redis.UniversalClient
-	script      *redis.Script
-	evaluations chan *evaluation
-	responses   chan cachedResponse
-	waiting     chan struct{} // has room for one signal that a response was added
-	down        atomic.Bool
-	since       atomic.Int64 // nanoseconds since 1970 when it went down; 0 while it is up
-	dropped     func()
-	changed     func(down bool)
-}
 
 // Holder is what requests are counted for: a credential of a tenant in one mode. Without a tenant, Credential is any name, such as
 // that of a client's network.
@@ -171,21 +155,3 @@ type cachedResponse struct {
 
 // maxCachedResponse limits the size of a cached response. The service replays a longer one.
 const maxCachedResponse = 64 << 10
-
-// CacheResponse caches value, the finished response of a holder's Idempotency-Key, until the given time. It never waits. While
-// Redis is down or the queue is full, the response is not cached, and its service replays it.
-func (r *Redis) CacheResponse(h Holder, key string, value []byte, until time.Time) {
-	if len(value) > maxCachedResponse {
-		return
-	}
-	select {
-	case r.responses <- cachedResponse{key: h.responseKey(key), value: value, until: until}:
-	default:
-		r.dropped()
-		return
-	}
-	select {
-	case r.waiting <- struct{}{}:
-	default:
-	}
-}

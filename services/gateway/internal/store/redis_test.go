@@ -217,20 +217,24 @@ func storesResponsesUntilTheirEnd(t *testing.T, r *Redis) {
 func TestResponsesInABatch(t *testing.T) {
 	t.Parallel()
 	dropped := 0
-	r := &Redis{responses: make(chan cachedResponse, 100), waiting: make(chan struct{}, 1), dropped: func() { dropped++ }}
-	pipe := redis.NewClient(&redis.Options{}).Pipeline()
+	client := redis.NewClient(&redis.Options{})
+	r := newRedis(client, Options{Dropped: func() { dropped++ }})
+	n := &node{redis: r, responses: make(chan cachedResponse, 100), waiting: make(chan struct{}, 1)}
+	r.nodes[""] = n
+	close(r.ready)
+	pipe := client.Pipeline()
 	for range 10 {
 		r.CacheResponse(Holder{Credential: "c"}, "k", make([]byte, maxCachedResponse-1), time.Now().Add(time.Hour))
 	}
 	r.CacheResponse(Holder{Credential: "c"}, "k", make([]byte, maxCachedResponse+1), time.Now().Add(time.Hour))
-	if sets := r.queueResponses(t.Context(), pipe, carriedBytes); len(sets) != 2 || len(r.responses) != 8 {
-		t.Errorf("took %d along, %d wait", len(sets), len(r.responses))
+	if sets := n.queueResponses(t.Context(), pipe, carriedBytes); len(sets) != 2 || len(n.responses) != 8 {
+		t.Errorf("took %d along, %d wait", len(sets), len(n.responses))
 	}
-	if sets := r.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 8 || dropped != 0 {
+	if sets := n.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 8 || dropped != 0 {
 		t.Errorf("took %d along, dropped %d", len(sets), dropped)
 	}
 	r.CacheResponse(Holder{Credential: "c"}, "k", nil, time.Now().Add(time.Second/2))
-	if sets := r.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 0 || dropped != 1 {
+	if sets := n.queueResponses(t.Context(), pipe, math.MaxInt); len(sets) != 0 || dropped != 1 {
 		t.Errorf("took %d along, dropped %d", len(sets), dropped)
 	}
 }
