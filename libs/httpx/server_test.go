@@ -388,13 +388,14 @@ func TestOptionalBody(t *testing.T) {
 			return httpx.JSON(c, http.StatusOK, "", []byte(`{}`))
 		}}
 	}
-	keys := caller.Keys{"gateway": d.signer.Keys["customers"]}
+	key := d.signer.Keys.For("customers")
+	keys := caller.Keys{"gateway": key}
 	s := &httpx.Server{Service: "bookings", Contract: c, Verifier: &caller.Verifier{Self: "bookings", Keys: keys}}
 	e := httpx.NewEngine("https://booking.test")
 	if err := s.Mount(e, routes); err != nil {
 		t.Fatal(err)
 	}
-	d.signer.Keys["bookings"] = d.signer.Keys["customers"]
+	d.signer.Keys = caller.Keys{"bookings": key}
 	for _, tc := range []struct{ body, contentType, want, reason string }{
 		{"", "", "200", ""},
 		{"", "application/x-www-form-urlencoded", "200", ""},
