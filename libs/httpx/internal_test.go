@@ -34,11 +34,11 @@ paths:
 func TestMountInternal(t *testing.T) {
 	t.Parallel()
 	keys := map[string]caller.Key{"console": {ID: "k1", Secret: []byte(strings.Repeat("c", 32))}, "customers": {ID: "k1", Secret: []byte(strings.Repeat("d", 32))}}
-	accepted := caller.Keys{}
+	permitted := caller.Keys{}
 	for peer, key := range keys {
-		accepted[peer] = []caller.Key{key}
+		permitted[peer] = []caller.Key{key}
 	}
-	s := &httpx.Server{Service: "bookings", Verifier: &caller.Verifier{Self: "bookings", Keys: accepted}}
+	s := &httpx.Server{Service: "bookings", Verifier: &caller.Verifier{Self: "bookings", Keys: permitted}}
 	engine := httpx.NewEngine("https://booking.test")
 	err := s.MountInternal(engine, []byte(internalCalls), map[string]httpx.Route{"changeUnitDay": {Handle: func(c *gin.Context) error {
 		body, err := httpx.Body[struct {

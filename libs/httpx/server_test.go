@@ -388,13 +388,14 @@ func TestOptionalBody(t *testing.T) {
 			return httpx.JSON(c, http.StatusOK, "", []byte(`{}`))
 		}}
 	}
-	keys := caller.Keys{"gateway": d.signer.Keys.For("customers")}
+	key := d.signer.Keys.For("customers")
+	keys := caller.Keys{"gateway": key}
 	s := &httpx.Server{Service: "bookings", Contract: c, Verifier: &caller.Verifier{Self: "bookings", Keys: keys}}
 	e := httpx.NewEngine("https://booking.test")
 	if err := s.Mount(e, routes); err != nil {
 		t.Fatal(err)
 	}
-	signer := &caller.Signer{From: "gateway", Keys: caller.Keys{"bookings": d.signer.Keys.For("customers")}}
+	d.signer.Keys = caller.Keys{"bookings": key}
 	for _, tc := range []struct{ body, contentType, want, reason string }{
 		{"", "", "200", ""},
 		{"", "application/x-www-form-urlencoded", "200", ""},
@@ -408,7 +409,7 @@ func TestOptionalBody(t *testing.T) {
 		if tc.contentType != "" {
 			req.Header.Set("Content-Type", tc.contentType)
 		}
-		signed, err := signer.Sign(caller.Caller{}, "bookings", "POST", req.URL.Path, timeNow())
+		signed, err := d.signer.Sign(caller.Caller{}, "bookings", "POST", req.URL.Path, timeNow())
 		if err != nil {
 			t.Fatal(err)
 		}

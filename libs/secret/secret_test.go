@@ -48,8 +48,11 @@ func TestFollow(t *testing.T) {
 	s, replace := inFile(t, "1\n")
 	copied := s
 	number, err := secret.Follow(copied, strconv.Atoi)
-	if err != nil || number() != 1 {
+	if err != nil {
 		t.Fatal(err)
+	}
+	if number() != 1 {
+		t.Errorf("the first value is %d", number())
 	}
 	if switched, err := s.Reload(); switched || err != nil {
 		t.Errorf("the same content: %v, %v", switched, err)
