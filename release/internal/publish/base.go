@@ -122,7 +122,10 @@ func archive(date time.Time, entries []entry) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return out.Bytes(), w.Close()
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 func layer(date time.Time, entries []entry) (v1.Layer, error) {

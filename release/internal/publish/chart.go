@@ -73,7 +73,10 @@ func (b *builder) pack(entries []entry) ([]byte, error) {
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), w.Close()
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 // metadata returns Chart.yaml with the version, and the same as JSON.
@@ -130,5 +133,8 @@ func encode(doc *yaml.Node) ([]byte, error) {
 	if err := e.Encode(doc); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), e.Close()
+	if err := e.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }

@@ -106,9 +106,9 @@ func (b *builder) notes(context.Context) error {
 // changes returns the text of the section "## VERSION", which can continue with a date, or else of "## Unreleased".
 func changes(text, version string) (string, error) {
 	titles := section.FindAllStringIndex(text, -1)
-	for _, wanted := range []string{version, "Unreleased"} {
+	for _, title := range []string{version, "Unreleased"} {
 		for i, at := range titles {
-			if fields := strings.Fields(text[at[0]:at[1]]); len(fields) < 2 || strings.Trim(fields[1], "[]") != wanted {
+			if fields := strings.Fields(text[at[0]:at[1]]); len(fields) < 2 || strings.Trim(fields[1], "[]") != title {
 				continue
 			}
 			end := len(text)

@@ -281,11 +281,12 @@ func (tr *trial) checkBill(t *testing.T, ref name.Digest, executable string) {
 	expected := map[string]string{}
 	for line := range strings.Lines(run(t, ".", "go", "version", "-m", executable)) {
 		fields := strings.Fields(line)
-		if fields[0] != "mod" && fields[0] != "dep" {
-			continue
-		}
-		expected[fields[1]] = ""
-		if fields[0] == "dep" {
+		switch {
+		case len(fields) > 1 && fields[0] == "mod":
+			expected[fields[1]] = ""
+		case len(fields) > 3 && fields[0] == "dep":
+			expected[fields[1]] = fields[2] + " " + fmt.Sprintf("%x", decode(t, []byte(strings.TrimPrefix(fields[3], "h1:"))))
+		case len(fields) > 2 && fields[0] == "dep": // another module of this repository
 			expected[fields[1]] = fields[2]
 		}
 	}
@@ -328,6 +329,7 @@ func modules(t *testing.T, text []byte) map[string]string {
 		Packages    []struct {
 			Name         string
 			VersionInfo  string
+			Checksums    []struct{ ChecksumValue string }
 			ExternalRefs []struct{ ReferenceLocator string }
 		}
 	}
@@ -339,6 +341,9 @@ func modules(t *testing.T, text []byte) map[string]string {
 		for _, r := range p.ExternalRefs {
 			if strings.HasPrefix(r.ReferenceLocator, "pkg:golang/") {
 				found[p.Name] = p.VersionInfo
+				if len(p.Checksums) > 0 {
+					found[p.Name] += " " + p.Checksums[0].ChecksumValue
+				}
 			}
 		}
 	}

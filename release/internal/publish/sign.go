@@ -152,7 +152,7 @@ func (s *signer) attest(ctx context.Context, b *builder, digest name.Digest, pre
 	return ociremote.WriteAttestations(digest.Repository, entity, remote)
 }
 
-// signFile writes the signature of a file beside it, for `cosign verify-blob`.
+// signFile writes the signature of a file next to it, for `cosign verify-blob`.
 func (s *signer) signFile(r *Release, file string) error {
 	text, err := os.ReadFile(filepath.Join(r.Folder, file)) //nolint:gosec // a file of this release
 	if err != nil {
