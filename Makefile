@@ -73,6 +73,9 @@ down: ## stop the platform of this checkout
 test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
+failover: bin/local ## fail PostgreSQL, Redis, and Kafka under load, and increase partitions (docs/failover.md)
+	@bin/local with --kafka auto -- sh -c 'cd libs && go test -count=1 -v -p 1 -run "Promotion|Increase|AllNumbers|Broker" ./outbox && cd ../services/gateway && go test -count=1 -v -run "SilentMaster|Failover" ./internal/store'
+
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
