@@ -80,6 +80,9 @@ test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECONFO
 test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
 	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
 
+failover: bin/local ## fail PostgreSQL, Redis, and Kafka under load, and increase partitions (docs/failover.md)
+	@bin/local with --kafka auto -- sh -c 'cd libs && go test -count=1 -v -p 1 -run "Promotion|Increase|AllNumbers|Broker" ./outbox && cd ../services/gateway && go test -count=1 -v -run "SilentMaster|Failover" ./internal/store'
+
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 

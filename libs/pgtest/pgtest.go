@@ -131,7 +131,8 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS, fill []string) 
 	mu.Lock()
 	defer mu.Unlock()
 	name := "tpl_" + digest(t, migrations, fill)
-	if templates[name] {
+	server := admin.String() + " " + name
+	if templates[server] {
 		return name
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -163,7 +164,7 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS, fill []string) 
 		exec(t, owner, fill...)
 		must(t, conn, fmt.Sprintf(`alter database %s rename to %s`, building, name))
 	}
-	templates[name] = true
+	templates[server] = true
 	return name
 }
 

@@ -1,0 +1,185 @@
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Pair is a PostgreSQL server with a standby that streams from it, both on loopback.
+type Pair struct {
+	URL     string // of both, as the superuser: connections go to the one that accepts writes
+	Delay   func() // stops the stream to the standby, as a slow network does
+	Kill    func() // kills the primary as a power failure does
+	Promote func() // makes the standby accept writes
+
+	t    testing.TB
+	bin  string
+	dir  string
+	user *syscall.Credential
+}
+
+const startLimit = time.Minute
+
+// StartPair starts the servers and stops them at the end of the test. With synchronous, a commit returns after the standby has stored
+// it. Without, the standby may be behind. It skips the test if there is no PostgreSQL for the user.
+func StartPair(t testing.TB, synchronous bool) *Pair {
+	t.Helper()
+	p := &Pair{t: t}
+	p.find()
+	first, second := freePort(t), freePort(t)
+	primary, standby := filepath.Join(p.dir, "primary"), filepath.Join(p.dir, "standby")
+	p.tool("initdb", "-D", primary, "-U", "postgres", "-A", "trust", "--no-sync")
+	server, kill := p.serve(primary, first)
+	p.Kill = kill
+	p.Delay = func() { signal(t, server, "walsender", syscall.SIGSTOP) }
+	one := fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", first)
+	p.tool("pg_basebackup", "-D", standby, "-d", one+"&application_name=standby", "-R", "-X", "stream", "-c", "fast")
+	p.serve(standby, second)
+	if synchronous {
+		exec(t, one, `alter system set synchronous_standby_names = 'standby'`, `select pg_reload_conf()`)
+	}
+	await(t, "the standby streams", func() bool {
+		conn := connect(t, one)
+		defer func() { _ = conn.Close(context.Background()) }()
+		var n int
+		err := conn.QueryRow(context.Background(), `select count(*) from pg_stat_replication where state = 'streaming' and (sync_state = 'sync' or not $1)`, synchronous).Scan(&n)
+		return err == nil && n == 1
+	})
+	p.Promote = func() { p.tool("pg_ctl", "promote", "-D", standby, "-w", "-t", "60") }
+	q := url.Values{"host": {"127.0.0.1,127.0.0.1"}, "port": {fmt.Sprintf("%d,%d", first, second)}, "target_session_attrs": {"read-write"}, "sslmode": {"disable"}}
+	p.URL = "postgres://postgres@/postgres?" + q.Encode()
+	return p
+}
+
+// find finds the programs, and a folder and a user for the servers, which do not run as root.
+func (p *Pair) find() {
+	p.t.Helper()
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+	if len(found) == 0 {
+		p.t.Skip("there is no pg_basebackup in /usr/lib/postgresql")
+	}
+	p.bin = filepath.Dir(found[len(found)-1])
+	var err error
+	if p.dir, err = os.MkdirTemp("", "holdfast-pair-"); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = os.RemoveAll(p.dir) })
+	if os.Getuid() != 0 {
+		return
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		p.t.Skip("as root, a user postgres is needed")
+	}
+	uid, _ := strconv.ParseUint(account.Uid, 10, 32)
+	gid, _ := strconv.ParseUint(account.Gid, 10, 32)
+	p.user = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	if err := os.Chown(p.dir, int(uid), int(gid)); err != nil { //nolint:gosec // ids of a user
+		p.t.Fatal(err)
+	}
+}
+
+func (p *Pair) command(name string, args ...string) *osexec.Cmd {
+	cmd := osexec.Command(filepath.Join(p.bin, name), args...) //nolint:gosec // a program of PostgreSQL
+	cmd.Dir, cmd.SysProcAttr = p.dir, &syscall.SysProcAttr{Credential: p.user, Setpgid: true}
+	return cmd
+}
+
+func (p *Pair) tool(name string, args ...string) {
+	p.t.Helper()
+	if out, err := p.command(name, args...).CombinedOutput(); err != nil {
+		p.t.Fatalf("%s: %v: %s", name, err, out)
+	}
+}
+
+// serve starts a server and waits until it listens. kill ends it and all its processes at once.
+func (p *Pair) serve(data string, port int) (pid int, kill func()) {
+	p.t.Helper()
+	cmd := p.command("postgres", "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+		"-c", "max_connections=60", "-c", "shared_buffers=32MB", "-c", "wal_level=replica", "-c", "wal_receiver_timeout=5s")
+	log, err := os.Create(data + ".log") //nolint:gosec // in the test's folder
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer log.Close() // The process has its own descriptor.
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	kill = func() {
+		list := children(cmd.Process.Pid)
+		_ = cmd.Process.Kill()
+		for _, child := range list { // they would complete their statements
+			_ = syscall.Kill(child, syscall.SIGKILL)
+		}
+		<-ended
+	}
+	p.t.Cleanup(kill)
+	await(p.t, "PostgreSQL listens", func() bool {
+		conn, err := pgx.Connect(context.Background(), fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port))
+		if err == nil {
+			_ = conn.Close(context.Background())
+		}
+		return err == nil
+	})
+	return cmd.Process.Pid, kill
+}
+
+// children returns the ids of the processes of a server.
+func children(pid int) (ids []int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(text)) {
+		if id, err := strconv.Atoi(child); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// signal sends a signal to the process of a server with the title.
+func signal(t testing.TB, server int, title string, s syscall.Signal) {
+	t.Helper()
+	for _, id := range children(server) {
+		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id)); strings.Contains(string(line), title) {
+			if err := syscall.Kill(id, s); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("PostgreSQL has no process %q", title)
+}
+
+func await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(startLimit); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", startLimit, what)
+		}
+	}
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
