@@ -240,4 +240,3 @@ func TestTheDefaultOfATenantsLimit(t *testing.T) {
 		t.Errorf("a negative limit: %v", err)
 	}
 }
-

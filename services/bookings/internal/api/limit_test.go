@@ -99,7 +99,7 @@ func TestCapsOfATenant(t *testing.T) {
 	bodies := offers(s)
 	for path, k := range cappedKinds(s) {
 		table := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "-", "_")
-		have := w.Count(`select count(*) from `+table+` where tenant_id = $1 and not livemode`, tenant.UUID())
+		have := w.Count(`select count(*) from `+table+` where tenant_id = $1 and not livemode and `+stateOf(table)+` = (`+k.sqlActive+`)`, tenant.UUID())
 		c.Caps = map[string]int{k.caps.Active.Name: have + 1, "calendar_feeds": 1}
 		own := caller.With(ctx, c)
 		created := w.race(own, path, bodies[path])
