@@ -241,4 +241,3 @@ func TestTheDefaultOfATenantsLimit(t *testing.T) {
 		t.Errorf("a negative limit: %v", err)
 	}
 }
-

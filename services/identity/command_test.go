@@ -222,6 +222,41 @@ func TestTenantCommands(t *testing.T) {
 	}
 }
 
+// TestTenantLimits checks that limits are shown, set one by one, and reset.
+func TestTenantLimits(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	demo := read[view.AdminTenant](s, "tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
+	if table := s.run("tenant", "limits", "--tenant", "demo"); !strings.Contains(table, "units") || !strings.Contains(table, "2000 (default)") {
+		t.Errorf("limits: %s", table)
+	}
+	set := func(want string, args ...string) {
+		t.Helper()
+		if got := strings.TrimSpace(s.run(append([]string{"tenant", "limits", "--tenant", demo.ID, "--json"}, args...)...)); got != want {
+			t.Errorf("limits %v: %s, want %s", args, got, want)
+		}
+	}
+	set(`{}`)
+	set(`{"requests_per_minute":9000,"caps":{"units":3000}}`, "--requests-per-minute", "9000", "--cap", "units=3000")
+	set(`{"requests_per_minute":9000,"credential_requests_per_minute":900,"caps":{"api_keys":0,"units":3000}}`, "--credential-requests-per-minute", "900", "--cap", "api_keys=0")
+	set(`{"credential_requests_per_minute":900,"caps":{"api_keys":0}}`, "--requests-per-minute", "null", "--cap", "units=null")
+	if shown := s.run("tenant", "show", "demo", "--json"); !strings.Contains(shown, `"limits":{"credential_requests_per_minute":900,"caps":{"api_keys":0}}`) {
+		t.Errorf("show: %s", shown)
+	}
+	set(`{"requests_per_minute":7}`, "--reset", "--requests-per-minute", "7")
+	set(`{}`, "--reset")
+	s.fails(`"tenant" not set`, "tenant", "limits", "--reset")
+	s.fails("Tenant not found", "tenant", "limits", "--tenant", "unknown", "--reset")
+	s.fails("--requests-per-minute: Must be 1 to 600000", "tenant", "limits", "--tenant", "demo", "--requests-per-minute", "600001")
+	s.fails("--requests-per-minute: Must be number of requests", "tenant", "limits", "--tenant", "demo", "--requests-per-minute", "many")
+	s.fails("--cap units: Must be 0 to 5000", "tenant", "limits", "--tenant", "demo", "--cap", "units=5001")
+	s.fails("--cap boats: Unknown cap. The caps are services, units", "tenant", "limits", "--tenant", "demo", "--cap", "boats=1")
+	for _, wrong := range []string{"units", "units=x", "=", "units=1,packages=2"} {
+		s.fails("--cap: Must be name=number", "tenant", "limits", "--tenant", "demo", "--cap", wrong)
+	}
+	s.fails("--cap: Must be name=number", "tenant", "limits", "--tenant", "demo", "--cap", "units=1", "--cap", "units=2")
+}
+
 // TestEachFieldOfATenantIsWritten checks that a setting written by the command line is returned as it was written, in the
 // response and in the next read.
 func TestEachFieldOfATenantIsWritten(t *testing.T) {
@@ -240,7 +275,7 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 		"--tax-behavior", "inclusive", "--default-taxes", `[{"name":"TVA","rate":"20.0"},{"name":"Taxe","rate":"0.25"}]`)
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
-		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "test_clock", "version", "created_at", "updated_at")
+		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "limits", "test_clock", "version", "created_at", "updated_at")
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "",
 		"--tax-behavior", "null", "--default-taxes", "null")

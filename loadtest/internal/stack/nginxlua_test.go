@@ -142,13 +142,15 @@ func (b *both) peer(key caller.Key, scopes ...string) Peer {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		tag := "{" + p.Caller.Credential + "}"
-		_ = b.redis.Del(context.WithoutCancel(b.Context()), window(p), "st:"+tag, "mem:"+tag, p.principal()).Err()
+		tag := "{" + p.Caller.Tenant.String() + "}"
+		_ = b.redis.Del(context.WithoutCancel(b.Context()), window(p), stateKey(p), "rl:"+tag+":"+string(p.Caller.Mode), "mem:"+tag, p.principal()).Err()
 	})
 	return p
 }
 
-func window(p Peer) string { return "rl:{" + p.Caller.Credential + "}" }
+func window(p Peer) string { return "rl:{" + p.Caller.Tenant.String() + "}:" + p.Caller.Credential }
+
+func stateKey(p Peer) string { return "st:{" + p.Caller.Tenant.String() + "}:" + p.Caller.Credential }
 
 // service verifies the signed caller as a service does, and responds with a header that clients must not see. As identity, it returns
 // the owners of API keys.
@@ -285,7 +287,7 @@ func TestLuaRespondsAsTheGateway(t *testing.T) {
 	b.full()
 	b.compare("over a full window", bearer)
 	for _, s := range []side{b.gateway, b.lua} {
-		if err := b.redis.Set(t.Context(), "st:{"+s.key.Caller.Credential+"}", "revoked", time.Minute).Err(); err != nil {
+		if err := b.redis.Set(t.Context(), stateKey(s.key), "revoked", time.Minute).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -70,7 +70,7 @@ var Remedies = map[string]string{
 	"invalid_request":            "Correct the fields listed in errors.",
 	"invalid_status_transition":  "Get the resource, and use an action that its status allows.",
 	"limit_reached":              "Follow the message: deactivate, retire or delete a resource first.",
-	"rate_limited":               "Wait for the time in Retry-After, then send the same request. RateLimit-Remaining shows how many requests are left, and RateLimit-Reset when the limit resets.",
+	"rate_limited":               "Wait for the time in Retry-After, then send the same request. RateLimit-Remaining shows how many requests the credential has left, and RateLimit-Reset when its limit resets. RateLimit names the limit that rejected the request: default for the credential, tenant for all credentials.",
 	"internal_error":             "Send the same request with the same Idempotency-Key, and wait longer after each attempt. If the error persists, contact support with the request ID.",
 	"payment_intent_failed":      "Read the message. If the gateway cannot be reached, wait for the time in Retry-After and send the same request with the same Idempotency-Key. The payment is never charged twice.",
 	"unavailable":                "Wait for the time in Retry-After, then send the same request with the same Idempotency-Key.",

@@ -325,12 +325,13 @@ class LimitReached(base.UnprocessableError):
 
 
 class RateLimited(base.TooManyRequestsError):
-    """``rate_limited``, status 429. Too many requests with this credential within a minute, or too many requests with
-    unknown credentials from this address. Or the tenant has too many open streams, or too many searches that read
-    all matches.
+    """``rate_limited``, status 429. Too many requests with this credential, or with all credentials of the tenant
+    together, within a minute, or too many requests with unknown credentials from this address. Or the tenant has too
+    many open streams, or too many searches that read all matches.
 
-    Wait for the time in Retry-After, then send the same request. RateLimit-Remaining shows how many requests are
-    left, and RateLimit-Reset when the limit resets.
+    Wait for the time in Retry-After, then send the same request. RateLimit-Remaining shows how many requests the
+    credential has left, and RateLimit-Reset when its limit resets. RateLimit names the limit that rejected the
+    request: default for the credential, tenant for all credentials.
     """
 
 

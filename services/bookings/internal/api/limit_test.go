@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 
@@ -85,6 +86,34 @@ func TestCapsOfTheCatalogue(t *testing.T) {
 		w.do(ctx, "POST", path, and(bodies[path], k.inactive)).is(422, "limit_reached", "name")
 		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.inactive+"}").is(422, "limit_reached", "name")
 	}
+}
+
+// TestCapsOfATenant checks that the caps that the platform has set for a tenant, which arrive with the caller, replace the defaults, for
+// parallel requests too. Ten times as many inactive rows are allowed.
+func TestCapsOfATenant(t *testing.T) {
+	t.Parallel()
+	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
+	ctx, _ := both(tenant, t)
+	s := w.shop(ctx)
+	c := caller.FromContext(ctx)
+	bodies := offers(s)
+	for path, k := range cappedKinds(s) {
+		table := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "-", "_")
+		have := w.Count(`select count(*) from `+table+` where tenant_id = $1 and not livemode and `+stateOf(table)+` = (`+k.sqlActive+`)`, tenant.UUID())
+		c.Caps = map[string]int{k.caps.Active.Name: have + 1, "calendar_feeds": 1}
+		own := caller.With(ctx, c)
+		created := w.race(own, path, bodies[path])
+		w.do(own, "POST", path, bodies[path]).is(422, "limit_reached", "name")
+		w.do(own, "POST", path, and(bodies[path], k.inactive)).is(201)
+		w.do(ctx, "POST", path, bodies[path]).is(201)
+		w.do(own, "PATCH", path+"/"+created, `{"name":"Still"}`).is(200)
+		w.Exec(fmt.Sprintf(k.fill, k.sqlInactive, 10*(have+1)-1), tenant.UUID(), false)
+		w.do(own, "POST", path, and(bodies[path], k.inactive)).is(422, "limit_reached", "name")
+	}
+	own := caller.With(ctx, c)
+	w.do(own, "POST", "/calendar-feeds", `{"name":"One"}`).is(201)
+	w.do(own, "POST", "/calendar-feeds", `{"name":"Two"}`).is(422, "limit_reached", "name")
+	w.do(ctx, "POST", "/calendar-feeds", `{"name":"Two"}`).is(201)
 }
 
 // stateOf returns the SQL for a row's state.

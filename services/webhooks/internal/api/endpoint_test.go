@@ -79,6 +79,24 @@ func TestEachFieldIsWritten(t *testing.T) {
 	apitest.Written[publicapi.WebhookEndpointCreate](t, "{"+fields+"}", w.do(ctx, "GET", at, "").is(200).Body)
 }
 
+// The platform can set another limit for a tenant, which arrives with the caller.
+func TestCapOfATenantsEndpoints(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	c := caller.FromContext(ctx)
+	c.Caps = map[string]int{"webhook_endpoints": 2, "units": 1}
+	own := caller.With(ctx, c)
+	const body = `{"url":"https://example.com/hook","event_types":["booking.created"]}`
+	for range 2 {
+		w.do(own, "POST", "/webhook-endpoints", body).is(201)
+	}
+	if a := w.do(own, "POST", "/webhook-endpoints", body).is(422, "limit_reached", "url"); !strings.Contains(string(a.Body), "At most 2 webhook endpoints") {
+		t.Errorf("%s", a.Body)
+	}
+	w.do(ctx, "POST", "/webhook-endpoints", body).is(201)
+}
+
 // Of concurrent requests at the limit, only one creates an endpoint. A deletion allows another one, and each mode has its own
 // limit.
 func TestCapOfEndpoints(t *testing.T) {
