@@ -60,14 +60,14 @@ func (p *platform) newKey(scopes string) string {
 	return secret
 }
 
-// reply is a response of the platform API.
-type reply struct {
+// platformResponse is a response of the platform API.
+type platformResponse struct {
 	t *testing.T
 	*httptest.ResponseRecorder
 }
 
 // call sends a request with headers in pairs, and checks the response against the contract.
-func (p *platform) call(method, path, body string, headers ...string) reply {
+func (p *platform) call(method, path, body string, headers ...string) platformResponse {
 	p.t.Helper()
 	r := httptest.NewRequestWithContext(p.t.Context(), method, "/platform/v1"+path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+p.key)
@@ -90,10 +90,10 @@ func (p *platform) call(method, path, body string, headers ...string) reply {
 	if !strings.HasPrefix(w.Header().Get("X-Request-Id"), "req_") {
 		p.t.Errorf("%s %s: request id %q", method, path, w.Header().Get("X-Request-Id"))
 	}
-	return reply{p.t, w}
+	return platformResponse{p.t, w}
 }
 
-func (r reply) is(status int, codeAndField ...string) reply {
+func (r platformResponse) is(status int, codeAndField ...string) platformResponse {
 	r.t.Helper()
 	var e struct{ Error struct{ Code, Param string } }
 	_ = json.Unmarshal(r.Body.Bytes(), &e)
@@ -103,7 +103,7 @@ func (r reply) is(status int, codeAndField ...string) reply {
 	return r
 }
 
-func read[T any](r reply) (out T) {
+func read[T any](r platformResponse) (out T) {
 	r.t.Helper()
 	if err := json.Unmarshal(r.Body.Bytes(), &out); err != nil {
 		r.t.Fatal(err)
