@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/httpx"
@@ -326,4 +327,25 @@ func flip(secret string) string {
 		*last = 'a'
 	}
 	return apikey.Sum(string(other))
+}
+
+// There are at most 100 platform keys that are not revoked, and a revocation makes room.
+func TestPlatformKeyPlaces(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.Exec(`insert into platform_keys (id, name, hash, scopes, created_at, created_by)
+		select gen_random_uuid(), 'x', sha256(n::text::bytea), '{}', now(), 'x' from generate_series(1, 98) n`)
+	last, _, err := p.app.CreatePlatformKey(t.Context(), platformTeam, "the hundredth", "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.app.CreatePlatformKey(t.Context(), platformTeam, "one more", "all"); apperr.As(err).Code != "limit_reached" {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := p.app.RevokePlatformKey(t.Context(), platformTeam, last.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.app.CreatePlatformKey(t.Context(), platformTeam, "one more", "all"); err != nil {
+		t.Error(err)
+	}
 }
