@@ -8,8 +8,8 @@ import (
 
 // DirectAPI is an API that clients reach without the gateway, with credentials of their own.
 type DirectAPI struct {
-	Document     []byte // its operations have x-required-scopes
-	Base         string // path of its operations
+	Document     []byte  // its operations have x-required-scopes
+	Base         string  // path of its operations
 	Authenticate Handler // finds the credential, and puts the caller with its scopes into the request's context
 }
 

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/secret"
 )
 
 // TestSpansAreDocumented checks that docs/telemetry.md has every attribute of the spans of statements and batches, of success and
@@ -28,7 +29,7 @@ func TestSpansAreDocumented(t *testing.T) { // not parallel: it sets the process
 	defer otel.SetTracerProvider(before)
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	db := pgtest.New(t, notes)
-	traced, err := pg.OpenManaged(t.Context(), &process{}, "postgres", db.AppURL, pg.Options{})
+	traced, err := pg.OpenManaged(t.Context(), &process{}, "postgres", secret.New(db.AppURL), pg.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

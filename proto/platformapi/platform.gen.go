@@ -111,6 +111,33 @@ type ErrorBody struct {
 	RequestID string `json:"request_id"`
 }
 
+// Limits The limits that the platform has set for a tenant.
+type Limits struct {
+	// Object Always `tenant_limits`.
+	Object string `json:"object"`
+
+	// RequestsPerMinute Requests of all credentials of a mode in 60 seconds. Null means the default.
+	RequestsPerMinute nullable.Nullable[int] `json:"requests_per_minute"`
+
+	// CredentialRequestsPerMinute Requests of each credential in 60 seconds. Null means the default.
+	CredentialRequestsPerMinute nullable.Nullable[int] `json:"credential_requests_per_minute"`
+
+	// Caps Maximum number of rows by the name of the cap, such as `units`. Caps that are not set have their defaults.
+	Caps map[string]int `json:"caps"`
+}
+
+// LimitsSet The limits to set.
+type LimitsSet struct {
+	// RequestsPerMinute Requests of all credentials of a mode in 60 seconds.
+	RequestsPerMinute nullable.Nullable[int] `json:"requests_per_minute,omitempty"`
+
+	// CredentialRequestsPerMinute Requests of each credential in 60 seconds.
+	CredentialRequestsPerMinute nullable.Nullable[int] `json:"credential_requests_per_minute,omitempty"`
+
+	// Caps Maximum number of rows by the name of the cap.
+	Caps map[string]int `json:"caps,omitempty"`
+}
+
 // Mode Live data or test data.
 type Mode string
 

@@ -50,6 +50,11 @@ const (
 	// mode.
 	ErrModeMismatch ErrorCode = "mode_mismatch"
 
+	// ErrTenantSuspended (403): The platform has suspended the tenant. This applies to all its credentials, to its calendar
+	// feeds and to the console. Webhooks wait. Ask the platform. An operator can read the reason in the console. After the
+	// resumption the same credentials work again.
+	ErrTenantSuspended ErrorCode = "tenant_suspended"
+
 	// ErrBookingNotFound (404): The tenant has no booking with this ID. Check the ID. The response is the same if the
 	// booking belongs to another tenant.
 	ErrBookingNotFound ErrorCode = "booking_not_found"

@@ -63,6 +63,8 @@ func newResources(c *Client) Resources {
 type TenantAPI struct{ c *Client }
 
 // Get returns the operator that owns the credential, with its time zone, currency and booking policy.
+//
+// Errors: [ErrTenantSuspended].
 func (a *TenantAPI) Get(ctx context.Context, options ...Option) (*Tenant, error) {
 	return one[Tenant](ctx, a.c, call{method: "GET", path: "/tenant"}, options)
 }
@@ -71,6 +73,8 @@ func (a *TenantAPI) Get(ctx context.Context, options ...Option) (*Tenant, error)
 type MeAPI struct{ c *Client }
 
 // Get returns the credential that you sent: its mode, scopes and request limit. Use it to check that a key works.
+//
+// Errors: [ErrTenantSuspended].
 func (a *MeAPI) Get(ctx context.Context, options ...Option) (*Me, error) {
 	return one[Me](ctx, a.c, call{method: "GET", path: "/me"}, options)
 }
@@ -127,7 +131,7 @@ func (p CustomersListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:customers.
+// Requires the scope read:customers. Errors: [ErrTenantSuspended].
 func (a *CustomersAPI) List(ctx context.Context, params CustomersListParams, options ...Option) iter.Seq2[Customer, error] {
 	return all(func(cursor string) (*Page[Customer], error) {
 		if cursor != "" {
@@ -183,7 +187,7 @@ func (p CustomersListCSVParams) encode(q *query) {
 // ListCSV returns all matching rows in one document (RFC 4180, UTF-8), at most 100,000. If the transfer fails, discard
 // what you received.
 //
-// Requires the scope read:customers.
+// Requires the scope read:customers. Errors: [ErrTenantSuspended].
 func (a *CustomersAPI) ListCSV(ctx context.Context, params CustomersListCSVParams, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/customers", params: params, accept: "text/csv"}, options)
 }
@@ -192,14 +196,14 @@ func (a *CustomersAPI) ListCSV(ctx context.Context, params CustomersListCSVParam
 // `email`. Several customers can have the same email address or phone number. To avoid duplicates, search with `email`
 // or `phone` first. Triggers the `customer.created` event.
 //
-// Requires the scope write:customers.
+// Requires the scope write:customers. Errors: [ErrTenantSuspended].
 func (a *CustomersAPI) Create(ctx context.Context, body CustomerCreate, options ...Option) (*Customer, error) {
 	return one[Customer](ctx, a.c, call{method: "POST", path: "/customers", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one customer. An erased customer returns 404.
 //
-// Requires the scope read:customers. Errors: [ErrCustomerNotFound].
+// Requires the scope read:customers. Errors: [ErrTenantSuspended], [ErrCustomerNotFound].
 func (a *CustomersAPI) Get(ctx context.Context, id string, options ...Option) (*Customer, error) {
 	return one[Customer](ctx, a.c, call{method: "GET", path: "/customers/{id}", ids: []string{id}}, options)
 }
@@ -207,7 +211,7 @@ func (a *CustomersAPI) Get(ctx context.Context, id string, options ...Option) (*
 // Update updates a customer. Fields that you leave out stay unchanged. A customer keeps an email address or a phone
 // number: clearing both returns 422 on `email`. Triggers the `customer.updated` event if something changes.
 //
-// Requires the scope write:customers. Errors: [ErrCustomerNotFound], [ErrVersionMismatch].
+// Requires the scope write:customers. Errors: [ErrTenantSuspended], [ErrCustomerNotFound], [ErrVersionMismatch].
 func (a *CustomersAPI) Update(ctx context.Context, id string, body CustomerUpdate, options ...Option) (*Customer, error) {
 	return one[Customer](ctx, a.c, call{method: "PATCH", path: "/customers/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -216,7 +220,7 @@ func (a *CustomersAPI) Update(ctx context.Context, id string, body CustomerUpdat
 // Idempotency-Keys. Fields marked `x-personal` become null, or empty if null is not allowed. A retry with an earlier
 // key returns the erased response. Bookings keep the customer's ID and their amounts.
 //
-// Requires the scope write:customers. Errors: [ErrCustomerNotFound], [ErrVersionMismatch].
+// Requires the scope write:customers. Errors: [ErrTenantSuspended], [ErrCustomerNotFound], [ErrVersionMismatch].
 func (a *CustomersAPI) Delete(ctx context.Context, id string, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/customers/{id}", ids: []string{id}}, options)
 }
@@ -231,7 +235,7 @@ func (a *CustomersAPI) Delete(ctx context.Context, id string, options ...Option)
 // file whose transfer failed. The export counts as a download, like a list as CSV.
 //
 // Requires the scopes read:customers, read:bookings, read:leads, read:quotes, read:invoices, payments:read,
-// read:webhooks. Errors: [ErrCustomerNotFound].
+// read:webhooks. Errors: [ErrTenantSuspended], [ErrCustomerNotFound].
 func (a *CustomersAPI) Export(ctx context.Context, id string, options ...Option) (*CustomerExport, error) {
 	return one[CustomerExport](ctx, a.c, call{method: "GET", path: "/customers/{id}/export", ids: []string{id}}, options)
 }
@@ -293,7 +297,7 @@ func (p LeadsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:leads.
+// Requires the scope read:leads. Errors: [ErrTenantSuspended].
 func (a *LeadsAPI) List(ctx context.Context, params LeadsListParams, options ...Option) iter.Seq2[Lead, error] {
 	return all(func(cursor string) (*Page[Lead], error) {
 		if cursor != "" {
@@ -353,7 +357,7 @@ func (p LeadsListCSVParams) encode(q *query) {
 // ListCSV returns all matching rows in one document (RFC 4180, UTF-8), at most 100,000. If the transfer fails, discard
 // what you received.
 //
-// Requires the scope read:leads.
+// Requires the scope read:leads. Errors: [ErrTenantSuspended].
 func (a *LeadsAPI) ListCSV(ctx context.Context, params LeadsListCSVParams, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/leads", params: params, accept: "text/csv"}, options)
 }
@@ -361,7 +365,7 @@ func (a *LeadsAPI) ListCSV(ctx context.Context, params LeadsListCSVParams, optio
 // Create creates a lead with status `new`. A key that has only `write:leads` can create leads but cannot read any data.
 // Triggers the `lead.created` event.
 //
-// Requires the scope write:leads.
+// Requires the scope write:leads. Errors: [ErrTenantSuspended].
 func (a *LeadsAPI) Create(ctx context.Context, body LeadCreate, options ...Option) (*Lead, error) {
 	return one[Lead](ctx, a.c, call{method: "POST", path: "/leads", body: body, key: true, strict: true}, options)
 }
@@ -378,7 +382,7 @@ func (p LeadsGetParams) encode(q *query) {
 
 // Get returns one lead. `expand=customer` adds the customer and also requires `read:customers`.
 //
-// Requires the scope read:leads. Errors: [ErrLeadNotFound].
+// Requires the scope read:leads. Errors: [ErrTenantSuspended], [ErrLeadNotFound].
 func (a *LeadsAPI) Get(ctx context.Context, id string, params LeadsGetParams, options ...Option) (*Lead, error) {
 	return one[Lead](ctx, a.c, call{method: "GET", path: "/leads/{id}", ids: []string{id}, params: params}, options)
 }
@@ -388,7 +392,8 @@ func (a *LeadsAPI) Get(ctx context.Context, id string, params LeadsGetParams, op
 // and from `lost` back to `contacted`. Only converting a lead sets `converted`. Triggers the `lead.updated` event if
 // something changes.
 //
-// Requires the scope write:leads. Errors: [ErrLeadNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:leads. Errors: [ErrTenantSuspended], [ErrLeadNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *LeadsAPI) Update(ctx context.Context, id string, body LeadUpdate, options ...Option) (*Lead, error) {
 	return one[Lead](ctx, a.c, call{method: "PATCH", path: "/leads/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -403,8 +408,8 @@ func (a *LeadsAPI) Update(ctx context.Context, id string, body LeadUpdate, optio
 // converted lead changes nothing and returns 200. Triggers the `lead.updated` event, and `customer.created` and
 // `booking.created` if they are created.
 //
-// Requires the scope write:leads. Errors: [ErrLeadNotFound], [ErrSlotUnavailable], [ErrVersionMismatch],
-// [ErrInvalidStatusTransition].
+// Requires the scope write:leads. Errors: [ErrTenantSuspended], [ErrLeadNotFound], [ErrSlotUnavailable],
+// [ErrVersionMismatch], [ErrInvalidStatusTransition].
 func (a *LeadsAPI) Convert(ctx context.Context, id string, body LeadConvert, options ...Option) (*Lead, error) {
 	return one[Lead](ctx, a.c, call{method: "POST", path: "/leads/{id}/convert", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -467,7 +472,7 @@ func (p QuotesListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:quotes.
+// Requires the scope read:quotes. Errors: [ErrTenantSuspended].
 func (a *QuotesAPI) List(ctx context.Context, params QuotesListParams, options ...Option) iter.Seq2[Quote, error] {
 	return all(func(cursor string) (*Page[Quote], error) {
 		if cursor != "" {
@@ -528,7 +533,7 @@ func (p QuotesListCSVParams) encode(q *query) {
 // ListCSV returns all matching rows in one document (RFC 4180, UTF-8), at most 100,000. If the transfer fails, discard
 // what you received.
 //
-// Requires the scope read:quotes.
+// Requires the scope read:quotes. Errors: [ErrTenantSuspended].
 func (a *QuotesAPI) ListCSV(ctx context.Context, params QuotesListCSVParams, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/quotes", params: params, accept: "text/csv"}, options)
 }
@@ -537,7 +542,7 @@ func (a *QuotesAPI) ListCSV(ctx context.Context, params QuotesListCSVParams, opt
 // the package's price on `event_date`. It also has the package's deposit unless you send `deposit_amount`. Triggers the
 // `quote.created` event.
 //
-// Requires the scope write:quotes.
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended].
 func (a *QuotesAPI) Create(ctx context.Context, body QuoteCreate, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "POST", path: "/quotes", body: body, key: true, strict: true}, options)
 }
@@ -555,7 +560,7 @@ func (p QuotesGetParams) encode(q *query) {
 // Get returns one quote. `expand=customer` adds the customer and also requires `read:customers`; `expand=lead` adds the
 // lead and requires `read:leads`.
 //
-// Requires the scope read:quotes. Errors: [ErrQuoteNotFound].
+// Requires the scope read:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound].
 func (a *QuotesAPI) Get(ctx context.Context, id string, params QuotesGetParams, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "GET", path: "/quotes/{id}", ids: []string{id}, params: params}, options)
 }
@@ -563,7 +568,7 @@ func (a *QuotesAPI) Get(ctx context.Context, id string, params QuotesGetParams, 
 // Update updates a quote. Fields that you leave out stay unchanged. After the quote is sent, you can change only
 // `notes` and `metadata`.
 //
-// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch].
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound], [ErrVersionMismatch].
 func (a *QuotesAPI) Update(ctx context.Context, id string, body QuoteUpdate, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "PATCH", path: "/quotes/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -572,7 +577,8 @@ func (a *QuotesAPI) Update(ctx context.Context, id string, body QuoteUpdate, opt
 // `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored
 // responses for Idempotency-Keys.
 //
-// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *QuotesAPI) Delete(ctx context.Context, id string, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/quotes/{id}", ids: []string{id}}, options)
 }
@@ -581,7 +587,8 @@ func (a *QuotesAPI) Delete(ctx context.Context, id string, options ...Option) er
 // expires after 14 days. The platform sends no email: deliver the quote to the customer yourself. The quote's lead
 // becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.
 //
-// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *QuotesAPI) Send(ctx context.Context, id string, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "POST", path: "/quotes/{id}/send", ids: []string{id}, key: true, strict: true}, options)
 }
@@ -594,22 +601,24 @@ func (a *QuotesAPI) Send(ctx context.Context, id string, options ...Option) (*Qu
 // returns 200. No scope for bookings or invoices is required. Triggers the `quote.accepted`, `booking.created` and
 // `invoice.created` events.
 //
-// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrSlotUnavailable], [ErrVersionMismatch],
-// [ErrInvalidStatusTransition].
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound], [ErrSlotUnavailable],
+// [ErrVersionMismatch], [ErrInvalidStatusTransition].
 func (a *QuotesAPI) Accept(ctx context.Context, id string, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "POST", path: "/quotes/{id}/accept", ids: []string{id}, key: true, strict: true}, options)
 }
 
 // Decline declines a sent quote. Declining a declined quote again changes nothing and returns 200.
 //
-// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *QuotesAPI) Decline(ctx context.Context, id string, body QuoteDecline, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "POST", path: "/quotes/{id}/decline", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
 // Cancel cancels a draft or sent quote. Cancelling a cancelled quote again changes nothing and returns 200.
 //
-// Requires the scope write:quotes. Errors: [ErrQuoteNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *QuotesAPI) Cancel(ctx context.Context, id string, options ...Option) (*Quote, error) {
 	return one[Quote](ctx, a.c, call{method: "POST", path: "/quotes/{id}/cancel", ids: []string{id}, key: true, strict: true}, options)
 }
@@ -618,7 +627,7 @@ func (a *QuotesAPI) Cancel(ctx context.Context, id string, options ...Option) (*
 // draft. The PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant
 // generates too many documents at the same time, the response is 429 `rate_limited`.
 //
-// Requires the scope read:quotes. Errors: [ErrQuoteNotFound].
+// Requires the scope read:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound].
 func (a *QuotesAPI) GetPDF(ctx context.Context, id string, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/quotes/{id}/pdf", ids: []string{id}, accept: "application/pdf"}, options)
 }
@@ -683,7 +692,7 @@ func (p InvoicesListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:invoices.
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended].
 func (a *InvoicesAPI) List(ctx context.Context, params InvoicesListParams, options ...Option) iter.Seq2[Invoice, error] {
 	return all(func(cursor string) (*Page[Invoice], error) {
 		if cursor != "" {
@@ -747,7 +756,7 @@ func (p InvoicesListCSVParams) encode(q *query) {
 // ListCSV returns all matching rows in one document (RFC 4180, UTF-8), at most 100,000. If the transfer fails, discard
 // what you received.
 //
-// Requires the scope read:invoices.
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended].
 func (a *InvoicesAPI) ListCSV(ctx context.Context, params InvoicesListCSVParams, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/invoices", params: params, accept: "text/csv"}, options)
 }
@@ -757,7 +766,7 @@ func (a *InvoicesAPI) ListCSV(ctx context.Context, params InvoicesListCSVParams,
 // its package. A negative line deducts each opened invoice of the booking with its taxes, so that over all invoices
 // each tax equals that of the quote. Triggers the `invoice.created` event.
 //
-// Requires the scope write:invoices.
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended].
 func (a *InvoicesAPI) Create(ctx context.Context, body InvoiceCreate, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices", body: body, key: true, strict: true}, options)
 }
@@ -774,7 +783,7 @@ func (p InvoicesGetParams) encode(q *query) {
 
 // Get returns one invoice. `expand=customer` adds the customer and also requires `read:customers`.
 //
-// Requires the scope read:invoices. Errors: [ErrInvoiceNotFound].
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound].
 func (a *InvoicesAPI) Get(ctx context.Context, id string, params InvoicesGetParams, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "GET", path: "/invoices/{id}", ids: []string{id}, params: params}, options)
 }
@@ -782,7 +791,7 @@ func (a *InvoicesAPI) Get(ctx context.Context, id string, params InvoicesGetPara
 // Update updates an invoice. Fields that you leave out stay unchanged. After the invoice is opened, you can change only
 // `due_at`, `notes` and `metadata`.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch].
 func (a *InvoicesAPI) Update(ctx context.Context, id string, body InvoiceUpdate, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "PATCH", path: "/invoices/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -791,7 +800,8 @@ func (a *InvoicesAPI) Update(ctx context.Context, id string, body InvoiceUpdate,
 // `invalid_status_transition`. Earlier events about the draft stay, but their personal fields are cleared, as in stored
 // responses for Idempotency-Keys.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *InvoicesAPI) Delete(ctx context.Context, id string, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/invoices/{id}", ids: []string{id}}, options)
 }
@@ -802,7 +812,8 @@ func (a *InvoicesAPI) Delete(ctx context.Context, id string, options ...Option) 
 // total minus its opened invoices; otherwise the response is 422 on `booking_id`. Other invoices have no such limit.
 // Triggers the `invoice.paid` event if nothing is due.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *InvoicesAPI) Open(ctx context.Context, id string, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices/{id}/open", ids: []string{id}, key: true, strict: true}, options)
 }
@@ -810,7 +821,8 @@ func (a *InvoicesAPI) Open(ctx context.Context, id string, options ...Option) (*
 // Void voids an open or uncollectible invoice that has no payments. Its number is not reused. Voiding a void invoice
 // again changes nothing and returns 200.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *InvoicesAPI) Void(ctx context.Context, id string, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices/{id}/void", ids: []string{id}, key: true, strict: true}, options)
 }
@@ -818,7 +830,8 @@ func (a *InvoicesAPI) Void(ctx context.Context, id string, options ...Option) (*
 // MarkUncollectible marks an open or partially paid invoice as unlikely to be paid. It can still be paid in full, or
 // voided if nothing is paid. Marking it again changes nothing and returns 200.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *InvoicesAPI) MarkUncollectible(ctx context.Context, id string, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices/{id}/mark-uncollectible", ids: []string{id}, key: true, strict: true}, options)
 }
@@ -828,8 +841,8 @@ func (a *InvoicesAPI) MarkUncollectible(ctx context.Context, id string, options 
 // the booking and confirms a pending booking according to the booking policy. An invoice can have at most 100 recorded
 // payments, including reversed ones. Triggers the `invoice.paid` event when nothing is due.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition],
-// [ErrLimitReached].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition], [ErrLimitReached].
 func (a *InvoicesAPI) RecordPayment(ctx context.Context, id string, body InvoicePaymentCreate, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices/{id}/record-payment", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -838,8 +851,8 @@ func (a *InvoicesAPI) RecordPayment(ctx context.Context, id string, body Invoice
 // booking either. You can reverse only payments with the source `manual`. Reversing a payment again changes nothing and
 // returns 200.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrInvoicePaymentNotFound], [ErrVersionMismatch],
-// [ErrInvalidStatusTransition].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrInvoicePaymentNotFound],
+// [ErrVersionMismatch], [ErrInvalidStatusTransition].
 func (a *InvoicesAPI) ReversePayment(ctx context.Context, id string, paymentID string, options ...Option) (*Invoice, error) {
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices/{id}/payments/{payment_id}/reverse", ids: []string{id, paymentID}, key: true, strict: true}, options)
 }
@@ -849,7 +862,7 @@ func (a *InvoicesAPI) ReversePayment(ctx context.Context, id string, paymentID s
 // descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the same
 // time, the response is 429 `rate_limited`.
 //
-// Requires the scope read:invoices. Errors: [ErrInvoiceNotFound].
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound].
 func (a *InvoicesAPI) GetPDF(ctx context.Context, id string, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/invoices/{id}/pdf", ids: []string{id}, accept: "application/pdf"}, options)
 }
@@ -864,8 +877,8 @@ func (a *InvoicesAPI) GetPDF(ctx context.Context, id string, options ...Option) 
 // on which nothing is due by credit alone becomes `credited`. If a payment and a credit together cover an invoice, it
 // becomes `paid` and triggers the `invoice.paid` event.
 //
-// Requires the scope write:invoices. Errors: [ErrInvoiceNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition],
-// [ErrLimitReached].
+// Requires the scope write:invoices. Errors: [ErrTenantSuspended], [ErrInvoiceNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition], [ErrLimitReached].
 func (a *InvoicesAPI) CreateCreditNote(ctx context.Context, id string, body CreditNoteCreate, options ...Option) (*CreditNote, error) {
 	return one[CreditNote](ctx, a.c, call{method: "POST", path: "/invoices/{id}/credit-notes", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -915,7 +928,7 @@ func (p CreditNotesListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:invoices.
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended].
 func (a *CreditNotesAPI) List(ctx context.Context, params CreditNotesListParams, options ...Option) iter.Seq2[CreditNote, error] {
 	return all(func(cursor string) (*Page[CreditNote], error) {
 		if cursor != "" {
@@ -932,7 +945,7 @@ func (a *CreditNotesAPI) ListPage(ctx context.Context, params CreditNotesListPar
 
 // Get returns one credit note.
 //
-// Requires the scope read:invoices. Errors: [ErrCreditNoteNotFound].
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended], [ErrCreditNoteNotFound].
 func (a *CreditNotesAPI) Get(ctx context.Context, id string, options ...Option) (*CreditNote, error) {
 	return one[CreditNote](ctx, a.c, call{method: "GET", path: "/credit-notes/{id}", ids: []string{id}}, options)
 }
@@ -941,7 +954,7 @@ func (a *CreditNotesAPI) Get(ctx context.Context, id string, options ...Option) 
 // limits are those of the invoice's PDF. If the tenant generates too many documents at the same time, the response is
 // 429 `rate_limited`.
 //
-// Requires the scope read:invoices. Errors: [ErrCreditNoteNotFound].
+// Requires the scope read:invoices. Errors: [ErrTenantSuspended], [ErrCreditNoteNotFound].
 func (a *CreditNotesAPI) GetPDF(ctx context.Context, id string, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/credit-notes/{id}/pdf", ids: []string{id}, accept: "application/pdf"}, options)
 }
@@ -991,7 +1004,7 @@ func (p PaymentIntentsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope payments:read.
+// Requires the scope payments:read. Errors: [ErrTenantSuspended].
 func (a *PaymentIntentsAPI) List(ctx context.Context, params PaymentIntentsListParams, options ...Option) iter.Seq2[PaymentIntent, error] {
 	return all(func(cursor string) (*Page[PaymentIntent], error) {
 		if cursor != "" {
@@ -1012,8 +1025,8 @@ func (a *PaymentIntentsAPI) ListPage(ctx context.Context, params PaymentIntentsL
 // again. Retries with the same key create only one payment, even when processes crash. Nothing is charged yet: the
 // `payment.succeeded` event reports when the customer has paid.
 //
-// Requires the scope payments:write. Errors: [ErrBookingNotFound], [ErrBookingAlreadyPaid], [ErrBookingNotPayable],
-// [ErrCurrencyMismatch], [ErrPaymentIntentFailed].
+// Requires the scope payments:write. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrBookingAlreadyPaid],
+// [ErrBookingNotPayable], [ErrCurrencyMismatch], [ErrPaymentIntentFailed].
 func (a *PaymentIntentsAPI) Create(ctx context.Context, body PaymentIntentCreate, options ...Option) (*PaymentIntent, error) {
 	return one[PaymentIntent](ctx, a.c, call{method: "POST", path: "/payment-intents", body: body, key: true, strict: true}, options)
 }
@@ -1021,7 +1034,8 @@ func (a *PaymentIntentsAPI) Create(ctx context.Context, body PaymentIntentCreate
 // Get returns one payment intent by the payment gateway's ID, without its client secret. If the operator has no account
 // at a payment gateway in this mode, the response is 409 `gateway_not_configured` for any ID.
 //
-// Requires the scope payments:read. Errors: [ErrPaymentIntentNotFound], [ErrGatewayNotConfigured].
+// Requires the scope payments:read. Errors: [ErrTenantSuspended], [ErrPaymentIntentNotFound],
+// [ErrGatewayNotConfigured].
 func (a *PaymentIntentsAPI) Get(ctx context.Context, id string, options ...Option) (*PaymentIntent, error) {
 	return one[PaymentIntent](ctx, a.c, call{method: "GET", path: "/payment-intents/{id}", ids: []string{id}}, options)
 }
@@ -1030,7 +1044,7 @@ func (a *PaymentIntentsAPI) Get(ctx context.Context, id string, options ...Optio
 // released. If it is being processed or has succeeded, the response is 422 `invalid_status_transition`. Cancelling a
 // canceled payment intent again changes nothing and returns 200.
 //
-// Requires the scope payments:write. Errors: [ErrPaymentIntentNotFound], [ErrVersionMismatch],
+// Requires the scope payments:write. Errors: [ErrTenantSuspended], [ErrPaymentIntentNotFound], [ErrVersionMismatch],
 // [ErrInvalidStatusTransition], [ErrPaymentIntentFailed].
 func (a *PaymentIntentsAPI) Cancel(ctx context.Context, id string, options ...Option) (*PaymentIntent, error) {
 	return one[PaymentIntent](ctx, a.c, call{method: "POST", path: "/payment-intents/{id}/cancel", ids: []string{id}, key: true, strict: true}, options)
@@ -1041,7 +1055,7 @@ func (a *PaymentIntentsAPI) Cancel(ctx context.Context, id string, options ...Op
 // response is 422 `invalid_status_transition`. Repeating a successful capture with the same amount returns 200.
 // Triggers the `payment.succeeded` event.
 //
-// Requires the scope payments:write. Errors: [ErrPaymentIntentNotFound], [ErrVersionMismatch],
+// Requires the scope payments:write. Errors: [ErrTenantSuspended], [ErrPaymentIntentNotFound], [ErrVersionMismatch],
 // [ErrInvalidStatusTransition], [ErrPaymentIntentFailed].
 func (a *PaymentIntentsAPI) Capture(ctx context.Context, id string, body PaymentIntentCapture, options ...Option) (*PaymentIntent, error) {
 	return one[PaymentIntent](ctx, a.c, call{method: "POST", path: "/payment-intents/{id}/capture", ids: []string{id}, body: body, key: true, strict: true}, options)
@@ -1095,7 +1109,7 @@ func (p RefundsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope payments:read.
+// Requires the scope payments:read. Errors: [ErrTenantSuspended].
 func (a *RefundsAPI) List(ctx context.Context, params RefundsListParams, options ...Option) iter.Seq2[Refund, error] {
 	return all(func(cursor string) (*Page[Refund], error) {
 		if cursor != "" {
@@ -1117,15 +1131,15 @@ func (a *RefundsAPI) ListPage(ctx context.Context, params RefundsListParams, opt
 // refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents
 // and of the booking is updated shortly afterwards.
 //
-// Requires the scope payments:write. Errors: [ErrBookingNotFound], [ErrPaymentIntentNotFound], [ErrNothingToRefund],
-// [ErrPaymentIntentFailed].
+// Requires the scope payments:write. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrPaymentIntentNotFound],
+// [ErrNothingToRefund], [ErrPaymentIntentFailed].
 func (a *RefundsAPI) Create(ctx context.Context, body RefundCreate, options ...Option) (*Refund, error) {
 	return one[Refund](ctx, a.c, call{method: "POST", path: "/refunds", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one refund.
 //
-// Requires the scope payments:read. Errors: [ErrRefundNotFound].
+// Requires the scope payments:read. Errors: [ErrTenantSuspended], [ErrRefundNotFound].
 func (a *RefundsAPI) Get(ctx context.Context, id string, options ...Option) (*Refund, error) {
 	return one[Refund](ctx, a.c, call{method: "GET", path: "/refunds/{id}", ids: []string{id}}, options)
 }
@@ -1172,7 +1186,7 @@ func (p ServicesListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:services.
+// Requires the scope read:services. Errors: [ErrTenantSuspended].
 func (a *ServicesAPI) List(ctx context.Context, params ServicesListParams, options ...Option) iter.Seq2[Service, error] {
 	return all(func(cursor string) (*Page[Service], error) {
 		if cursor != "" {
@@ -1190,14 +1204,14 @@ func (a *ServicesAPI) ListPage(ctx context.Context, params ServicesListParams, o
 // Create creates a service. A tenant can have at most 200 active and 2,000 inactive services per mode. Exceeding either
 // limit, also through an update, returns 422 `limit_reached` on `name`.
 //
-// Requires the scope write:services. Errors: [ErrLimitReached].
+// Requires the scope write:services. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *ServicesAPI) Create(ctx context.Context, body ServiceCreate, options ...Option) (*Service, error) {
 	return one[Service](ctx, a.c, call{method: "POST", path: "/services", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one service.
 //
-// Requires the scope read:services. Errors: [ErrServiceNotFound].
+// Requires the scope read:services. Errors: [ErrTenantSuspended], [ErrServiceNotFound].
 func (a *ServicesAPI) Get(ctx context.Context, id string, options ...Option) (*Service, error) {
 	return one[Service](ctx, a.c, call{method: "GET", path: "/services/{id}", ids: []string{id}}, options)
 }
@@ -1206,7 +1220,8 @@ func (a *ServicesAPI) Get(ctx context.Context, id string, options ...Option) (*S
 // have at most 200 active and 2,000 inactive services per mode. Exceeding either limit returns 422 `limit_reached` on
 // `name`.
 //
-// Requires the scope write:services. Errors: [ErrServiceNotFound], [ErrVersionMismatch], [ErrLimitReached].
+// Requires the scope write:services. Errors: [ErrTenantSuspended], [ErrServiceNotFound], [ErrVersionMismatch],
+// [ErrLimitReached].
 func (a *ServicesAPI) Update(ctx context.Context, id string, body ServiceUpdate, options ...Option) (*Service, error) {
 	return one[Service](ctx, a.c, call{method: "PATCH", path: "/services/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -1253,7 +1268,7 @@ func (p UnitsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:units.
+// Requires the scope read:units. Errors: [ErrTenantSuspended].
 func (a *UnitsAPI) List(ctx context.Context, params UnitsListParams, options ...Option) iter.Seq2[Unit, error] {
 	return all(func(cursor string) (*Page[Unit], error) {
 		if cursor != "" {
@@ -1272,14 +1287,14 @@ func (a *UnitsAPI) ListPage(ctx context.Context, params UnitsListParams, options
 // are not retired and 20,000 retired units per mode. Exceeding either limit, also through an update, returns 422
 // `limit_reached` on `name`.
 //
-// Requires the scope write:units. Errors: [ErrLimitReached].
+// Requires the scope write:units. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *UnitsAPI) Create(ctx context.Context, body UnitCreate, options ...Option) (*Unit, error) {
 	return one[Unit](ctx, a.c, call{method: "POST", path: "/units", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one unit.
 //
-// Requires the scope read:units. Errors: [ErrUnitNotFound].
+// Requires the scope read:units. Errors: [ErrTenantSuspended], [ErrUnitNotFound].
 func (a *UnitsAPI) Get(ctx context.Context, id string, options ...Option) (*Unit, error) {
 	return one[Unit](ctx, a.c, call{method: "GET", path: "/units/{id}", ids: []string{id}}, options)
 }
@@ -1288,7 +1303,8 @@ func (a *UnitsAPI) Get(ctx context.Context, id string, options ...Option) (*Unit
 // at most 2,000 units that are not retired and 20,000 retired units per mode. Exceeding either limit returns 422
 // `limit_reached` on `name`.
 //
-// Requires the scope write:units. Errors: [ErrUnitNotFound], [ErrVersionMismatch], [ErrLimitReached].
+// Requires the scope write:units. Errors: [ErrTenantSuspended], [ErrUnitNotFound], [ErrVersionMismatch],
+// [ErrLimitReached].
 func (a *UnitsAPI) Update(ctx context.Context, id string, body UnitUpdate, options ...Option) (*Unit, error) {
 	return one[Unit](ctx, a.c, call{method: "PATCH", path: "/units/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -1335,7 +1351,7 @@ func (p PackagesListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:services.
+// Requires the scope read:services. Errors: [ErrTenantSuspended].
 func (a *PackagesAPI) List(ctx context.Context, params PackagesListParams, options ...Option) iter.Seq2[Package, error] {
 	return all(func(cursor string) (*Page[Package], error) {
 		if cursor != "" {
@@ -1354,14 +1370,14 @@ func (a *PackagesAPI) ListPage(ctx context.Context, params PackagesListParams, o
 // 5,000 inactive packages per mode. Exceeding either limit, also through an update, returns 422 `limit_reached` on
 // `name`.
 //
-// Requires the scope write:services. Errors: [ErrLimitReached].
+// Requires the scope write:services. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *PackagesAPI) Create(ctx context.Context, body PackageCreate, options ...Option) (*Package, error) {
 	return one[Package](ctx, a.c, call{method: "POST", path: "/packages", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one package.
 //
-// Requires the scope read:services. Errors: [ErrPackageNotFound].
+// Requires the scope read:services. Errors: [ErrTenantSuspended], [ErrPackageNotFound].
 func (a *PackagesAPI) Get(ctx context.Context, id string, options ...Option) (*Package, error) {
 	return one[Package](ctx, a.c, call{method: "GET", path: "/packages/{id}", ids: []string{id}}, options)
 }
@@ -1370,7 +1386,8 @@ func (a *PackagesAPI) Get(ctx context.Context, id string, options ...Option) (*P
 // have at most 500 active and 5,000 inactive packages per mode. Exceeding either limit returns 422 `limit_reached` on
 // `name`.
 //
-// Requires the scope write:services. Errors: [ErrPackageNotFound], [ErrVersionMismatch], [ErrLimitReached].
+// Requires the scope write:services. Errors: [ErrTenantSuspended], [ErrPackageNotFound], [ErrVersionMismatch],
+// [ErrLimitReached].
 func (a *PackagesAPI) Update(ctx context.Context, id string, body PackageUpdate, options ...Option) (*Package, error) {
 	return one[Package](ctx, a.c, call{method: "PATCH", path: "/packages/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -1414,7 +1431,7 @@ func (p HolidayRulesListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:services.
+// Requires the scope read:services. Errors: [ErrTenantSuspended].
 func (a *HolidayRulesAPI) List(ctx context.Context, params HolidayRulesListParams, options ...Option) iter.Seq2[HolidayRule, error] {
 	return all(func(cursor string) (*Page[HolidayRule], error) {
 		if cursor != "" {
@@ -1434,14 +1451,14 @@ func (a *HolidayRulesAPI) ListPage(ctx context.Context, params HolidayRulesListP
 // all; then the shorter range applies, then the lower ID. A tenant can have at most 200 active and 2,000 inactive
 // holiday rules per mode. Exceeding either limit, also through an update, returns 422 `limit_reached` on `name`.
 //
-// Requires the scope write:services. Errors: [ErrLimitReached].
+// Requires the scope write:services. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *HolidayRulesAPI) Create(ctx context.Context, body HolidayRuleCreate, options ...Option) (*HolidayRule, error) {
 	return one[HolidayRule](ctx, a.c, call{method: "POST", path: "/holiday-rules", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one holiday rule.
 //
-// Requires the scope read:services. Errors: [ErrHolidayRuleNotFound].
+// Requires the scope read:services. Errors: [ErrTenantSuspended], [ErrHolidayRuleNotFound].
 func (a *HolidayRulesAPI) Get(ctx context.Context, id string, options ...Option) (*HolidayRule, error) {
 	return one[HolidayRule](ctx, a.c, call{method: "GET", path: "/holiday-rules/{id}", ids: []string{id}}, options)
 }
@@ -1450,7 +1467,8 @@ func (a *HolidayRulesAPI) Get(ctx context.Context, id string, options ...Option)
 // can have at most 200 active and 2,000 inactive holiday rules per mode. Exceeding either limit returns 422
 // `limit_reached` on `name`.
 //
-// Requires the scope write:services. Errors: [ErrHolidayRuleNotFound], [ErrVersionMismatch], [ErrLimitReached].
+// Requires the scope write:services. Errors: [ErrTenantSuspended], [ErrHolidayRuleNotFound], [ErrVersionMismatch],
+// [ErrLimitReached].
 func (a *HolidayRulesAPI) Update(ctx context.Context, id string, body HolidayRuleUpdate, options ...Option) (*HolidayRule, error) {
 	return one[HolidayRule](ctx, a.c, call{method: "PATCH", path: "/holiday-rules/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -1500,7 +1518,7 @@ func (p ClosuresListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:units.
+// Requires the scope read:units. Errors: [ErrTenantSuspended].
 func (a *ClosuresAPI) List(ctx context.Context, params ClosuresListParams, options ...Option) iter.Seq2[Closure, error] {
 	return all(func(cursor string) (*Page[Closure], error) {
 		if cursor != "" {
@@ -1521,14 +1539,14 @@ func (a *ClosuresAPI) ListPage(ctx context.Context, params ClosuresListParams, o
 // `conflicting_booking_ids` lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that
 // have ended per mode. Exceeding either limit returns 422 `limit_reached` on `name`.
 //
-// Requires the scope write:units. Errors: [ErrLimitReached].
+// Requires the scope write:units. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *ClosuresAPI) Create(ctx context.Context, body ClosureCreate, options ...Option) (*Closure, error) {
 	return one[Closure](ctx, a.c, call{method: "POST", path: "/closures", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one closure with the bookings that overlap it now.
 //
-// Requires the scope read:units. Errors: [ErrClosureNotFound].
+// Requires the scope read:units. Errors: [ErrTenantSuspended], [ErrClosureNotFound].
 func (a *ClosuresAPI) Get(ctx context.Context, id string, options ...Option) (*Closure, error) {
 	return one[Closure](ctx, a.c, call{method: "GET", path: "/closures/{id}", ids: []string{id}}, options)
 }
@@ -1538,14 +1556,15 @@ func (a *ClosuresAPI) Get(ctx context.Context, id string, options ...Option) (*C
 // response lists them. A tenant can have at most 1,000 closures that have not ended and 10,000 that have ended per
 // mode. Exceeding either limit returns 422 `limit_reached` on `name`.
 //
-// Requires the scope write:units. Errors: [ErrClosureNotFound], [ErrVersionMismatch], [ErrLimitReached].
+// Requires the scope write:units. Errors: [ErrTenantSuspended], [ErrClosureNotFound], [ErrVersionMismatch],
+// [ErrLimitReached].
 func (a *ClosuresAPI) Update(ctx context.Context, id string, body ClosureUpdate, options ...Option) (*Closure, error) {
 	return one[Closure](ctx, a.c, call{method: "PATCH", path: "/closures/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
 // Delete deletes a closure. Its units can be booked again at once.
 //
-// Requires the scope write:units. Errors: [ErrClosureNotFound], [ErrVersionMismatch].
+// Requires the scope write:units. Errors: [ErrTenantSuspended], [ErrClosureNotFound], [ErrVersionMismatch].
 func (a *ClosuresAPI) Delete(ctx context.Context, id string, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/closures/{id}", ids: []string{id}}, options)
 }
@@ -1580,7 +1599,7 @@ func (p AvailabilityListParams) encode(q *query) {
 // days, 8 MiB and 100,000 bookings. If the range exceeds a limit, the response is 422 on `to`: request fewer days or a
 // single unit.
 //
-// Requires the scope read:services.
+// Requires the scope read:services. Errors: [ErrTenantSuspended].
 func (a *AvailabilityAPI) List(ctx context.Context, params AvailabilityListParams, options ...Option) (*Page[AvailabilityDay], error) {
 	return one[Page[AvailabilityDay]](ctx, a.c, call{method: "GET", path: "/availability", params: params}, options)
 }
@@ -1600,7 +1619,7 @@ func (p AvailabilityExplainParams) encode(q *query) {
 
 // Explain returns whether a unit can be booked at a given time, and if not, the first reason.
 //
-// Requires the scope read:services.
+// Requires the scope read:services. Errors: [ErrTenantSuspended].
 func (a *AvailabilityAPI) Explain(ctx context.Context, params AvailabilityExplainParams, options ...Option) (*AvailabilityExplanation, error) {
 	return one[AvailabilityExplanation](ctx, a.c, call{method: "GET", path: "/availability/explain", params: params}, options)
 }
@@ -1678,7 +1697,7 @@ func (p BookingsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:bookings.
+// Requires the scope read:bookings. Errors: [ErrTenantSuspended].
 func (a *BookingsAPI) List(ctx context.Context, params BookingsListParams, options ...Option) iter.Seq2[Booking, error] {
 	return all(func(cursor string) (*Page[Booking], error) {
 		if cursor != "" {
@@ -1755,7 +1774,7 @@ func (p BookingsListCSVParams) encode(q *query) {
 // ListCSV returns all matching rows in one document (RFC 4180, UTF-8), at most 100,000. If the transfer fails, discard
 // what you received.
 //
-// Requires the scope read:bookings.
+// Requires the scope read:bookings. Errors: [ErrTenantSuspended].
 func (a *BookingsAPI) ListCSV(ctx context.Context, params BookingsListCSVParams, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/bookings", params: params, accept: "text/csv"}, options)
 }
@@ -1768,7 +1787,7 @@ func (a *BookingsAPI) ListCSV(ctx context.Context, params BookingsListCSVParams,
 // starts as `confirmed` if you send that status or if the booking policy confirms automatically. Triggers the
 // `booking.created` event.
 //
-// Requires the scope write:bookings. Errors: [ErrSlotUnavailable].
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrSlotUnavailable].
 func (a *BookingsAPI) Create(ctx context.Context, body BookingCreate, options ...Option) (*Booking, error) {
 	return one[Booking](ctx, a.c, call{method: "POST", path: "/bookings", body: body, key: true, strict: true}, options)
 }
@@ -1785,7 +1804,7 @@ func (p BookingsGetParams) encode(q *query) {
 
 // Get returns one booking. `expand=customer` adds the customer and also requires `read:customers`.
 //
-// Requires the scope read:bookings. Errors: [ErrBookingNotFound].
+// Requires the scope read:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound].
 func (a *BookingsAPI) Get(ctx context.Context, id string, params BookingsGetParams, options ...Option) (*Booking, error) {
 	return one[Booking](ctx, a.c, call{method: "GET", path: "/bookings/{id}", ids: []string{id}, params: params}, options)
 }
@@ -1796,8 +1815,8 @@ func (a *BookingsAPI) Get(ctx context.Context, id string, params BookingsGetPara
 // you can change only `notes` and `metadata`. You can switch between `completed` and `no_show` for 7 days after the
 // booking ends. Triggers the `booking.updated` or `booking.cancelled` event.
 //
-// Requires the scope write:bookings. Errors: [ErrBookingNotFound], [ErrSlotUnavailable], [ErrVersionMismatch],
-// [ErrInvalidStatusTransition].
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrSlotUnavailable],
+// [ErrVersionMismatch], [ErrInvalidStatusTransition].
 func (a *BookingsAPI) Update(ctx context.Context, id string, body BookingUpdate, options ...Option) (*Booking, error) {
 	return one[Booking](ctx, a.c, call{method: "PATCH", path: "/bookings/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -1805,7 +1824,8 @@ func (a *BookingsAPI) Update(ctx context.Context, id string, body BookingUpdate,
 // Cancel cancels a `pending` or `confirmed` booking and releases its unit. Cancelling a cancelled booking again changes
 // nothing and returns 200. Triggers the `booking.cancelled` event.
 //
-// Requires the scope write:bookings. Errors: [ErrBookingNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *BookingsAPI) Cancel(ctx context.Context, id string, body BookingCancel, options ...Option) (*Booking, error) {
 	return one[Booking](ctx, a.c, call{method: "POST", path: "/bookings/{id}/cancel", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -1829,7 +1849,7 @@ func (p BookingsListPaymentsParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:bookings. Errors: [ErrBookingNotFound].
+// Requires the scope read:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound].
 func (a *BookingsAPI) ListPayments(ctx context.Context, id string, params BookingsListPaymentsParams, options ...Option) iter.Seq2[BookingPayment, error] {
 	return all(func(cursor string) (*Page[BookingPayment], error) {
 		if cursor != "" {
@@ -1847,7 +1867,8 @@ func (a *BookingsAPI) ListPaymentsPage(ctx context.Context, id string, params Bo
 // Reprice recalculates the price of a booking from the current terms of its package and the holiday rules of its day. A
 // booking without a package keeps its price. Payments are not affected.
 //
-// Requires the scope write:bookings. Errors: [ErrBookingNotFound], [ErrVersionMismatch], [ErrInvalidStatusTransition].
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrVersionMismatch],
+// [ErrInvalidStatusTransition].
 func (a *BookingsAPI) Reprice(ctx context.Context, id string, options ...Option) (*Booking, error) {
 	return one[Booking](ctx, a.c, call{method: "POST", path: "/bookings/{id}/reprice", ids: []string{id}, key: true, strict: true}, options)
 }
@@ -1891,7 +1912,7 @@ func (p CalendarFeedsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:bookings.
+// Requires the scope read:bookings. Errors: [ErrTenantSuspended].
 func (a *CalendarFeedsAPI) List(ctx context.Context, params CalendarFeedsListParams, options ...Option) iter.Seq2[CalendarFeed, error] {
 	return all(func(cursor string) (*Page[CalendarFeed], error) {
 		if cursor != "" {
@@ -1912,21 +1933,21 @@ func (a *CalendarFeedsAPI) ListPage(ctx context.Context, params CalendarFeedsLis
 // moves to the new key. A feed that includes details also requires `read:customers`. A tenant can have at most 50 feeds
 // per mode; one more returns 422 `limit_reached` on `name`.
 //
-// Requires the scope write:bookings. Errors: [ErrLimitReached].
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *CalendarFeedsAPI) Create(ctx context.Context, body CalendarFeedCreate, options ...Option) (*CalendarFeedWithURL, error) {
 	return one[CalendarFeedWithURL](ctx, a.c, call{method: "POST", path: "/calendar-feeds", body: body, key: true, strict: true}, options)
 }
 
 // Get returns one calendar feed without its URL.
 //
-// Requires the scope read:bookings. Errors: [ErrCalendarFeedNotFound].
+// Requires the scope read:bookings. Errors: [ErrTenantSuspended], [ErrCalendarFeedNotFound].
 func (a *CalendarFeedsAPI) Get(ctx context.Context, id string, options ...Option) (*CalendarFeed, error) {
 	return one[CalendarFeed](ctx, a.c, call{method: "GET", path: "/calendar-feeds/{id}", ids: []string{id}}, options)
 }
 
 // Delete deletes a calendar feed. Its URL then returns 404.
 //
-// Requires the scope write:bookings. Errors: [ErrCalendarFeedNotFound], [ErrVersionMismatch].
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrCalendarFeedNotFound], [ErrVersionMismatch].
 func (a *CalendarFeedsAPI) Delete(ctx context.Context, id string, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/calendar-feeds/{id}", ids: []string{id}}, options)
 }
@@ -1950,7 +1971,7 @@ func (p CalendarFeedsGetCalendarParams) encode(q *query) {
 // `include_details`. It has at most 20,000 events and about 7 MiB: the bookings closest to today. You can read a feed
 // 60 times in 60 seconds. Further reads, or too many concurrent calendars of the tenant, return 429 `rate_limited`.
 //
-// Errors: [ErrCalendarFeedNotFound].
+// Errors: [ErrTenantSuspended], [ErrCalendarFeedNotFound].
 func (a *CalendarFeedsAPI) GetCalendar(ctx context.Context, token string, params CalendarFeedsGetCalendarParams, options ...Option) (*Document, error) {
 	return document(ctx, a.c, call{method: "GET", path: "/calendar/{token}.ics", ids: []string{token}, params: params, accept: "text/calendar"}, options)
 }
@@ -1963,7 +1984,7 @@ type TestClockAPI struct{ c *Client }
 // `created_at`, `updated_at`, event times, rate limits, Idempotency-Keys, signatures and tokens use real time. Live
 // mode has no test clock and returns 403 `mode_mismatch`.
 //
-// Requires the scope write:bookings.
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended].
 func (a *TestClockAPI) Get(ctx context.Context, options ...Option) (*TestClock, error) {
 	return one[TestClock](ctx, a.c, call{method: "GET", path: "/test-clock"}, options)
 }
@@ -1972,7 +1993,7 @@ func (a *TestClockAPI) Get(ctx context.Context, options ...Option) (*TestClock, 
 // that are past their expiry time have expired. If the service for quotes is unavailable, their events follow later.
 // The clock moves only forward, from the frozen time or from real time: an earlier time returns 422 on `now`.
 //
-// Requires the scope write:bookings.
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended].
 func (a *TestClockAPI) Set(ctx context.Context, body TestClockSet, options ...Option) (*TestClock, error) {
 	return one[TestClock](ctx, a.c, call{method: "POST", path: "/test-clock", body: body, key: true, strict: true}, options)
 }
@@ -1980,7 +2001,7 @@ func (a *TestClockAPI) Set(ctx context.Context, body TestClockSet, options ...Op
 // Delete unfreezes the tenant's clock in test mode. Expired resources stay expired. The response is also 204 if the
 // clock is not frozen.
 //
-// Requires the scope write:bookings.
+// Requires the scope write:bookings. Errors: [ErrTenantSuspended].
 func (a *TestClockAPI) Delete(ctx context.Context, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/test-clock"}, options)
 }
@@ -2024,7 +2045,7 @@ func (p WebhookEndpointsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:webhooks.
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended].
 func (a *WebhookEndpointsAPI) List(ctx context.Context, params WebhookEndpointsListParams, options ...Option) iter.Seq2[WebhookEndpoint, error] {
 	return all(func(cursor string) (*Page[WebhookEndpoint], error) {
 		if cursor != "" {
@@ -2043,21 +2064,21 @@ func (a *WebhookEndpointsAPI) ListPage(ctx context.Context, params WebhookEndpoi
 // response and a rotation return a secret. Subscribing to a type requires the read scope of its resource. A tenant can
 // have at most 50 endpoints per mode; one more returns 422 `limit_reached` on `url`.
 //
-// Requires the scope write:webhooks. Errors: [ErrLimitReached].
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *WebhookEndpointsAPI) Create(ctx context.Context, body WebhookEndpointCreate, options ...Option) (*WebhookEndpointWithSecret, error) {
 	return one[WebhookEndpointWithSecret](ctx, a.c, call{method: "POST", path: "/webhook-endpoints", body: body, key: true, strict: true}, options)
 }
 
 // ListEventTypes returns all event types with the scope that each requires.
 //
-// Requires the scope read:webhooks.
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended].
 func (a *WebhookEndpointsAPI) ListEventTypes(ctx context.Context, options ...Option) (*Page[EventTypeInfo], error) {
 	return one[Page[EventTypeInfo]](ctx, a.c, call{method: "GET", path: "/webhook-endpoints/event-types"}, options)
 }
 
 // Get returns one webhook endpoint without its secret.
 //
-// Requires the scope read:webhooks. Errors: [ErrWebhookEndpointNotFound].
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended], [ErrWebhookEndpointNotFound].
 func (a *WebhookEndpointsAPI) Get(ctx context.Context, id string, options ...Option) (*WebhookEndpoint, error) {
 	return one[WebhookEndpoint](ctx, a.c, call{method: "GET", path: "/webhook-endpoints/{id}", ids: []string{id}}, options)
 }
@@ -2067,14 +2088,14 @@ func (a *WebhookEndpointsAPI) Get(ctx context.Context, id string, options ...Opt
 // deliver the missed events. Changing `url`, `status` or `event_types` requires the read scopes of all old and new
 // types. The 403 names the first missing scope and takes precedence over 412.
 //
-// Requires the scope write:webhooks. Errors: [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
 func (a *WebhookEndpointsAPI) Update(ctx context.Context, id string, body WebhookEndpointUpdate, options ...Option) (*WebhookEndpoint, error) {
 	return one[WebhookEndpoint](ctx, a.c, call{method: "PATCH", path: "/webhook-endpoints/{id}", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
 
 // Delete deletes a webhook endpoint. Pending deliveries are dropped.
 //
-// Requires the scope write:webhooks. Errors: [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
 func (a *WebhookEndpointsAPI) Delete(ctx context.Context, id string, options ...Option) error {
 	return none(ctx, a.c, call{method: "DELETE", path: "/webhook-endpoints/{id}", ids: []string{id}}, options)
 }
@@ -2082,7 +2103,7 @@ func (a *WebhookEndpointsAPI) Delete(ctx context.Context, id string, options ...
 // RotateSecret creates a new secret and returns it once. Until the earlier secrets expire, each delivery is signed with
 // every active secret. Requires the read scopes of the event types that the endpoint subscribes to.
 //
-// Requires the scope write:webhooks. Errors: [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
 func (a *WebhookEndpointsAPI) RotateSecret(ctx context.Context, id string, body WebhookSecretRotate, options ...Option) (*WebhookEndpointWithSecret, error) {
 	return one[WebhookEndpointWithSecret](ctx, a.c, call{method: "POST", path: "/webhook-endpoints/{id}/rotate-secret", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -2090,7 +2111,7 @@ func (a *WebhookEndpointsAPI) RotateSecret(ctx context.Context, id string, body 
 // Test sends a sample event to an endpoint immediately, regardless of its subscription, and returns the delivery. The
 // sample appears in the deliveries but not in /events. A disabled endpoint returns 422 on `endpoint_id`.
 //
-// Requires the scope write:webhooks. Errors: [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrWebhookEndpointNotFound], [ErrVersionMismatch].
 func (a *WebhookEndpointsAPI) Test(ctx context.Context, id string, body WebhookTest, options ...Option) (*Delivery, error) {
 	return one[Delivery](ctx, a.c, call{method: "POST", path: "/webhook-endpoints/{id}/test", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -2135,7 +2156,7 @@ func (p WebhookEndpointsListDeliveriesParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:webhooks. Errors: [ErrWebhookEndpointNotFound].
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended], [ErrWebhookEndpointNotFound].
 func (a *WebhookEndpointsAPI) ListDeliveries(ctx context.Context, id string, params WebhookEndpointsListDeliveriesParams, options ...Option) iter.Seq2[Delivery, error] {
 	return all(func(cursor string) (*Page[Delivery], error) {
 		if cursor != "" {
@@ -2153,7 +2174,7 @@ func (a *WebhookEndpointsAPI) ListDeliveriesPage(ctx context.Context, id string,
 // RetryDelivery attempts a delivery again now, whether it is pending, succeeded or failed. If it is being sent or its
 // endpoint is disabled, the response is 422 `invalid_status_transition`. Requires the read scope of its event type.
 //
-// Requires the scope write:webhooks. Errors: [ErrDeliveryNotFound], [ErrWebhookEndpointNotFound],
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrDeliveryNotFound], [ErrWebhookEndpointNotFound],
 // [ErrInvalidStatusTransition].
 func (a *WebhookEndpointsAPI) RetryDelivery(ctx context.Context, id string, deliveryID string, options ...Option) (*Delivery, error) {
 	return one[Delivery](ctx, a.c, call{method: "POST", path: "/webhook-endpoints/{id}/deliveries/{delivery_id}/retry", ids: []string{id, deliveryID}, key: true, strict: true}, options)
@@ -2201,7 +2222,7 @@ func (p EventsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:webhooks.
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended].
 func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...Option) iter.Seq2[Event, error] {
 	return all(func(cursor string) (*Page[Event], error) {
 		if cursor != "" {
@@ -2237,14 +2258,14 @@ func (p EventsStreamParams) encode(q *query) {
 // When a response ends or the connection fails, the iteration continues with the next event. It ends with an error if
 // ctx ends or the API refuses the request.
 //
-// Requires the scope read:webhooks.
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended].
 func (a *EventsAPI) Stream(ctx context.Context, params EventsStreamParams, options ...Option) iter.Seq2[Event, error] {
 	return stream(ctx, a.c, call{method: "GET", path: "/events/stream", params: params}, params, options)
 }
 
 // Get returns one event of the last 30 days. Requires the read scope of its type.
 //
-// Requires the scope read:webhooks. Errors: [ErrEventNotFound].
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended], [ErrEventNotFound].
 func (a *EventsAPI) Get(ctx context.Context, id string, options ...Option) (Event, error) {
 	return event(ctx, a.c, call{method: "GET", path: "/events/{id}", ids: []string{id}}, options)
 }
@@ -2253,7 +2274,7 @@ func (a *EventsAPI) Get(ctx context.Context, id string, options ...Option) (Even
 // new delivery. Requires the read scope of the event's type. A disabled endpoint, or one with 100,000 pending
 // deliveries, returns 422 on `endpoint_id`.
 //
-// Requires the scope write:webhooks. Errors: [ErrEventNotFound].
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended], [ErrEventNotFound].
 func (a *EventsAPI) Resend(ctx context.Context, id string, body EventResend, options ...Option) (*Delivery, error) {
 	return one[Delivery](ctx, a.c, call{method: "POST", path: "/events/{id}/resend", ids: []string{id}, body: body, key: true, strict: true}, options)
 }
@@ -2263,7 +2284,7 @@ func (a *EventsAPI) Resend(ctx context.Context, id string, body EventResend, opt
 // 100,000 pending deliveries; a replay that exceeds this returns 422 on `endpoint_id`, but new events are still
 // accepted. A disabled endpoint returns 422 on `endpoint_id`.
 //
-// Requires the scope write:webhooks.
+// Requires the scope write:webhooks. Errors: [ErrTenantSuspended].
 func (a *EventsAPI) Replay(ctx context.Context, body EventReplay, options ...Option) (*EventReplayResult, error) {
 	return one[EventReplayResult](ctx, a.c, call{method: "POST", path: "/events/replay", body: body, key: true, strict: true}, options)
 }
@@ -2313,7 +2334,7 @@ func (p RequestLogsListParams) encode(q *query) {
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
-// Requires the scope read:webhooks.
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended].
 func (a *RequestLogsAPI) List(ctx context.Context, params RequestLogsListParams, options ...Option) iter.Seq2[RequestLog, error] {
 	return all(func(cursor string) (*Page[RequestLog], error) {
 		if cursor != "" {
@@ -2330,7 +2351,7 @@ func (a *RequestLogsAPI) ListPage(ctx context.Context, params RequestLogsListPar
 
 // Get returns one logged request of the last 7 days. A request appears within seconds of its response.
 //
-// Requires the scope read:webhooks. Errors: [ErrRequestLogNotFound].
+// Requires the scope read:webhooks. Errors: [ErrTenantSuspended], [ErrRequestLogNotFound].
 func (a *RequestLogsAPI) Get(ctx context.Context, id string, options ...Option) (*RequestLog, error) {
 	return one[RequestLog](ctx, a.c, call{method: "GET", path: "/request-logs/{id}", ids: []string{id}}, options)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apikey"
 	"holdfast.dev/proto/internalapi"
 )
 
@@ -17,10 +18,9 @@ func inState(s internalapi.TenantStatus) func(*internalapi.Principal) {
 func TestSuspensionHoldsFromTheNextRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.tenantOf()
 	gates := []*gateway{w.start(t), w.start(t), w.start(t)}
 	for name, credential := range map[string]string{"key": w.identity.newKey(), "grant": w.identity.newToken(time.Now().Add(time.Hour))} {
-		send := func(g *gateway) *response { return g.send(t, "GET", "/api/v1/customers", "", bearer(credential)) }
+		send := func(g *gateway) *response { return g.send(t, "GET", oneCu, "", bearer(credential)) }
 		for _, g := range gates {
 			want(t, send(g), 200, "")
 		}
@@ -42,5 +42,16 @@ func TestSuspensionHoldsFromTheNextRequest(t *testing.T) {
 		for _, g := range gates {
 			want(t, send(g), 200, "")
 		}
+	}
+}
+
+// A key of the platform API is not a credential of the public API, and the gateway does not look it up.
+func TestAPlatformKeyIsNoCredential(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	want(t, g.send(t, "GET", oneCu, "", bearer(apikey.Secret("svc_platform_", apikey.KeyDigits))), 401, "invalid_credential")
+	if n := w.identity.lookupCount(); n != 0 {
+		t.Errorf("%d look-ups", n)
 	}
 }

@@ -461,21 +461,14 @@ func TestRevokeWithoutRedis(t *testing.T) {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	addr, platform := freeAddress(t), freeAddress(t)
 	var c toolConfig
 	c.Prefix = s.prefix
 	if err := c.derive(s.url); err != nil {
 		t.Fatal(err)
 	}
 	cmd, stdout, _ := s.command("serve")
-	cmd.Env = append(cmd.Env, "HTTP_ADDR="+addr, "DATABASE_URL="+c.DatabaseURL, "WORKER_DATABASE_URL="+c.WorkerDatabaseURL,
+	cmd.Env = append(cmd.Env, "HTTP_ADDR="+addr, "PLATFORM_ADDR="+platform, "DATABASE_URL="+c.DatabaseURL, "WORKER_DATABASE_URL="+c.WorkerDatabaseURL,
 		"REDIS_URL="+setting(t, "TEST_REDIS_URL"), "KAFKA_BROKERS=127.0.0.1:1", "CALLER_VERIFY_KEYS=gateway=k1:"+strings.Repeat("ab", 32),
 		"SERVICE_ENCRYPTION_KEYS=k1:"+strings.Repeat("cd", 32))
 	if err := cmd.Start(); err != nil {
@@ -489,9 +482,14 @@ func TestServe(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	for path, want := range map[string]int{"/healthz": 200, "/api/v1/tenant": 401, "/internal/v1/tenants/x": 401, "/nothing": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/api/v1/tenant": 401, "/internal/v1/tenants/x": 401, "/nothing": 404, "/platform/v1/tenants": 404} {
 		if got := status(t, addr, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/platform/v1/tenants": 401, "/api/v1/tenant": 404, "/internal/v1/tenants/x": 404, "/oauth/token": 404} {
+		if got := status(t, platform, path); got != want {
+			t.Errorf("the platform's %s: %d, want %d", path, got, want)
 		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -503,6 +501,17 @@ func TestServe(t *testing.T) {
 	if strings.Contains(stdout.String(), strings.Repeat("ab", 32)) {
 		t.Error("the log holds a caller key")
 	}
+}
+
+// freeAddress returns a loopback address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
 }
 
 func status(t *testing.T, addr, path string) int {
@@ -517,4 +526,41 @@ func status(t *testing.T, addr, path string) int {
 	}
 	_ = res.Body.Close()
 	return res.StatusCode
+}
+
+// A platform key is shown once, listed, and revoked.
+func TestPlatformKeyCommands(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	k := read[createdKey](s, "platform-key", "create", "--name", "billing", "--scopes", "read:tenants, write:tenants")
+	if !strings.HasPrefix(k.ID, "pk_") || !strings.HasPrefix(k.Secret, "svc_platform_") {
+		t.Errorf("%+v", k)
+	}
+	s.fails(`--scopes: Unknown scope "read:bookings"`, "platform-key", "create", "--name", "x", "--scopes", "read:bookings")
+	s.fails("--name: ", "platform-key", "create", "--name", " ", "--scopes", "all")
+	if out := s.run("platform-key", "list"); !strings.Contains(out, k.ID) || !strings.Contains(out, "active") || strings.Contains(out, k.Secret) {
+		t.Error(out)
+	}
+	s.run("platform-key", "revoke", k.ID)
+	if out := s.run("platform-key", "list"); !strings.Contains(out, "revoked") {
+		t.Error(out)
+	}
+	s.fails("Platform key not found.", "platform-key", "revoke", "pk_00000000000000000000000000")
+}
+
+// A tenant is suspended and resumed with a reason.
+func TestTenantStateCommands(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.run("tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
+	s.fails("--reason: ", "tenant", "suspend", "demo")
+	s.run("tenant", "suspend", "demo", "--reason", "unpaid")
+	s.fails("--status: Cannot suspend a tenant that is suspended.", "tenant", "suspend", "demo", "--reason", "unpaid")
+	if out := s.run("tenant", "list"); !strings.Contains(out, "suspended") {
+		t.Error(out)
+	}
+	s.run("tenant", "resume", "demo", "--reason", "paid")
+	if out := s.run("tenant", "list"); !strings.Contains(out, "active") {
+		t.Error(out)
+	}
 }

@@ -27,7 +27,7 @@ type Checker struct {
 }
 
 // bases are the paths under which the API is served.
-var bases = []string{"/api/v1", "/v1"}
+var bases = []string{"/platform/v1", "/api/v1", "/v1"}
 
 // gatewayHeaders are added to every authenticated response by the gateway; errors need not declare them.
 var gatewayHeaders = map[string]string{

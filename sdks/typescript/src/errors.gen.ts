@@ -83,6 +83,14 @@ export class InsufficientScope extends PermissionError {}
 export class ModeMismatch extends PermissionError {}
 
 /**
+ * 403 `tenant_suspended`: The platform has suspended the tenant. This applies to all its credentials, to its calendar
+ * feeds and to the console. Webhooks wait.
+ *
+ * Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again.
+ */
+export class TenantSuspended extends PermissionError {}
+
+/**
  * 404 `booking_not_found`: The tenant has no booking with this ID.
  *
  * Check the ID. The response is the same if the booking belongs to another tenant.
@@ -369,6 +377,7 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["revoked_credential", RevokedCredential],
   ["insufficient_scope", InsufficientScope],
   ["mode_mismatch", ModeMismatch],
+  ["tenant_suspended", TenantSuspended],
   ["booking_not_found", BookingNotFound],
   ["calendar_feed_not_found", CalendarFeedNotFound],
   ["closure_not_found", ClosureNotFound],

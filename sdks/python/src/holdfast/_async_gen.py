@@ -35,7 +35,7 @@ class AsyncTenant:
 
         Returns the operator that owns the credential, with its time zone, currency and booking policy.
 
-        Errors: InvalidRequest.
+        Errors: TenantSuspended, InvalidRequest.
         """
         return await self._client._json(ops.GET_TENANT, {}, options)
 
@@ -63,7 +63,7 @@ class AsyncMe:
 
         Returns the credential that you sent: its mode, scopes and request limit. Use it to check that a key works.
 
-        Errors: InvalidRequest.
+        Errors: TenantSuspended, InvalidRequest.
         """
         return await self._client._json(ops.GET_ME, {}, options)
 
@@ -128,7 +128,7 @@ class AsyncCustomers:
 
         Scopes: read:customers.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_CUSTOMERS,
@@ -186,7 +186,7 @@ class AsyncCustomers:
 
         Scopes: read:customers.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._download(
             ops.LIST_CUSTOMERS_CSV,
@@ -214,7 +214,7 @@ class AsyncCustomers:
 
         Scopes: write:customers.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.CREATE_CUSTOMER, {}, options, body=body)
 
@@ -228,7 +228,7 @@ class AsyncCustomers:
 
         Scopes: read:customers.
 
-        Errors: ModeMismatch, CustomerNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CustomerNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_CUSTOMER, {"id": id}, options)
 
@@ -243,8 +243,8 @@ class AsyncCustomers:
 
         Scopes: write:customers.
 
-        Errors: ModeMismatch, CustomerNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CustomerNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.UPDATE_CUSTOMER, {"id": id}, options, body=body)
 
@@ -260,7 +260,7 @@ class AsyncCustomers:
 
         Scopes: write:customers.
 
-        Errors: ModeMismatch, CustomerNotFound, VersionMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CustomerNotFound, VersionMismatch, InvalidRequest.
         """
         await self._client._json(ops.DELETE_CUSTOMER, {"id": id}, options)
 
@@ -282,7 +282,7 @@ class AsyncCustomers:
 
         Scopes: read:customers, read:bookings, read:leads, read:quotes, read:invoices, payments:read, read:webhooks.
 
-        Errors: ModeMismatch, CustomerNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CustomerNotFound, InvalidRequest.
         """
         return await self._client._json(ops.EXPORT_CUSTOMER, {"id": id}, options)
 
@@ -354,7 +354,7 @@ class AsyncLeads:
 
         Scopes: read:leads.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_LEADS,
@@ -416,7 +416,7 @@ class AsyncLeads:
 
         Scopes: read:leads.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._download(
             ops.LIST_LEADS_CSV,
@@ -445,7 +445,7 @@ class AsyncLeads:
 
         Scopes: write:leads.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.CREATE_LEAD, {}, options, body=body)
 
@@ -462,7 +462,7 @@ class AsyncLeads:
 
         Scopes: read:leads.
 
-        Errors: ModeMismatch, LeadNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, LeadNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_LEAD, {"id": id}, options, query={"expand": expand})
 
@@ -479,8 +479,8 @@ class AsyncLeads:
 
         Scopes: write:leads.
 
-        Errors: ModeMismatch, LeadNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, LeadNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.UPDATE_LEAD, {"id": id}, options, body=body)
 
@@ -502,7 +502,7 @@ class AsyncLeads:
 
         Scopes: write:leads.
 
-        Errors: ModeMismatch, LeadNotFound, IdempotencyInProgress, SlotUnavailable, VersionMismatch,
+        Errors: ModeMismatch, TenantSuspended, LeadNotFound, IdempotencyInProgress, SlotUnavailable, VersionMismatch,
         IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.CONVERT_LEAD, {"id": id}, options, body=body)
@@ -573,7 +573,7 @@ class AsyncQuotes:
 
         Scopes: read:quotes.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_QUOTES,
@@ -635,7 +635,7 @@ class AsyncQuotes:
 
         Scopes: read:quotes.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._download(
             ops.LIST_QUOTES_CSV,
@@ -666,7 +666,7 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.CREATE_QUOTE, {}, options, body=body)
 
@@ -688,7 +688,7 @@ class AsyncQuotes:
 
         Scopes: read:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_QUOTE, {"id": id}, options, query={"expand": expand})
 
@@ -703,8 +703,8 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.UPDATE_QUOTE, {"id": id}, options, body=body)
 
@@ -720,7 +720,8 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, VersionMismatch, InvalidRequest,
+        InvalidStatusTransition.
         """
         await self._client._json(ops.DELETE_QUOTE, {"id": id}, options)
 
@@ -736,8 +737,8 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.SEND_QUOTE, {"id": id}, options)
 
@@ -757,8 +758,8 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, IdempotencyInProgress, SlotUnavailable, VersionMismatch,
-        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, IdempotencyInProgress, SlotUnavailable,
+        VersionMismatch, IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.ACCEPT_QUOTE, {"id": id}, options)
 
@@ -772,8 +773,8 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.DECLINE_QUOTE, {"id": id}, options, body=body)
 
@@ -787,8 +788,8 @@ class AsyncQuotes:
 
         Scopes: write:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.CANCEL_QUOTE, {"id": id}, options)
 
@@ -804,7 +805,7 @@ class AsyncQuotes:
 
         Scopes: read:quotes.
 
-        Errors: ModeMismatch, QuoteNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, QuoteNotFound, InvalidRequest.
         """
         return self._client._download(ops.GET_QUOTE_PDF, {"id": id}, options)
 
@@ -879,7 +880,7 @@ class AsyncInvoices:
 
         Scopes: read:invoices.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_INVOICES,
@@ -944,7 +945,7 @@ class AsyncInvoices:
 
         Scopes: read:invoices.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._download(
             ops.LIST_INVOICES_CSV,
@@ -977,7 +978,7 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.CREATE_INVOICE, {}, options, body=body)
 
@@ -994,7 +995,7 @@ class AsyncInvoices:
 
         Scopes: read:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_INVOICE, {"id": id}, options, query={"expand": expand})
 
@@ -1009,8 +1010,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.UPDATE_INVOICE, {"id": id}, options, body=body)
 
@@ -1026,7 +1027,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, VersionMismatch, InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, VersionMismatch, InvalidRequest,
+        InvalidStatusTransition.
         """
         await self._client._json(ops.DELETE_INVOICE, {"id": id}, options)
 
@@ -1044,8 +1046,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.OPEN_INVOICE, {"id": id}, options)
 
@@ -1060,8 +1062,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.VOID_INVOICE, {"id": id}, options)
 
@@ -1076,8 +1078,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.MARK_INVOICE_UNCOLLECTIBLE, {"id": id}, options)
 
@@ -1094,8 +1096,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition, LimitReached.
         """
         return await self._client._json(ops.RECORD_INVOICE_PAYMENT, {"id": id}, options, body=body)
 
@@ -1112,8 +1114,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, InvoicePaymentNotFound, IdempotencyInProgress, VersionMismatch,
-        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, InvoicePaymentNotFound, IdempotencyInProgress,
+        VersionMismatch, IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.REVERSE_INVOICE_PAYMENT, {"id": id, "payment_id": payment_id}, options)
 
@@ -1130,7 +1132,7 @@ class AsyncInvoices:
 
         Scopes: read:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, InvalidRequest.
         """
         return self._client._download(ops.GET_INVOICE_PDF, {"id": id}, options)
 
@@ -1154,8 +1156,8 @@ class AsyncInvoices:
 
         Scopes: write:invoices.
 
-        Errors: ModeMismatch, InvoiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition, LimitReached.
         """
         return await self._client._json(ops.CREATE_CREDIT_NOTE, {"id": id}, options, body=body)
 
@@ -1222,7 +1224,7 @@ class AsyncCreditNotes:
 
         Scopes: read:invoices.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_CREDIT_NOTES,
@@ -1252,7 +1254,7 @@ class AsyncCreditNotes:
 
         Scopes: read:invoices.
 
-        Errors: ModeMismatch, CreditNoteNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CreditNoteNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_CREDIT_NOTE, {"id": id}, options)
 
@@ -1268,7 +1270,7 @@ class AsyncCreditNotes:
 
         Scopes: read:invoices.
 
-        Errors: ModeMismatch, CreditNoteNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CreditNoteNotFound, InvalidRequest.
         """
         return self._client._download(ops.GET_CREDIT_NOTE_PDF, {"id": id}, options)
 
@@ -1326,7 +1328,7 @@ class AsyncPaymentIntents:
 
         Scopes: payments:read.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_PAYMENT_INTENTS,
@@ -1357,8 +1359,8 @@ class AsyncPaymentIntents:
 
         Scopes: payments:write.
 
-        Errors: BookingNotFound, IdempotencyInProgress, BookingAlreadyPaid, BookingNotPayable, CurrencyMismatch,
-        IdempotencyMismatch, InvalidRequest, PaymentIntentFailed.
+        Errors: TenantSuspended, BookingNotFound, IdempotencyInProgress, BookingAlreadyPaid, BookingNotPayable,
+        CurrencyMismatch, IdempotencyMismatch, InvalidRequest, PaymentIntentFailed.
         """
         return await self._client._json(ops.CREATE_PAYMENT_INTENT, {}, options, body=body)
 
@@ -1373,7 +1375,7 @@ class AsyncPaymentIntents:
 
         Scopes: payments:read.
 
-        Errors: ModeMismatch, PaymentIntentNotFound, GatewayNotConfigured, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, PaymentIntentNotFound, GatewayNotConfigured, InvalidRequest.
         """
         return await self._client._json(ops.GET_PAYMENT_INTENT, {"id": id}, options)
 
@@ -1389,8 +1391,8 @@ class AsyncPaymentIntents:
 
         Scopes: payments:write.
 
-        Errors: ModeMismatch, PaymentIntentNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition, PaymentIntentFailed.
+        Errors: ModeMismatch, TenantSuspended, PaymentIntentNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition, PaymentIntentFailed.
         """
         return await self._client._json(ops.CANCEL_PAYMENT_INTENT, {"id": id}, options)
 
@@ -1409,8 +1411,8 @@ class AsyncPaymentIntents:
 
         Scopes: payments:write.
 
-        Errors: ModeMismatch, PaymentIntentNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition, PaymentIntentFailed.
+        Errors: ModeMismatch, TenantSuspended, PaymentIntentNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition, PaymentIntentFailed.
         """
         return await self._client._json(ops.CAPTURE_PAYMENT_INTENT, {"id": id}, options, body=body)
 
@@ -1473,7 +1475,7 @@ class AsyncRefunds:
 
         Scopes: payments:read.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_REFUNDS,
@@ -1506,8 +1508,8 @@ class AsyncRefunds:
 
         Scopes: payments:write.
 
-        Errors: BookingNotFound, PaymentIntentNotFound, IdempotencyInProgress, NothingToRefund, IdempotencyMismatch,
-        InvalidRequest, PaymentIntentFailed.
+        Errors: TenantSuspended, BookingNotFound, PaymentIntentNotFound, IdempotencyInProgress, NothingToRefund,
+        IdempotencyMismatch, InvalidRequest, PaymentIntentFailed.
         """
         return await self._client._json(ops.CREATE_REFUND, {}, options, body=body)
 
@@ -1521,7 +1523,7 @@ class AsyncRefunds:
 
         Scopes: payments:read.
 
-        Errors: ModeMismatch, RefundNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, RefundNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_REFUND, {"id": id}, options)
 
@@ -1578,7 +1580,7 @@ class AsyncServices:
 
         Scopes: read:services.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_SERVICES,
@@ -1605,7 +1607,7 @@ class AsyncServices:
 
         Scopes: write:services.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_SERVICE, {}, options, body=body)
 
@@ -1619,7 +1621,7 @@ class AsyncServices:
 
         Scopes: read:services.
 
-        Errors: ModeMismatch, ServiceNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, ServiceNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_SERVICE, {"id": id}, options)
 
@@ -1635,8 +1637,8 @@ class AsyncServices:
 
         Scopes: write:services.
 
-        Errors: ModeMismatch, ServiceNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, ServiceNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.UPDATE_SERVICE, {"id": id}, options, body=body)
 
@@ -1696,7 +1698,7 @@ class AsyncUnits:
 
         Scopes: read:units.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_UNITS,
@@ -1724,7 +1726,7 @@ class AsyncUnits:
 
         Scopes: write:units.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_UNIT, {}, options, body=body)
 
@@ -1738,7 +1740,7 @@ class AsyncUnits:
 
         Scopes: read:units.
 
-        Errors: ModeMismatch, UnitNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, UnitNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_UNIT, {"id": id}, options)
 
@@ -1754,8 +1756,8 @@ class AsyncUnits:
 
         Scopes: write:units.
 
-        Errors: ModeMismatch, UnitNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, UnitNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.UPDATE_UNIT, {"id": id}, options, body=body)
 
@@ -1813,7 +1815,7 @@ class AsyncPackages:
 
         Scopes: read:services.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_PACKAGES,
@@ -1841,7 +1843,7 @@ class AsyncPackages:
 
         Scopes: write:services.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_PACKAGE, {}, options, body=body)
 
@@ -1855,7 +1857,7 @@ class AsyncPackages:
 
         Scopes: read:services.
 
-        Errors: ModeMismatch, PackageNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, PackageNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_PACKAGE, {"id": id}, options)
 
@@ -1871,8 +1873,8 @@ class AsyncPackages:
 
         Scopes: write:services.
 
-        Errors: ModeMismatch, PackageNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, PackageNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.UPDATE_PACKAGE, {"id": id}, options, body=body)
 
@@ -1928,7 +1930,7 @@ class AsyncHolidayRules:
 
         Scopes: read:services.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_HOLIDAY_RULES,
@@ -1957,7 +1959,7 @@ class AsyncHolidayRules:
 
         Scopes: write:services.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_HOLIDAY_RULE, {}, options, body=body)
 
@@ -1971,7 +1973,7 @@ class AsyncHolidayRules:
 
         Scopes: read:services.
 
-        Errors: ModeMismatch, HolidayRuleNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, HolidayRuleNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_HOLIDAY_RULE, {"id": id}, options)
 
@@ -1987,8 +1989,8 @@ class AsyncHolidayRules:
 
         Scopes: write:services.
 
-        Errors: ModeMismatch, HolidayRuleNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, HolidayRuleNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.UPDATE_HOLIDAY_RULE, {"id": id}, options, body=body)
 
@@ -2049,7 +2051,7 @@ class AsyncClosures:
 
         Scopes: read:units.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_CLOSURES,
@@ -2080,7 +2082,7 @@ class AsyncClosures:
 
         Scopes: write:units.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_CLOSURE, {}, options, body=body)
 
@@ -2094,7 +2096,7 @@ class AsyncClosures:
 
         Scopes: read:units.
 
-        Errors: ModeMismatch, ClosureNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, ClosureNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_CLOSURE, {"id": id}, options)
 
@@ -2111,8 +2113,8 @@ class AsyncClosures:
 
         Scopes: write:units.
 
-        Errors: ModeMismatch, ClosureNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, LimitReached.
+        Errors: ModeMismatch, TenantSuspended, ClosureNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.UPDATE_CLOSURE, {"id": id}, options, body=body)
 
@@ -2126,7 +2128,7 @@ class AsyncClosures:
 
         Scopes: write:units.
 
-        Errors: ModeMismatch, ClosureNotFound, VersionMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, ClosureNotFound, VersionMismatch, InvalidRequest.
         """
         await self._client._json(ops.DELETE_CLOSURE, {"id": id}, options)
 
@@ -2178,7 +2180,7 @@ class AsyncAvailability:
 
         Scopes: read:services.
 
-        Errors: InvalidRequest.
+        Errors: TenantSuspended, InvalidRequest.
         """
         return await self._client._json(
             ops.LIST_AVAILABILITY,
@@ -2198,7 +2200,7 @@ class AsyncAvailability:
 
         Scopes: read:services.
 
-        Errors: InvalidRequest.
+        Errors: TenantSuspended, InvalidRequest.
         """
         return await self._client._json(ops.EXPLAIN_AVAILABILITY, {}, options, query={"unit_id": unit_id, "starts_at": starts_at})
 
@@ -2276,7 +2278,7 @@ class AsyncBookings:
 
         Scopes: read:bookings.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_BOOKINGS,
@@ -2354,7 +2356,7 @@ class AsyncBookings:
 
         Scopes: read:bookings.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._download(
             ops.LIST_BOOKINGS_CSV,
@@ -2394,7 +2396,7 @@ class AsyncBookings:
 
         Scopes: write:bookings.
 
-        Errors: IdempotencyInProgress, SlotUnavailable, IdempotencyMismatch, InvalidRequest.
+        Errors: TenantSuspended, IdempotencyInProgress, SlotUnavailable, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.CREATE_BOOKING, {}, options, body=body)
 
@@ -2411,7 +2413,7 @@ class AsyncBookings:
 
         Scopes: read:bookings.
 
-        Errors: ModeMismatch, BookingNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, BookingNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_BOOKING, {"id": id}, options, query={"expand": expand})
 
@@ -2430,8 +2432,8 @@ class AsyncBookings:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, BookingNotFound, IdempotencyInProgress, SlotUnavailable, VersionMismatch,
-        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, BookingNotFound, IdempotencyInProgress, SlotUnavailable,
+        VersionMismatch, IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.UPDATE_BOOKING, {"id": id}, options, body=body)
 
@@ -2446,8 +2448,8 @@ class AsyncBookings:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, BookingNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, BookingNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.CANCEL_BOOKING, {"id": id}, options, body=body)
 
@@ -2468,7 +2470,7 @@ class AsyncBookings:
 
         Scopes: read:bookings.
 
-        Errors: InvalidCursor, ModeMismatch, BookingNotFound, InvalidRequest.
+        Errors: InvalidCursor, ModeMismatch, TenantSuspended, BookingNotFound, InvalidRequest.
         """
         return self._client._pages(ops.LIST_BOOKING_PAYMENTS, {"id": id}, options, {"limit": limit, "cursor": cursor})
 
@@ -2483,8 +2485,8 @@ class AsyncBookings:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, BookingNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, BookingNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.REPRICE_BOOKING, {"id": id}, options)
 
@@ -2542,7 +2544,7 @@ class AsyncCalendarFeeds:
 
         Scopes: read:bookings.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_CALENDAR_FEEDS,
@@ -2571,7 +2573,7 @@ class AsyncCalendarFeeds:
 
         Scopes: write:bookings.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_CALENDAR_FEED, {}, options, body=body)
 
@@ -2585,7 +2587,7 @@ class AsyncCalendarFeeds:
 
         Scopes: read:bookings.
 
-        Errors: ModeMismatch, CalendarFeedNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CalendarFeedNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_CALENDAR_FEED, {"id": id}, options)
 
@@ -2599,7 +2601,7 @@ class AsyncCalendarFeeds:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, CalendarFeedNotFound, VersionMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, CalendarFeedNotFound, VersionMismatch, InvalidRequest.
         """
         await self._client._json(ops.DELETE_CALENDAR_FEED, {"id": id}, options)
 
@@ -2620,7 +2622,7 @@ class AsyncCalendarFeeds:
             token: Token of the feed, which is part of the feed's `url`.
             if_none_match: Entity tag of your copy of the calendar. If it is unchanged, the response is 304.
 
-        Errors: CalendarFeedNotFound, InvalidRequest.
+        Errors: TenantSuspended, CalendarFeedNotFound, InvalidRequest.
         """
         return self._client._download(ops.GET_CALENDAR, {"token": token}, options, headers={"If-None-Match": if_none_match})
 
@@ -2655,7 +2657,7 @@ class AsyncTestClock:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, InvalidRequest.
         """
         return await self._client._json(ops.GET_TEST_CLOCK, {}, options)
 
@@ -2669,7 +2671,7 @@ class AsyncTestClock:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.SET_TEST_CLOCK, {}, options, body=body)
 
@@ -2681,7 +2683,7 @@ class AsyncTestClock:
 
         Scopes: write:bookings.
 
-        Errors: ModeMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, InvalidRequest.
         """
         await self._client._json(ops.DELETE_TEST_CLOCK, {}, options)
 
@@ -2737,7 +2739,7 @@ class AsyncWebhookEndpoints:
 
         Scopes: read:webhooks.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_WEBHOOK_ENDPOINTS,
@@ -2764,7 +2766,7 @@ class AsyncWebhookEndpoints:
 
         Scopes: write:webhooks.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest, LimitReached.
         """
         return await self._client._json(ops.CREATE_WEBHOOK_ENDPOINT, {}, options, body=body)
 
@@ -2775,7 +2777,7 @@ class AsyncWebhookEndpoints:
 
         Scopes: read:webhooks.
 
-        Errors: InvalidRequest.
+        Errors: TenantSuspended, InvalidRequest.
         """
         return await self._client._json(ops.LIST_EVENT_TYPES, {}, options)
 
@@ -2789,7 +2791,7 @@ class AsyncWebhookEndpoints:
 
         Scopes: read:webhooks.
 
-        Errors: ModeMismatch, WebhookEndpointNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, WebhookEndpointNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_WEBHOOK_ENDPOINT, {"id": id}, options)
 
@@ -2806,8 +2808,8 @@ class AsyncWebhookEndpoints:
 
         Scopes: write:webhooks.
 
-        Errors: ModeMismatch, WebhookEndpointNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, WebhookEndpointNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.UPDATE_WEBHOOK_ENDPOINT, {"id": id}, options, body=body)
 
@@ -2821,7 +2823,7 @@ class AsyncWebhookEndpoints:
 
         Scopes: write:webhooks.
 
-        Errors: ModeMismatch, WebhookEndpointNotFound, VersionMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, WebhookEndpointNotFound, VersionMismatch, InvalidRequest.
         """
         await self._client._json(ops.DELETE_WEBHOOK_ENDPOINT, {"id": id}, options)
 
@@ -2838,8 +2840,8 @@ class AsyncWebhookEndpoints:
 
         Scopes: write:webhooks.
 
-        Errors: ModeMismatch, WebhookEndpointNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, WebhookEndpointNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.ROTATE_WEBHOOK_SECRET, {"id": id}, options, body=body)
 
@@ -2854,8 +2856,8 @@ class AsyncWebhookEndpoints:
 
         Scopes: write:webhooks.
 
-        Errors: ModeMismatch, WebhookEndpointNotFound, IdempotencyInProgress, VersionMismatch, IdempotencyMismatch,
-        InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, WebhookEndpointNotFound, IdempotencyInProgress, VersionMismatch,
+        IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.TEST_WEBHOOK_ENDPOINT, {"id": id}, options, body=body)
 
@@ -2895,7 +2897,7 @@ class AsyncWebhookEndpoints:
 
         Scopes: read:webhooks.
 
-        Errors: InvalidCursor, ModeMismatch, WebhookEndpointNotFound, InvalidRequest.
+        Errors: InvalidCursor, ModeMismatch, TenantSuspended, WebhookEndpointNotFound, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_DELIVERIES,
@@ -2927,8 +2929,8 @@ class AsyncWebhookEndpoints:
 
         Scopes: write:webhooks.
 
-        Errors: ModeMismatch, DeliveryNotFound, WebhookEndpointNotFound, IdempotencyInProgress, IdempotencyMismatch,
-        InvalidRequest, InvalidStatusTransition.
+        Errors: ModeMismatch, TenantSuspended, DeliveryNotFound, WebhookEndpointNotFound, IdempotencyInProgress,
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition.
         """
         return await self._client._json(ops.RETRY_DELIVERY, {"id": id, "delivery_id": delivery_id}, options)
 
@@ -2993,7 +2995,7 @@ class AsyncEvents:
 
         Scopes: read:webhooks.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_EVENTS,
@@ -3033,7 +3035,7 @@ class AsyncEvents:
 
         Scopes: read:webhooks.
 
-        Errors: InvalidRequest.
+        Errors: TenantSuspended, InvalidRequest.
         """
         return self._client._stream(ops.STREAM_EVENTS, options, {"type": type}, last_event_id)
 
@@ -3047,7 +3049,7 @@ class AsyncEvents:
 
         Scopes: read:webhooks.
 
-        Errors: ModeMismatch, EventNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, EventNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_EVENT, {"id": id}, options)
 
@@ -3063,7 +3065,8 @@ class AsyncEvents:
 
         Scopes: write:webhooks.
 
-        Errors: ModeMismatch, EventNotFound, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, EventNotFound, IdempotencyInProgress, IdempotencyMismatch,
+        InvalidRequest.
         """
         return await self._client._json(ops.RESEND_EVENT, {"id": id}, options, body=body)
 
@@ -3077,7 +3080,7 @@ class AsyncEvents:
 
         Scopes: write:webhooks.
 
-        Errors: IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
+        Errors: TenantSuspended, IdempotencyInProgress, IdempotencyMismatch, InvalidRequest.
         """
         return await self._client._json(ops.REPLAY_EVENTS, {}, options, body=body)
 
@@ -3139,7 +3142,7 @@ class AsyncRequestLogs:
 
         Scopes: read:webhooks.
 
-        Errors: InvalidCursor, InvalidRequest.
+        Errors: InvalidCursor, TenantSuspended, InvalidRequest.
         """
         return self._client._pages(
             ops.LIST_REQUEST_LOGS,
@@ -3169,7 +3172,7 @@ class AsyncRequestLogs:
 
         Scopes: read:webhooks.
 
-        Errors: ModeMismatch, RequestLogNotFound, InvalidRequest.
+        Errors: ModeMismatch, TenantSuspended, RequestLogNotFound, InvalidRequest.
         """
         return await self._client._json(ops.GET_REQUEST_LOG, {"id": id}, options)
 

@@ -90,6 +90,15 @@ class ModeMismatch(base.PermissionDeniedError):
     """
 
 
+class TenantSuspended(base.PermissionDeniedError):
+    """``tenant_suspended``, status 403. The platform has suspended the tenant. This applies to all its credentials, to
+    its calendar feeds and to the console. Webhooks wait.
+
+    Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work
+    again.
+    """
+
+
 class BookingNotFound(base.NotFoundError):
     """``booking_not_found``, status 404. The tenant has no booking with this ID.
 
@@ -378,6 +387,7 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "revoked_credential": RevokedCredential,
     "insufficient_scope": InsufficientScope,
     "mode_mismatch": ModeMismatch,
+    "tenant_suspended": TenantSuspended,
     "booking_not_found": BookingNotFound,
     "calendar_feed_not_found": CalendarFeedNotFound,
     "closure_not_found": ClosureNotFound,
@@ -461,6 +471,7 @@ __all__ = [
     "RevokedCredential",
     "ServiceNotFound",
     "SlotUnavailable",
+    "TenantSuspended",
     "Unavailable",
     "UnitNotFound",
     "UpstreamTimeout",

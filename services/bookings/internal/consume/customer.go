@@ -31,7 +31,7 @@ func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Eve
 			}
 			return states.Handle(ctx, m)
 		},
-		"payments":  (&Payments{App: payments}).Handle,
+		"payments": (&Payments{App: payments}).Handle,
 	}
 }
 

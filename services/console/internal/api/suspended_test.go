@@ -18,7 +18,10 @@ func TestSuspendedTenant(t *testing.T) {
 	p := newPlatform(t, options{})
 	suspended := tenant(alpha, "alpha", "owner")
 	suspended.Status, suspended.StatusReason = new(internalapi.TenantSuspended), new("Invoice <42> is unpaid")
-	p.signIn("alone", suspended)
+	alone := p.signIn("alone", tenant(alpha, "alpha", "owner"))
+	p.formToken("alone") // of a page from before the suspension
+	alone.Tenants = []internalapi.SessionTenant{suspended}
+	p.forget()
 	p.signIn("both", suspended, tenant(ids.New[ids.TenantPrefix](), "beta", "owner"))
 	for _, route := range p.routes() {
 		method, path, _ := strings.Cut(route, " ")

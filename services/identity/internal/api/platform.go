@@ -43,15 +43,17 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 	e.Use(func(c *gin.Context) { httpx.SetRequestID(c, ids.New[ids.RequestPrefix]().String()) })
 	direct := httpx.DirectAPI{Document: proto.Platform, Base: platformBase, Authenticate: a.authenticate}
 	return a.Server.MountDirect(e, direct, map[string]httpx.Route{
-		"createTenant":  {Handle: a.createTenant},
-		"listTenants":   {Handle: a.listTenants},
-		"getTenant":     {Handle: a.getTenant},
-		"updateTenant":  {Handle: a.updateTenant, Exists: a.tenantExists},
-		"suspendTenant": {Handle: a.act(domain.SuspendTenant), Exists: a.tenantExists},
-		"resumeTenant":  {Handle: a.act(domain.ResumeTenant), Exists: a.tenantExists},
-		"inviteOwner":   {Handle: a.inviteOwner, Exists: a.tenantExists},
-		"listApiKeys":   {Handle: a.listKeys, Exists: a.tenantExists},
-		"revokeApiKey":  {Handle: a.revokeKey, Exists: a.tenantExists},
+		"createTenant":    {Handle: a.createTenant},
+		"listTenants":     {Handle: a.listTenants},
+		"getTenant":       {Handle: a.getTenant},
+		"updateTenant":    {Handle: a.updateTenant, Exists: a.tenantExists},
+		"suspendTenant":   {Handle: a.act(domain.SuspendTenant), Exists: a.tenantExists},
+		"resumeTenant":    {Handle: a.act(domain.ResumeTenant), Exists: a.tenantExists},
+		"getTenantLimits": {Handle: a.getLimits},
+		"setTenantLimits": {Handle: a.setLimits, Exists: a.tenantExists},
+		"inviteOwner":     {Handle: a.inviteOwner, Exists: a.tenantExists},
+		"listApiKeys":     {Handle: a.listKeys, Exists: a.tenantExists},
+		"revokeApiKey":    {Handle: a.revokeKey, Exists: a.tenantExists},
 	})
 }
 

@@ -99,6 +99,37 @@ func (a *PlatformAPI) act(action domain.TenantAction) httpx.Handler {
 	}
 }
 
+func (a *PlatformAPI) getLimits(c *gin.Context) error {
+	t, err := a.tenant(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, t.Version, view.PlatformLimits(t.Limits))
+}
+
+// setLimits replaces all limits.
+func (a *PlatformAPI) setLimits(c *gin.Context) error {
+	id, err := tenantID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	body, err := httpx.Body[platformapi.LimitsSet](c)
+	if err != nil {
+		return err
+	}
+	in := domain.LimitsPatch{
+		Reset: true, RequestsPerMinute: patch.FromNullable(body.RequestsPerMinute),
+		CredentialRequestsPerMinute: patch.FromNullable(body.CredentialRequestsPerMinute), Caps: map[string]patch.Field[int]{},
+	}
+	for name, most := range body.Caps {
+		in.Caps[name] = patch.Value(most)
+	}
+	return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+		t, err := a.App.SetLimitsIn(ctx, tx, platformOrigin(ctx), id, in, httpx.IfMatch(c))
+		return rest.Response{ID: t.ID.String(), Version: t.Version, Body: view.PlatformLimits(t.Limits)}, err
+	})
+}
+
 func (a *PlatformAPI) inviteOwner(c *gin.Context) error {
 	id, err := tenantID(c.Param("id"))
 	if err != nil {

@@ -47,7 +47,7 @@ func (s TenantStatus) Next(a TenantAction) (TenantStatus, error) {
 	if next, ok := tenantTransitions[s][a]; ok {
 		return next, nil
 	}
-	return s, ErrTenantTransition.WithMessage("Cannot %s a tenant that is %s.", a, s)
+	return s, ErrTenantTransition.WithMessage("Cannot %s a tenant that is %s.", a, s).WithField("status")
 }
 
 // Audited returns the action's name in the audit log.

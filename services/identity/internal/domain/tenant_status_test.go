@@ -39,7 +39,7 @@ func TestActOnTenant(t *testing.T) {
 	if err != nil || suspended.Status != TenantSuspended || suspended.StatusReason != "unpaid" || !suspended.StatusChangedAt.Equal(at) || suspended.Equal(tenant) {
 		t.Errorf("%+v, %v", suspended, err)
 	}
-	if _, err := suspended.Act(SuspendTenant, "again", at); !errors.Is(err, ErrTenantTransition) {
+	if _, err := suspended.Act(SuspendTenant, "again", at); !errors.Is(err, ErrTenantTransition) || apperr.As(err).Fields[0].Message != "Cannot suspend a tenant that is suspended." {
 		t.Errorf("suspended twice: %v", err)
 	}
 	if _, err := tenant.Act(ResumeTenant, "why", at); !errors.Is(err, ErrTenantTransition) {

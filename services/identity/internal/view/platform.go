@@ -54,6 +54,14 @@ func PlatformTenants(list []domain.Tenant, more bool) platformapi.TenantList {
 	return out
 }
 
+// PlatformLimits renders the limits of a tenant for the platform API.
+func PlatformLimits(l domain.Limits) platformapi.Limits {
+	return platformapi.Limits{
+		Object: "tenant_limits", RequestsPerMinute: api.OrNull(l.RequestsPerMinute),
+		CredentialRequestsPerMinute: api.OrNull(l.CredentialRequestsPerMinute), Caps: l.Caps,
+	}
+}
+
 // PlatformAPIKey renders an API key for the platform API.
 func PlatformAPIKey(k domain.Key, now time.Time) platformapi.APIKey {
 	return platformapi.APIKey{

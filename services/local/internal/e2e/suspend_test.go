@@ -17,8 +17,8 @@ import (
 
 // account is a tenant of its own, which a test suspends.
 type account struct {
-	p  *platform
-	id string
+	p       *platform
+	id      string
 	*client // with a key in live mode
 }
 

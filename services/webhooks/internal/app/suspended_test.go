@@ -35,9 +35,9 @@ func TestDeliveriesOfASuspendedTenantWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
-	const theirs = "https://other.example/hook"
+	const otherHook = "https://other.example/hook"
 	e := w.endpoint(w.ctx, hook).ID
-	w.endpoint(other, theirs)
+	w.endpoint(other, otherHook)
 	w.receivers.at(hook, status(500))
 	w.ingest(w.ctx, 1)
 	w.drain() // the first attempt of one fails: its retry is due in a minute
@@ -53,7 +53,7 @@ func TestDeliveriesOfASuspendedTenantWait(t *testing.T) {
 	if n := len(w.receivers.got(hook)) - failed; n != 0 {
 		t.Fatalf("%d attempts while suspended", n)
 	}
-	if n := len(w.receivers.got(theirs)); n != 1 {
+	if n := len(w.receivers.got(otherHook)); n != 1 {
 		t.Errorf("%d deliveries to another tenant", n)
 	}
 	for _, d := range w.log(w.ctx, e, store.DeliveryFilter{}) {
