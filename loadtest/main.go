@@ -42,7 +42,7 @@ const upstreamCommand = "upstream"
 
 var figures = []string{
 	"idle", "cpu", "latency", "connections", "bookings", "cores", "size", "list", "search", "availability", "pricing", "race", "joins", "pooler", "webhooks", "claims",
-	"accept", "opens", "taxes", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants",
+	"accept", "opens", "taxes", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants", "noisy",
 }
 
 // maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day, there are
@@ -212,6 +212,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"payments", []string{"intents", "paid"}, b.payments},
 		{"console", []string{"console"}, b.console},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
+		{"noisy tenant", []string{"noisy"}, b.noisy},
 		{"many tenants", []string{"tenants"}, b.tenants}, // all other figures have few tenants
 	} {
 		if requested := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(requested) > 0 {

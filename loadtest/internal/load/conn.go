@@ -16,6 +16,8 @@ type Target struct {
 	Addr   string             // host:port
 	Nth    func(n int) []byte // the n-th request as it is sent; called from several goroutines
 	Status int                // the expected status of each response
+	// Refused is another status that is expected, such as 429; 0: none.
+	Refused int
 }
 
 // responseTimeout ends a run if the target hangs.
@@ -62,7 +64,7 @@ func (c *conn) send(n int) error {
 	if err := c.response.Read(c.in); err != nil {
 		return fmt.Errorf("response %d: %w", n, err)
 	}
-	if got := c.response.StatusCode(); got != c.target.Status {
+	if got := c.response.StatusCode(); got != c.target.Status && got != c.target.Refused {
 		return fmt.Errorf("response %d: status %d, want %d: %.300s", n, got, c.target.Status, c.response.Body())
 	}
 	return nil
