@@ -70,19 +70,22 @@ func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 
 // Load compiles an OpenAPI 3.1 document (YAML or JSON). It fails if the services could not use the document: a missing operationId
 // or x-service, two operations with the same name, or a schema that does not compile.
-func Load(doc []byte) (*Contract, error) { return load(doc, "") }
+func Load(doc []byte) (*Contract, error) { return load(doc, "", false) }
 
 // LoadInternal compiles a document of proto/internal: the calls that other services make to one service. Its operations need
-// x-callers, but neither x-service nor x-required-scopes. In a document for clients with credentials of their own, they need
-// x-required-scopes instead. Its responses are not read.
-func LoadInternal(doc []byte, service string) (*Contract, error) { return load(doc, service) }
+// x-callers, but neither x-service nor x-required-scopes. Its responses are not read.
+func LoadInternal(doc []byte, service string) (*Contract, error) { return load(doc, service, false) }
 
-func load(doc []byte, service string) (*Contract, error) {
+// LoadDirect compiles a document of an API that clients reach without the gateway. It is like LoadInternal, but its operations need
+// x-required-scopes instead of x-callers.
+func LoadDirect(doc []byte, service string) (*Contract, error) { return load(doc, service, true) }
+
+func load(doc []byte, service string, direct bool) (*Contract, error) {
 	l, err := newLoader(doc)
 	if err != nil {
 		return nil, fmt.Errorf("contract: %w", err)
 	}
-	l.service = service
+	l.service, l.direct = service, direct
 	c := &Contract{byID: map[string]*Operation{}}
 	routes := map[string]bool{}
 	ops, err := l.operations()
@@ -130,8 +133,8 @@ func (c *Contract) For(service string) []*Operation {
 }
 
 // identify reads the id, the service and the extensions of the operation. service is the service of an internal document, or "" in
-// the public contract.
-func (op *Operation) identify(item, node *yaml.Node, service string) error {
+// the public contract. direct reports that clients reach it without the gateway.
+func (op *Operation) identify(item, node *yaml.Node, service string, direct bool) error {
 	op.ID = yamldoc.Text(node, "operationId")
 	op.Service = cmp.Or(service, yamldoc.Text(node, "x-service"), yamldoc.Text(item, "x-service"))
 	if op.ID == "" || op.Service == "" {
@@ -147,7 +150,9 @@ func (op *Operation) identify(item, node *yaml.Node, service string) error {
 	switch {
 	case service == "" && yamldoc.Child(node, "x-required-scopes") == nil:
 		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
-	case service != "" && len(op.Callers) == 0 && len(op.Scopes) == 0:
+	case direct && len(op.Scopes) == 0:
+		return errors.New("x-required-scopes is missing: list the scopes of the call")
+	case service != "" && !direct && len(op.Callers) == 0:
 		return errors.New("x-callers is missing: list the services that may make the call")
 	}
 	op.Permission = yamldoc.Text(node, "x-required-permission")

@@ -61,3 +61,16 @@ func TestLoadInternal(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The operations of a direct API need a scope, and no callers.
+func TestLoadDirect(t *testing.T) {
+	t.Parallel()
+	direct := strings.Replace(internalDoc, "x-callers: [console, bookings]", `x-required-scopes: ["write:things"]`, 1)
+	c, err := contract.LoadDirect([]byte(direct), "things")
+	if err != nil || c.Operation("putThing").Scopes[0] != "write:things" {
+		t.Errorf("%v, %v", c, err)
+	}
+	if _, err := contract.LoadDirect([]byte(internalDoc), "things"); err == nil || !strings.Contains(err.Error(), "x-required-scopes is missing") {
+		t.Errorf("got %v", err)
+	}
+}

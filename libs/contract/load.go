@@ -22,6 +22,7 @@ type loader struct {
 	*yamldoc.Document
 
 	service  string // the service of an internal document
+	direct   bool   // clients reach it without the gateway
 	compiler *jsonschema.Compiler
 	shapes   map[*yaml.Node]*shape
 	masks    map[*yaml.Node]*mask
@@ -134,7 +135,7 @@ func (l *loader) operations() ([]*Operation, error) {
 func escape(seg string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(seg) }
 
 func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string) error {
-	if err := op.identify(item, node, l.service); err != nil {
+	if err := op.identify(item, node, l.service, l.direct); err != nil {
 		return err
 	}
 	for seg := range strings.SplitSeq(op.Path, "/") {

@@ -17,7 +17,7 @@ type DirectAPI struct {
 // together, in the order of the contract's errors. Unknown fields of a body are errors. An operation without a handler and a handler
 // without an operation are errors.
 func (s *Server) MountDirect(e *gin.Engine, d DirectAPI, routes map[string]Route) error {
-	spec, err := contract.LoadInternal(d.Document, s.Service)
+	spec, err := contract.LoadDirect(d.Document, s.Service)
 	if err != nil {
 		return err
 	}

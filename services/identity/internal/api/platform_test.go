@@ -280,7 +280,7 @@ func TestPlatformKeys(t *testing.T) {
 			t.Errorf("%s: no WWW-Authenticate", name)
 		}
 	}
-	spec, err := contract.LoadInternal(proto.Platform, "identity")
+	spec, err := contract.LoadDirect(proto.Platform, "identity")
 	if err != nil {
 		t.Fatal(err)
 	}
