@@ -10,8 +10,10 @@ import (
 	"go.opentelemetry.io/otel"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 )
@@ -33,7 +35,7 @@ func TestSpansAreDocumented(t *testing.T) { // not parallel: it sets the process
 		t.Fatal(err)
 	}
 	defer traced.Close()
-	ctx := pgtest.Ctx(t, caller.Test)
+	ctx, end := obs.Span(pgtest.Ctx(t, caller.Test), "request", trace.SpanKindServer) // the tracer adds spans to a span
 	if err := traced.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if err := insert(ctx, tx, 1, "confidential"); err != nil {
 			return err
@@ -47,6 +49,7 @@ func TestSpansAreDocumented(t *testing.T) { // not parallel: it sets the process
 	if err := traced.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, 1, "confidential") }); err == nil {
 		t.Error("a duplicate was stored")
 	}
+	end(nil)
 	seen := 0
 	for _, span := range spans.GetSpans() {
 		names := span.Attributes
