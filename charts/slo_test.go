@@ -41,8 +41,10 @@ func durations(metric, labels, le string) func(all, bad string) []map[string]str
 		name := func(suffix, more string) string { return metric + suffix + "{" + own + labels + more + "}" }
 		fast := []map[string]string{
 			// Good events are in the bucket, and bad ones only in the count, which two series of different pods add up to.
-			{"series": name("_bucket", `,pod="a",le="`+le+`"`), "values": all}, {"series": name("_count", `,pod="a"`), "values": all},
-			{"series": name("_bucket", `,pod="b",le="`+le+`"`), "values": "0x10000"}, {"series": name("_count", `,pod="b"`), "values": bad},
+			{"series": name("_bucket", `,pod="a",le="`+le+`"`), "values": all},
+			{"series": name("_count", `,pod="a"`), "values": all},
+			{"series": name("_bucket", `,pod="b",le="`+le+`"`), "values": "0x10000"},
+			{"series": name("_count", `,pod="b"`), "values": bad},
 		}
 		if strings.Contains(labels, "route=") {
 			stream := strings.Replace(labels, "/bookings", "/events/stream", 1)

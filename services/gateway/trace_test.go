@@ -52,25 +52,27 @@ func TestTracesOfClients(t *testing.T) {
 	const clientTrace = "0af7651916cd43dd8448eb211c80319c"
 	sampled, unsampled := "00-"+clientTrace+"-b7ad6b7169203331-01", "00-"+clientTrace+"-b7ad6b7169203331-00"
 	for name, c := range map[string]struct {
-		allowed, ratio, traceparent string
-		continues, exported         bool
+		allowed             bool
+		ratio, traceparent  string
+		continues, exported bool
 	}{
-		"default: the client cannot force sampling":   {"", "0", sampled, false, false},
-		"default: the client cannot prevent sampling": {"", "1", unsampled, false, true},
-		"no traceparent":                              {"true", "1", "", false, true},
-		"an invalid one":                              {"true", "0", "00-" + clientTrace + "-0000000000000000-01", false, false},
-		"allowed: the client's sampling applies":      {"true", "0", sampled, true, true},
-		"allowed: the client does not sample":         {"true", "1", unsampled, true, false},
+		"default: the client cannot force sampling":   {false, "0", sampled, false, false},
+		"default: the client cannot prevent sampling": {false, "1", unsampled, false, true},
+		"no traceparent":                         {true, "1", "", false, true},
+		"an invalid one":                         {true, "0", "00-" + clientTrace + "-0000000000000000-01", false, false},
+		"allowed: the client's sampling applies": {true, "0", sampled, true, true},
+		"allowed: the client does not sample":    {true, "1", unsampled, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := otel.GetTracerProvider()
 			defer otel.SetTracerProvider(before)
 			w, traces := newWorld(t), newCollector(t)
-			settings := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": traces.URL, "OTEL_BSP_SCHEDULE_DELAY": "10", "TRACE_SAMPLE_RATIO": c.ratio}
-			if c.allowed != "" {
-				settings["CLIENT_TRACEPARENT"] = c.allowed
+			if c.allowed { // otherwise the default applies
+				w.cfg.ContinueTraces = true
 			}
-			g := &gateway{world: w, url: "http://" + w.process(t, settings)}
+			g := &gateway{world: w, url: "http://" + w.process(t, map[string]string{
+				"OTEL_EXPORTER_OTLP_ENDPOINT": traces.URL, "OTEL_BSP_SCHEDULE_DELAY": "10", "TRACE_SAMPLE_RATIO": c.ratio,
+			})}
 			key := bearer(w.identity.newKey())
 			want(t, g.send(t, "GET", oneCu, "", key, header("Traceparent", c.traceparent), header("Tracestate", "vendor=1")), 200, "")
 			got := w.service.last.Header
@@ -87,7 +89,9 @@ func TestTracesOfClients(t *testing.T) {
 				w.WriteHeader(http.StatusInternalServerError)
 				return true
 			}
-			g.send(t, "GET", oneCu, "", key)
+			if _, err := g.raw("GET", oneCu, "", key); err != nil {
+				t.Fatal(err)
+			}
 			failed := w.service.last.Header.Get("Traceparent")
 			eventually(t, "the failed request is exported", func() bool { return traces.has(t, failed[3:35]) })
 			if traces.has(t, tp[3:35]) || traces.has(t, clientTrace) {
