@@ -47,6 +47,8 @@ type Fix struct {
 	SQL  string // returns one text per row that it changed
 	// Open selects one text per row for which the fix is not complete; "": the fix is complete at once.
 	Open string
+	// Shown marks a query whose rows need a person. They are shown, and are no difference.
+	Shown bool
 }
 
 // Lost is an object that its owner has lost. It is one line of JSON.
@@ -149,6 +151,9 @@ func (r Run) fix(ctx context.Context, conn *pgx.Conn, service string, f Fix) (in
 	if n > 0 {
 		fmt.Fprintf(r.Progress, "%s: %d %s\n", service, n, f.What)
 	}
+	if f.Shown {
+		return 0, nil
+	}
 	if r.Check {
 		return n, nil
 	}
@@ -207,7 +212,7 @@ func (r Run) kind(ctx context.Context, conn *pgx.Conn, db *pg.DB, service string
 		list, err := pgx.CollectRows(rows, pgx.RowToStructByName[planned])
 		if err != nil || len(list) == 0 {
 			if done > 0 {
-				fmt.Fprintf(r.Progress, "%s: %d %s published again\n", service, done, k.Prefix)
+				fmt.Fprintf(r.Progress, "%s: %d %s %s\n", service, done, k.Prefix, r.verb("published again"))
 			}
 			return done, err
 		}
@@ -227,6 +232,14 @@ func (r Run) kind(ctx context.Context, conn *pgx.Conn, db *pg.DB, service string
 		}
 		after = list[len(list)-1].N
 	}
+}
+
+// verb returns what a run does, or what it would do if it only checks.
+func (r Run) verb(done string) string {
+	if r.Check {
+		return "to be " + done
+	}
+	return done
 }
 
 func publish(ctx context.Context, db *pg.DB, service string, k Kind, p planned) error {

@@ -349,7 +349,7 @@ func (d *drill) differences(t *testing.T) (found []string) {
 	copied := in("bookings", `select booking_id || ' ' || amount from booking_payments where source = 'manual' and amount > 0 and reversed_at is null`)
 	compare("bookings: manual payments", ofBookings(manual), copied)
 	compare("amounts of bookings", in("bookings", `select b.id || ' ' || coalesce(sum(p.amount), 0) from bookings b left join booking_payments p
-		on (p.tenant_id, p.livemode, p.booking_id) = (b.tenant_id, b.livemode, b.id) and p.reversed_at is null group by 1, b.id`),
+		on (p.tenant_id, p.livemode, p.booking_id) = (b.tenant_id, b.livemode, b.id) and p.reversed_at is null group by b.id`),
 		in("bookings", `select id || ' ' || paid from bookings`))
 	found = append(found, in("bookings", `select 'paid twice: ' || id from bookings where paid > total`)...)
 	var atStripe []string

@@ -20,7 +20,10 @@ func Repair() repair.Service {
 	return repair.Service{
 		Name: "payments", Copies: store.Copies,
 		Kinds: []repair.Kind{{Prefix: "pi", Own: store.OwnIntents, Publish: publishIntent}},
-		Fixes: []repair.Fix{{What: "accounts to be compared with the payment gateway", SQL: store.CompareAccounts, Open: store.Comparing}},
+		Fixes: []repair.Fix{
+			{What: "accounts to be compared with the payment gateway", SQL: store.CompareAccounts, Open: store.Comparing},
+			{What: "payments of bookings that are lost", SQL: store.Unbooked, Shown: true},
+		},
 		Forget: map[string]func(ctx context.Context, tx pg.Tx, id string) error{"bk": func(ctx context.Context, tx pg.Tx, id string) error {
 			booking, err := ids.Parse[ids.BookingPrefix](id)
 			if err != nil {

@@ -20,6 +20,11 @@ const (
 			case when p.succeeded_at >= @since and p.updated_at >= @since then '{payment.succeeded}' else '{}' end::text[] as events
 		from payment_intents p left join bookings b on (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id)
 		where p.gateway_id is not null`
+	// Unbooked are the payments of bookings that this service does not know, and that were not refunded in full.
+	Unbooked = `
+		select format('%s of tenant %s, booking %s', p.gateway_id, p.tenant_id, p.booking_id) from payment_intents p
+		where p.received > p.refunded and not exists (select from bookings b where (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id))
+		order by p.created_at`
 	// CompareAccounts makes the reconciler compare each account with the gateway from the beginning, including everything that is open.
 	CompareAccounts = `
 		update gateway_reconciliations r set due_at = now(), tries = 0, stage = 'events', cursor = '', started_at = null, opened_at = null,
