@@ -74,7 +74,7 @@ test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECTL_V
 	@bin/local with --kafka both -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 failover: bin/local ## fail PostgreSQL, Redis, and Kafka under load, and increase partitions (docs/failover.md)
-	@bin/local with --kafka auto -- sh -c 'cd libs && go test -count=1 -v -p 1 -run "Promotion|Increase|AllNumbers|Broker" ./outbox && cd ../services/gateway && go test -count=1 -v -run "SilentMaster|Failover" ./internal/store'
+	@bin/local with --kafka auto -- sh -c 'cd libs && TEST_FAILOVER=1 go test -count=1 -timeout 20m -v -p 1 -run "Promotion|Increase|AllNumbers|Broker" ./outbox && cd ../services/gateway && go test -count=1 -v -run "SilentMaster|Failover" ./internal/store'
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
@@ -197,4 +197,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE failpoints nginx packages storefront help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
+.PHONY: FORCE failover failpoints nginx packages storefront help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen contract-matrix verify tidy bench load fuzz hooks clean
