@@ -109,8 +109,8 @@ func findJars(t testing.TB) (java, jars string) {
 	return "", ""
 }
 
-// run starts the process, waits until it listens on every address, and stops it at the end of the test.
-func run(t testing.TB, path string, args []string, logFile string, addresses ...string) {
+// run starts the process, waits until it listens on every address, and stops it when kill is called and at the end of the test.
+func run(t testing.TB, path string, args []string, logFile string, addresses ...string) (kill func()) {
 	t.Helper()
 	log, err := os.Create(logFile) //nolint:gosec // in the test's folder
 	if err != nil {
@@ -124,7 +124,8 @@ func run(t testing.TB, path string, args []string, logFile string, addresses ...
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	kill = func() { _ = cmd.Process.Kill(); <-ended }
+	t.Cleanup(kill)
 	ctx, cancel := context.WithTimeout(t.Context(), secureLimit)
 	defer cancel()
 	for _, address := range addresses {
@@ -138,6 +139,7 @@ func run(t testing.TB, path string, args []string, logFile string, addresses ...
 			}
 		}
 	}
+	return kill
 }
 
 func listens(ctx context.Context, address string) bool {

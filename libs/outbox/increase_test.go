@@ -118,9 +118,14 @@ func run(t *testing.T, work func(context.Context) error) {
 // stream is an outbox whose events two relays send to a topic of four partitions, which two members of a group read.
 func stream(t *testing.T) (*pgtest.DB, *ordered, outbox.Increase) {
 	t.Helper()
+	return streamThrough(t, kafkatest.Any(t))
+}
+
+func streamThrough(t *testing.T, brokers []string) (*pgtest.DB, *ordered, outbox.Increase) {
+	t.Helper()
 	db := pgtest.New(t, nil)
 	got := &ordered{newest: map[string]int64{}}
-	c := kafkax.Cluster{Brokers: kafkatest.Any(t), Prefix: kafkatest.Prefix(t)}
+	c := kafkax.Cluster{Brokers: brokers, Prefix: kafkatest.Prefix(t)}
 	topics := []kafkax.Topic{{Name: "customers", Partitions: 4}, {Name: kafkax.DeadLetterTopic("readers")}}
 	if err := kafkax.EnsureTopics(t.Context(), c, topics); err != nil {
 		t.Fatal(err)
