@@ -27,9 +27,9 @@ func TestAccessTokens(t *testing.T) {
 		t.Errorf("%d look-ups", w.identity.lookupCount())
 	}
 	// A refreshed token of the same grant has the same bucket.
-	grant := w.identity.id(token)
+	grant := w.identity.holder(token)
 	refreshed := w.identity.newToken(time.Now().Add(time.Hour))
-	w.identity.change(refreshed, func(p *internalapi.Principal) { p.ID = grant })
+	w.identity.change(refreshed, func(p *internalapi.Principal) { p.ID, p.TenantID = grant.Credential, grant.Tenant })
 	want(t, g.send(t, "GET", oneCu, "", bearer(refreshed)), 200, "")
 	want(t, g.send(t, "GET", oneCu, "", bearer(refreshed)), 429, "rate_limited")
 	want(t, g.send(t, "GET", oneCu, "", bearer(token)), 429, "rate_limited")
