@@ -139,7 +139,7 @@ func TestASuspendedTenant(t *testing.T) {
 func TestWebhooksOfASuspendedTenantWait(t *testing.T) {
 	onMachine(t)
 	a := shared.newAccount(t)
-	r := a.receive(t, `["booking.expired"]`, nil)
+	r := a.receive(t, `["booking.updated"]`, nil)
 	const holds = 20
 	want := map[string]int{}
 	for i := range holds {
@@ -163,7 +163,7 @@ func TestWebhooksOfASuspendedTenantWait(t *testing.T) {
 	a.resume(t)
 	patient(t, "the deliveries arrive", func() bool { return len(r.all(t)) >= holds })
 	await(t, "the log knows", func() bool { return pending() == 0 })
-	if got := objects(r.all(t), "booking.expired"); !maps.Equal(got, want) {
+	if got := objects(r.all(t), "booking.updated"); !maps.Equal(got, want) {
 		t.Errorf("delivered %v, want %v", got, want)
 	}
 	for _, h := range r.all(t) {
