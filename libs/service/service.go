@@ -63,7 +63,7 @@ func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 		Use: "serve", Short: "Start the server; settings come from the environment.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }, //nolint:contextcheck // parts outlive the command's context, to stop in order
 	})
-	root.AddCommand(probeCommand())
+	root.AddCommand(probeCommand()) //nolint:contextcheck // the command receives its context when it runs
 	root.AddCommand(app.Commands...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
