@@ -24,7 +24,7 @@ type reference struct {
 type schema struct {
 	Ref         string            `json:"$ref"`
 	Type        any               `json:"type"`
-	Enum        []string          `json:"enum"`
+	Enum        []any             `json:"enum"`
 	Minimum     *int64            `json:"minimum"`
 	Maximum     *int64            `json:"maximum"`
 	Properties  map[string]schema `json:"properties"`
@@ -157,6 +157,20 @@ func (r *reference) resolve(s schema) schema {
 	return s
 }
 
+// enumOf describes the values of an enumeration, which are strings or numbers.
+func enumOf(values []any) string {
+	kind, texts := "string", make([]string, 0, len(values))
+	for _, v := range values {
+		if _, ok := v.(float64); ok {
+			kind = "number"
+		}
+		if text := fmt.Sprint(v); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return kind + ": " + strings.Join(texts, ", ")
+}
+
 // typeOf describes a schema in a few words.
 func typeOf(s schema) string {
 	var terms []string
@@ -174,7 +188,7 @@ func typeOf(s schema) string {
 	text := strings.Join(terms, " or ")
 	switch {
 	case s.Enum != nil:
-		text = "string: " + strings.Join(slices.DeleteFunc(slices.Clone(s.Enum), func(e string) bool { return e == "" }), ", ")
+		text = enumOf(s.Enum)
 	case s.Properties != nil:
 		text += ": " + strings.Join(names(s.Properties), ", ")
 	case s.Minimum != nil && s.Maximum != nil:
