@@ -68,6 +68,7 @@ func (c *checker) storage(table string, cmd *pgquery.AlterTableCmd) {
 		if !cmd.GetDef().GetPartitionCmd().GetConcurrent() {
 			c.report(TableLock, "%s is locked: use DETACH PARTITION CONCURRENTLY", table)
 		}
+	default: // others change only the catalog
 	}
 }
 
@@ -90,6 +91,7 @@ func (c *checker) addColumn(table string, cmd *pgquery.AlterTableCmd) {
 			hasDefault = !k.GetRawExpr().GetAConst().GetIsnull()
 		case pgquery.ConstrType_CONSTR_CHECK:
 			c.report(ColumnCheck, "the check of %s scans the table under a lock", name)
+		default: // see columnConstraint
 		}
 		c.columnConstraint(name, k)
 	}
@@ -111,6 +113,7 @@ func (c *checker) columnConstraint(name string, k *pgquery.Constraint) {
 		c.report(ConstraintIndex, "it builds the index of %s under a lock", name)
 	case pgquery.ConstrType_CONSTR_FOREIGN:
 		c.lockReferenced(k)
+	default: // others need no scan
 	}
 }
 
@@ -137,6 +140,7 @@ func (c *checker) addConstraint(table string, k *pgquery.Constraint) {
 		if k.GetIndexname() == "" {
 			c.report(ConstraintIndex, "it builds the index of %s under a lock", table)
 		}
+	default: // others are parts of columns
 	}
 }
 

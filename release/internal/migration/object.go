@@ -36,6 +36,7 @@ func (c *checker) recordUnique(table string, k *pgquery.Constraint) {
 		c.unique[k.GetConname()] = true
 	case pgquery.ConstrType_CONSTR_CHECK:
 		c.recordCheck(table, k)
+	default: // others matter to no rule
 	}
 }
 

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,11 +152,8 @@ func (c *checker) setTimeout(name string, value *pgquery.A_Const) {
 }
 
 func (c *checker) rename(s *pgquery.RenameStmt) {
-	switch s.GetRenameType() {
-	case pgquery.ObjectType_OBJECT_INDEX, pgquery.ObjectType_OBJECT_TRIGGER, pgquery.ObjectType_OBJECT_POLICY:
-		return
-	}
-	if s.GetRelation() != nil && !c.exists(s.GetRelation()) {
+	unused := []pgquery.ObjectType{pgquery.ObjectType_OBJECT_INDEX, pgquery.ObjectType_OBJECT_TRIGGER, pgquery.ObjectType_OBJECT_POLICY}
+	if slices.Contains(unused, s.GetRenameType()) || s.GetRelation() != nil && !c.exists(s.GetRelation()) {
 		return
 	}
 	c.report(Rename, "the previous version uses the old name of what becomes %s", s.GetNewname())

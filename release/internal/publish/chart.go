@@ -83,7 +83,7 @@ func (b *builder) pack(entries []entry) ([]byte, error) {
 func (b *builder) metadata(text []byte) (chart, config []byte, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, nil, fmt.Errorf("Chart.yaml: %w", err)
+		return nil, nil, fmt.Errorf("metadata of the chart: %w", err)
 	}
 	child(doc.Content[0], "version").SetString(b.Version)
 	child(doc.Content[0], "appVersion").SetString(b.Version)
