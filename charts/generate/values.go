@@ -25,8 +25,8 @@ type schema struct {
 	Ref         string            `json:"$ref"`
 	Type        any               `json:"type"`
 	Enum        []any             `json:"enum"`
-	Minimum     *int64            `json:"minimum"`
-	Maximum     *int64            `json:"maximum"`
+	Minimum     json.Number       `json:"minimum"`
+	Maximum     json.Number       `json:"maximum"`
 	Properties  map[string]schema `json:"properties"`
 	OneOf       []schema          `json:"oneOf"`
 	Definitions map[string]schema `json:"definitions"`
@@ -191,10 +191,10 @@ func typeOf(s schema) string {
 		text = enumOf(s.Enum)
 	case s.Properties != nil:
 		text += ": " + strings.Join(names(s.Properties), ", ")
-	case s.Minimum != nil && s.Maximum != nil:
-		text += fmt.Sprintf(", %d to %d", *s.Minimum, *s.Maximum)
-	case s.Minimum != nil:
-		text += fmt.Sprintf(", at least %d", *s.Minimum)
+	case s.Minimum != "" && s.Maximum != "":
+		text += fmt.Sprintf(", %s to %s", s.Minimum, s.Maximum)
+	case s.Minimum != "":
+		text += fmt.Sprintf(", at least %s", s.Minimum)
 	}
 	return text
 }
