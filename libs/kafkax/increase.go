@@ -12,10 +12,10 @@ import (
 // MaxPartitions is the largest number of partitions that AddPartitions accepts.
 const MaxPartitions = 1024
 
-// choosePartition returns the partition of a key: murmur2 of the key, like other Kafka clients, over the number of partitions in the
+// selectPartition returns the partition of a key: murmur2 of the key, like other Kafka clients, over the number of partitions in the
 // record's Partition field, or over all if it is 0. If the client does not know that many yet, the write fails before the message is
 // sent, and the next attempt finds them.
-func choosePartition(topic string) func(r *kgo.Record, n int) int {
+func selectPartition(topic string) func(r *kgo.Record, n int) int {
 	byKey := kgo.StickyKeyPartitioner(nil).ForTopic(topic)
 	return func(r *kgo.Record, n int) int {
 		if r.Partition > 0 {

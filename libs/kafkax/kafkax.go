@@ -66,7 +66,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 		// One request at a time preserves the order per key. Without a producer id, a call can be abandoned while a broker does not
 		// respond. The messages can then arrive twice.
 		kgo.DisableIdempotentWrite(),
-		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(choosePartition)),
+		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(selectPartition)),
 		// Uncompressed, so that the size of what a consumer reads is bounded by what the brokers send.
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(maxMessageBytes),
@@ -104,7 +104,7 @@ func (w *Writer) produce(ctx context.Context, msgs []Message) error {
 	for i, m := range msgs {
 		records[i] = &kgo.Record{
 			Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers),
-			Partition: int32(m.Partitions), //nolint:gosec // no cluster has two billion; choosePartition reads it
+			Partition: int32(m.Partitions), //nolint:gosec // no cluster has two billion; selectPartition reads it
 		}
 	}
 	return w.client.ProduceSync(ctx, records...).FirstErr()

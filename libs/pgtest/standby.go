@@ -87,7 +87,7 @@ func (p *Pair) find() {
 	uid, _ := strconv.ParseUint(account.Uid, 10, 32)
 	gid, _ := strconv.ParseUint(account.Gid, 10, 32)
 	p.user = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	if err := os.Chown(p.dir, int(uid), int(gid)); err != nil { //nolint:gosec // ids of a user
+	if err := os.Chown(p.dir, int(uid), int(gid)); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -21,8 +21,9 @@ type Redis struct {
 	queue   int
 	dropped func()
 	changed func(down bool)
-	ready   chan struct{} // closed when Run has tried to reach Redis
-	unknown atomic.Int64  // nanoseconds since 1970 when Run failed to learn the masters of the Cluster; 0 when they are known
+	ready   chan struct{}   // closed when Run has tried to reach Redis
+	running context.Context //nolint:containedctx // Run's; set before ready is closed
+	unknown atomic.Int64    // nanoseconds since 1970 when Run failed to learn the masters of the Cluster; 0 when they are known
 
 	mu    sync.RWMutex
 	nodes map[string]*node // by address; "" if Redis is no Cluster
@@ -146,7 +147,7 @@ func (r *Redis) locate(key string) (address string, reach func(context.Context) 
 	if r.unknown.Load() > 0 {
 		return "", nil
 	}
-	master, err := cluster.MasterForKey(context.Background(), key) // makes no round trip once they are known
+	master, err := cluster.MasterForKey(r.running, key) // makes no round trip once they are known
 	if err != nil {
 		return "", nil
 	}
@@ -158,6 +159,7 @@ func (r *Redis) locate(key string) (address string, reach func(context.Context) 
 
 // Run sends batches until ctx ends. Evaluate must not be called after that.
 func (r *Redis) Run(ctx context.Context) error {
+	r.running = ctx
 	r.add = func(address string, reach func(context.Context) error) *node {
 		n := &node{
 			redis: r, reach: reach, evaluations: make(chan *evaluation, r.queue), responses: make(chan cachedResponse, r.queue),
