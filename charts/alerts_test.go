@@ -67,7 +67,7 @@ func TestAlerts(t *testing.T) {
 	promtool(t, false, alertCases(t))
 }
 
-// TestAlertsOfOneRelease runs the same cases with the same series in another namespace and in another release beside them. An alert
+// TestAlertsOfOneRelease runs the same cases with the same series in another namespace and in another release next to them. An alert
 // that adds them up, or lacks a label, differs from what the cases expect.
 func TestAlertsOfOneRelease(t *testing.T) {
 	t.Parallel()

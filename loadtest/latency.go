@@ -99,7 +99,7 @@ const (
 	noisyAim     = 1.5
 )
 
-// noisy compares the latency of a tenant's requests alone with their latency beside a tenant that sends 20 times its limit through three
+// noisy compares the latency of a tenant's requests alone with their latency next to a tenant that sends 20 times its limit through three
 // gateways. Each response to the neighbor must be 200.
 func (b *bench) noisy(ctx context.Context) error {
 	upstream, err := b.startUpstream(ctx)
@@ -121,7 +121,7 @@ func (b *bench) noisy(ctx context.Context) error {
 		quiet := load.Request(http.MethodGet, "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e", []string{"Authorization: Bearer " + b.platform.Env["OTHER_TEST_KEY"]}, "")
 		neighbor = route{name: "neighbor", target: load.Target{Addr: addr, Nth: func(int) []byte { return quiet }, Status: http.StatusOK}}
 	}
-	var alone, beside load.Sample
+	var alone, crowded load.Sample
 	measure := func(into *load.Sample) error {
 		s, err := b.wait(ctx, neighbor, load.Schedule{Rate: neighborRate})
 		*into = load.Join(*into, s)
@@ -129,15 +129,15 @@ func (b *bench) noisy(ctx context.Context) error {
 	}
 	if err := runRounds(
 		func(int) error { return measure(&alone) },
-		func(int) error { return b.beside(ctx, all, func() error { return measure(&beside) }) },
+		func(int) error { return b.while(ctx, all, func() error { return measure(&crowded) }) },
 	); err != nil {
 		return err
 	}
 	for _, p := range []float64{50, 99} {
 		row := report.Row{
-			Figure: fmt.Sprintf("a tenant beside another that sends %d req/s, 20 times its limit, through %d gateways: p%.0f", noisyRate, noisyGates, p),
-			Value:  report.Milliseconds(beside.Percentile(p)), Baseline: "alone: " + report.Millis(alone.Percentile(p)),
-			Ratio: report.Ratio(float64(beside.Percentile(p)), float64(alone.Percentile(p))), Show: "noisy",
+			Figure: fmt.Sprintf("a tenant next to another that sends %d req/s, 20 times its limit, through %d gateways: p%.0f", noisyRate, noisyGates, p),
+			Value:  report.Milliseconds(crowded.Percentile(p)), Baseline: "alone: " + report.Millis(alone.Percentile(p)),
+			Ratio: report.Ratio(float64(crowded.Percentile(p)), float64(alone.Percentile(p))), Show: "noisy",
 		}
 		if p == 99 {
 			row.Aim = report.Aim{Text: fmt.Sprintf("≤ %.1f ×", noisyAim), Value: row.Ratio, AtMost: noisyAim}
@@ -147,8 +147,8 @@ func (b *bench) noisy(ctx context.Context) error {
 	return nil
 }
 
-// beside runs measure while the noisy tenant sends requests to all gateways.
-func (b *bench) beside(ctx context.Context, all []load.Target, measure func() error) error {
+// while runs measure while the noisy tenant sends requests to all gateways.
+func (b *bench) while(ctx context.Context, all []load.Target, measure func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var senders errgroup.Group

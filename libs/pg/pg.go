@@ -118,8 +118,8 @@ func open(ctx context.Context, url secret.Setting, opt Options) (*DB, error) {
 	}
 	opt = opt.withDefaults()
 	db := &DB{wait: opt.AcquireTimeout, scope: opt.statement(scopeSettings), system: opt.statement("")}
-	opt.connect(cfg.ConnConfig.RuntimeParams)
 	params := cfg.ConnConfig.RuntimeParams
+	opt.connect(params)
 	params["application_name"] = strings.TrimSpace(Application + " " + params["application_name"])
 	cfg.ConnConfig.Tracer = opt.Tracer
 	cfg.AfterConnect = opt.prepare
@@ -129,7 +129,7 @@ func open(ctx context.Context, url secret.Setting, opt Options) (*DB, error) {
 	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	login.follow(url, db.pool)
+	login.follow(url, db.pool) //nolint:contextcheck // a new login is tried long after open has returned
 	return db, nil
 }
 

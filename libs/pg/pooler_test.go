@@ -101,7 +101,7 @@ var errExpected = errors.New("expected")
 func (a *attacker) step(t *testing.T, worker int) error {
 	ctx, cancel := context.WithTimeout(a.ctx, poolerWait)
 	defer cancel()
-	switch rand.IntN(7) { //nolint:gosec // no secret
+	switch rand.IntN(7) {
 	case 0: // a new row
 		err := a.db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, 1+rand.IntN(1<<30), a.mine) })
 		if err != nil && pg.Code(err) != "23505" {

@@ -16,7 +16,8 @@ type Runtime interface {
 }
 
 // OpenManaged opens a traced pool and closes it when the process stops. The process is ready only while the pool's server responds.
-// If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login or a missing database is an error.
+// If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login
+// or a missing database is an error.
 func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Setting, opt Options) (*DB, error) {
 	opt.Tracer = newTracer()
 	db, err := open(ctx, url, opt)
@@ -24,7 +25,7 @@ func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Settin
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := db.Ping(ctx); err != nil {
-		if !unreachable(err) && !(opt.Pooler && Code(err) == poolerError) {
+		if !unreachable(err) && (!opt.Pooler || Code(err) != poolerError) {
 			db.Close()
 			return nil, fmt.Errorf("%s: reach database: %w", name, explain(err, opt))
 		}

@@ -217,21 +217,27 @@ func (r Run) kind(ctx context.Context, conn *pgx.Conn, db *pg.DB, service string
 			return done, err
 		}
 		for _, p := range list {
-			if done++; done <= examples && r.Check {
-				fmt.Fprintf(r.Progress, "%s: %s version %d -> %d %v\n", service, ids.Public(k.Prefix, p.Key), p.Was, p.Version, p.Events)
-			}
-			if done%progress == 0 {
-				fmt.Fprintf(r.Progress, "%s: %d %s\n", service, done, k.Prefix)
-			}
-			if r.Check {
-				continue
-			}
-			if err := publish(ctx, db, service, k, p); err != nil {
+			done++
+			if err := r.again(ctx, db, service, k, p, done); err != nil {
 				return done, err
 			}
 		}
 		after = list[len(list)-1].N
 	}
+}
+
+// again publishes the n-th object of a kind again, or shows it if the run only checks.
+func (r Run) again(ctx context.Context, db *pg.DB, service string, k Kind, p planned, n int) error {
+	if n <= examples && r.Check {
+		fmt.Fprintf(r.Progress, "%s: %s version %d -> %d %v\n", service, ids.Public(k.Prefix, p.Key), p.Was, p.Version, p.Events)
+	}
+	if n%progress == 0 {
+		fmt.Fprintf(r.Progress, "%s: %d %s\n", service, n, k.Prefix)
+	}
+	if r.Check {
+		return nil
+	}
+	return publish(ctx, db, service, k, p)
 }
 
 // verb returns what a run does, or what it would do if it only checks.

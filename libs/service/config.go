@@ -83,11 +83,6 @@ func reasons(err error, v reflect.Value) (lines []string) {
 			lines = append(lines, reasons(one, v)...)
 		}
 		return lines
-	case env.AggregateError:
-		for _, one := range e.Errors {
-			lines = append(lines, reasons(one, v)...)
-		}
-		return lines
 	case env.VarIsNotSetError:
 		text := e.Error()
 		secrets(v, func(name string, _ reflect.Value) {

@@ -115,19 +115,18 @@ func (r *reloader) run() {
 	for _, s := range r.settings {
 		name := s.Name()
 		switched, err := s.Reload()
-		switch {
-		case err == nil:
+		if err == nil {
 			r.invalid.WithLabelValues(name).Set(0)
 			if delete(r.failed, name); switched {
 				r.reloads.WithLabelValues(name).Inc()
 				r.log.Info("switched to the new value of a secret's file", slog.String("setting", name))
 			}
-		default:
-			r.invalid.WithLabelValues(name).Set(1)
-			if r.failed[name] != err.Error() {
-				r.failed[name] = err.Error()
-				r.log.Error("a secret's file cannot be used, the previous value stays", slog.String("setting", name), slog.Any("error", err))
-			}
+			continue
+		}
+		r.invalid.WithLabelValues(name).Set(1)
+		if r.failed[name] != err.Error() {
+			r.failed[name] = err.Error()
+			r.log.Error("a secret's file cannot be used, the previous value stays", slog.String("setting", name), slog.Any("error", err))
 		}
 	}
 }

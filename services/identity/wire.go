@@ -88,7 +88,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		OAuth:       server,
 		Now:         time.Now,
 	}
-	if err := servePlatform(rt, cfg, &api.PlatformAPI{
+	if err := servePlatform(rt, cfg, &api.PlatformAPI{ //nolint:contextcheck // requests have contexts of their own
 		App: identity, Idempotency: p.Idempotency, Server: &httpx.Server{Service: "identity", Idempotency: p.Idempotency}, Now: time.Now,
 	}); err != nil {
 		return err

@@ -1,3 +1,4 @@
+-- migrationlint:allow unreadable: it only grants a right to a role whose name is a setting
 -- +goose Up
 -- How many partitions keys are distributed over: of the relays ('relays'), and of a topic that was increased (its name). The relay
 -- reads it in the transaction that sends the rows. Only the commands outbox and topics write it, while no relay sends.

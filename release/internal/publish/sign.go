@@ -3,7 +3,6 @@ package publish
 import (
 	"bytes"
 	"context"
-
 	"encoding/base64"
 	"encoding/json"
 	"errors"

@@ -39,6 +39,7 @@ const (
 				case when v.id >= @first then 'invoice.created' end,
 				case when v.status = 'paid' and v.paid_at >= @since and v.updated_at >= @since then 'invoice.paid' end], null) as events
 		from invoices v left join bookings b on (b.tenant_id, b.livemode, b.id) = (v.tenant_id, v.livemode, v.booking_id)`
+	//nolint:gosec // a statement, not a credential
 	OwnCreditNotes = `
 		select n.tenant_id, n.livemode, n.id::text as key, n.version, n.updated_at as changed_at, false as logged,
 			case when n.refund = 'manual' and n.returned > 0 and b.id is not null then '{bookings}' else '{}' end::text[] as holders,

@@ -17,7 +17,7 @@ func (platformKeyPrefix) Prefix() string { return "pk" }
 type PlatformKeyID = ids.ID[platformKeyPrefix]
 
 // PlatformSecret is the prefix of the secret of a platform key.
-const PlatformSecret = "svc_platform_"
+const PlatformSecret = "svc_platform_" //nolint:gosec // a prefix, not a secret
 
 // The errors of the platform API.
 var (

@@ -161,12 +161,6 @@ func (s *server) take(t *testing.T, from *server, database string) {
 	s.tool(t, "rm", file)
 }
 
-// stop ends the server normally.
-func (s *server) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGINT)
-	_ = s.cmd.Wait()
-}
-
 // kill ends all processes of the server immediately.
 func (s *server) kill() {
 	if s.cmd != nil && s.cmd.ProcessState == nil {

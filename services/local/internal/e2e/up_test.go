@@ -337,11 +337,11 @@ func TestRefusedStarts(t *testing.T) {
 	_, taken, _ := net.SplitHostPort(l.Addr().String())
 	closedPort := "127.0.0.1:1"
 	for setting, want := range map[string]string{
-		"GATEWAY_PORT=" + taken:                     "GATEWAY_PORT=" + taken + " is in use",
-		"GATEWAY_PORT=70000":                        "GATEWAY_PORT must be a port number",
-		"KAFKA=other":                               "KAFKA must be auto, apache or embedded",
-		"POOLER=101":                                "POOLER must be from 0 to 100",
-		"HOLDFAST_PREFIX=a b":                       "HOLDFAST_PREFIX",
+		"GATEWAY_PORT=" + taken: "GATEWAY_PORT=" + taken + " is in use",
+		"GATEWAY_PORT=70000":    "GATEWAY_PORT must be a port number",
+		"KAFKA=other":           "KAFKA must be auto, apache or embedded",
+		"POOLER=101":            "POOLER must be from 0 to 100",
+		"HOLDFAST_PREFIX=a b":   "HOLDFAST_PREFIX",
 		"DATABASE_URL=postgres://a:b@" + closedPort: "DATABASE_URL",
 		"REDIS_URL=redis://" + closedPort:           "REDIS_URL",
 		"KAFKA_BROKERS=" + closedPort:               "KAFKA_BROKERS",

@@ -51,7 +51,7 @@ func FindPooler(ctx context.Context) (string, error) {
 		if err != nil {
 			continue
 		}
-		out, err := exec.CommandContext(ctx, path, "--version").Output()
+		out, err := exec.CommandContext(ctx, path, "--version").Output() //nolint:gosec // one of the candidates
 		if found := poolerVersion.FindSubmatch(out); err == nil && found != nil {
 			if minor, _ := strconv.Atoi(string(found[1])); minor >= poolerMinor {
 				return path, nil

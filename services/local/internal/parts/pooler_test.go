@@ -16,7 +16,7 @@ func TestFindPooler(t *testing.T) {
 	t.Setenv("PGBOUNCER", filepath.Join(dir, "missing"))
 	for version, usable := range map[string]bool{"1.18.0": false, "1.20.1": false, "1.21.0": true, "1.24.1": true} {
 		script := "#!/bin/sh\necho PgBouncer " + version + "\n"
-		if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // it must be executable
+		if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		path, err := FindPooler(t.Context())

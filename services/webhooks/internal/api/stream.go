@@ -105,16 +105,20 @@ func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, typ
 			}
 			lastWrite = time.Now()
 		}
-		if !a.Streams.wait(ctx, wakeups) {
+		if !a.Streams.wait(ctx, wakeups) || !a.active(ctx, &checked) {
 			return
 		}
-		if time.Since(checked) >= a.Streams.PollInterval {
-			if suspended, err := tenantstate.Suspended(ctx, a.DB.Read(ctx)); err != nil || suspended {
-				return
-			}
-			checked = time.Now()
-		}
 	}
+}
+
+// active reports whether the tenant is known to be active. It reads the state if it was checked more than PollInterval ago.
+func (a *API) active(ctx context.Context, checked *time.Time) bool {
+	if time.Since(*checked) < a.Streams.PollInterval {
+		return true
+	}
+	*checked = time.Now()
+	suspended, err := tenantstate.Suspended(ctx, a.DB.Read(ctx))
+	return err == nil && !suspended
 }
 
 // wait waits for a wakeup or for PollInterval. It returns false if the stream must end.
