@@ -19,7 +19,7 @@ import (
 type account struct {
 	p       *platform
 	id      string
-	*client // with a key in live mode
+	*client // with a key in test mode, in which endpoints can be http
 }
 
 func (p *platform) newAccount(t *testing.T) account {
@@ -27,7 +27,7 @@ func (p *platform) newAccount(t *testing.T) account {
 	var tenant struct{ ID string }
 	p.identity(t, &tenant, "tenant", "create", "--slug", unique("tenant"), "--name", "Suspended", "--timezone", "UTC", "--currency", "USD", "--json")
 	var key struct{ Secret string }
-	p.identity(t, &key, "key", "create", "--tenant", tenant.ID, "--mode", "live", "--scopes", "all", "--json")
+	p.identity(t, &key, "key", "create", "--tenant", tenant.ID, "--mode", "test", "--scopes", "all", "--json")
 	return account{p, tenant.ID, p.with(t, key.Secret)}
 }
 
