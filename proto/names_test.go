@@ -27,6 +27,7 @@ var allowedNames = map[string]string{
 	"charts/platform/values":                 "the values of one service",
 	"charts/platform/templates/NOTES.txt":    "the first tenant is made by a command of identity",
 	"charts/platform/templates/platform-api": "identity serves the platform API",
+	"charts/generate/dashboards.yaml":        "dashboards about one service",
 	"charts/examples/":                       "the same, for one kind of cluster",
 	"skaffold.yaml":                          "the images that it watches",
 	"services/local/internal/e2e/browser/":   "a browser has a console too",

@@ -175,11 +175,13 @@ func TestTombstoneIsRetried(t *testing.T) {
 func TestPublishIgnoresLateVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	id := domain.NewKeyID()
+	tenant := w.tenant(t)
+	key, _ := w.key(t, tenant.ID, "test")
+	id := key.ID
 	for _, step := range []struct{ published, want string }{
 		{"9", "9"}, {"10", "10"}, {"9", "10"}, {"10", "10"}, {domain.Revoked, domain.Revoked}, {"11", domain.Revoked}, {domain.Revoked, domain.Revoked},
 	} {
-		if err := w.Redis.Publish(t.Context(), []domain.Invalidation{{KeyID: id, Value: step.published}}); err != nil {
+		if err := w.Redis.Publish(t.Context(), []domain.Invalidation{{TenantID: tenant.ID, KeyID: id, Value: step.published}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.state(t, id); got != step.want {

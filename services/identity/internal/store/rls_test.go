@@ -78,7 +78,7 @@ const granting = `with t as (insert into tenants (tenant_id, slug, name, timezon
 var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "operator_endings", "form_drafts", "sign_in_attempts"}
 
 // tenantless are the tables without rows of tenants or people.
-var tenantless = []string{"outbox_partitions", "schema_common", "schema_service"}
+var tenantless = []string{"outbox_partitions", "platform_keys", "schema_common", "schema_service"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	t.Helper()
