@@ -15,7 +15,6 @@ import (
 type rule struct {
 	unknown  bool     // the schema has a keyword that rules do not know: nothing is accepted
 	kinds    kindSet  // 0: all
-	integer  bool     // numbers are integers
 	enum     []string // nil: all strings; other values are never accepted with one
 	text     textRule
 	number   numberRule
@@ -74,11 +73,9 @@ func (l *loader) build(r *rule, s *jsonschema.Schema) bool {
 		return false
 	}
 	for _, ext := range s.Extensions {
-		known, ok := ext.(*strict)
-		if !ok {
+		if _, known := ext.(*strict); !known { // its integers are those that numberRule accepts, and its names are PropertyNames
 			return false
 		}
-		r.integer = r.integer || known.integer
 	}
 	ok := true
 	if s.Enum != nil {
@@ -229,7 +226,7 @@ func (r *rule) acceptsKind(n *node, s *shape) bool {
 	case stringKind:
 		return r.text.accepts(n.text)
 	case numberKind:
-		return r.number.accepts(n.text, r.integer)
+		return r.number.accepts(n.text)
 	default:
 		return true
 	}
@@ -246,10 +243,7 @@ func (r *textRule) accepts(text string) bool {
 }
 
 // accepts accepts integers only: other numbers are rare in bodies.
-func (r *numberRule) accepts(digits string, integer bool) bool {
-	if integer && !isInteger(digits) {
-		return false
-	}
+func (r *numberRule) accepts(digits string) bool {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	return err == nil && (r.min == nil || n >= *r.min) && (r.max == nil || n <= *r.max)
 }

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -111,7 +112,7 @@ func (g *generator) value(s *jsonschema.Schema, depth int) any {
 	case s.Ref != nil:
 		return g.value(s.Ref, depth)
 	case len(s.OneOf) > 0:
-		return g.value(s.OneOf[g.IntN(len(s.OneOf))], depth)
+		return g.branch(s.OneOf, depth)
 	case s.Const != nil:
 		return *s.Const
 	case s.Enum != nil:
@@ -144,6 +145,16 @@ func (g *generator) value(s *jsonschema.Schema, depth int) any {
 	default:
 		return nil
 	}
+}
+
+// branch returns a value of one of the branches, or sometimes an object that matches two of them.
+func (g *generator) branch(branches []*jsonschema.Schema, depth int) any {
+	one, two := g.value(branches[g.IntN(len(branches))], depth), g.value(branches[g.IntN(len(branches))], depth)
+	object, ok := one.(map[string]any)
+	if other, same := two.(map[string]any); ok && same && g.IntN(2) == 0 {
+		maps.Copy(object, other)
+	}
+	return one
 }
 
 func (g *generator) object(s *jsonschema.Schema, depth int) any {

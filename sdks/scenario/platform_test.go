@@ -49,8 +49,14 @@ func (p api) setting(name string) string {
 	return os.Getenv(name)
 }
 
-// create creates or changes an object, without an SDK and without the proxy, and returns its ID.
+// create creates an object, and returns its ID.
 func (p api) create(ctx context.Context, t *testing.T, path, body string) string {
+	t.Helper()
+	return p.post(ctx, t, path, body, http.StatusCreated)
+}
+
+// post sends a request without an SDK and without the proxy, and returns the ID of the object in the response.
+func (p api) post(ctx context.Context, t *testing.T, path, body string, status int) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.baseURL+path, strings.NewReader(body))
 	if err != nil {
@@ -64,7 +70,7 @@ func (p api) create(ctx context.Context, t *testing.T, path, body string) string
 	}
 	var object struct{ ID string }
 	text, err := io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close(), json.Unmarshal(text, &object)); err != nil || response.StatusCode >= http.StatusBadRequest {
+	if err = errors.Join(err, response.Body.Close(), json.Unmarshal(text, &object)); err != nil || response.StatusCode != status {
 		t.Fatalf("%s: %d %s %v", path, response.StatusCode, text, err)
 	}
 	return object.ID

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,7 +158,7 @@ func objects(ctx context.Context, t *testing.T, file string) (env []string) {
 		customer := shared.create(ctx, t, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`)
 		invoice := shared.create(ctx, t, "/invoices", `{"customer_id":"`+customer+
 			`","line_items":[{"description":"Kayak tour","quantity":1,"unit_amount":{"amount":8000,"currency":"USD"}}]}`)
-		shared.create(ctx, t, "/invoices/"+invoice+"/open", "{}")
+		shared.post(ctx, t, "/invoices/"+invoice+"/open", "{}", http.StatusOK)
 		env = append(env, "INVOICE_ID="+invoice)
 	}
 	if expects("UNIT_ID", "SERVICE_ID", "PACKAGE_ID") {
