@@ -86,7 +86,7 @@ failover: bin/local ## fail PostgreSQL, Redis, and Kafka under load, and increas
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-drill: build ## run the recovery drill of docs/recovery.md: kill everything under load, restore to moments, repair, and check
+drill: build ## run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full TEST_SCALE=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
 lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, and the commit messages

@@ -16,7 +16,7 @@ var quoted = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 // equals the default in the code.
 func TestBoundsAreTheSettings(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/operations.md")
+	text, err := os.ReadFile("../docs/operations/bounds.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,10 +26,8 @@ func TestBoundsAreTheSettings(t *testing.T) {
 			known[name] = append(known[name], defaults...)
 		}
 	}
-	_, table, _ := strings.Cut(string(text), "\n## Bounds\n")
-	table, _, _ = strings.Cut(table, "\n## ")
 	found := 0
-	for line := range strings.SplitSeq(table, "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 { // bound, setting, default, behavior above it
 			continue

@@ -210,11 +210,11 @@ func TestHostsFollowTheURLs(t *testing.T) {
 	}
 }
 
-// TestSecretFiles checks that each key that docs/operations.md lists for a Secret is a file that its setting refers to, and that no
+// TestSecretFiles checks that each key that docs/operations/secure.md lists for a Secret is a file that its setting refers to, and that no
 // container has the Secret as environment variables. Roles and the login's name are no secrets, and have no files.
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../docs/operations/secure.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestSecretFiles(t *testing.T) {
 				}
 				slices.Sort(keys)
 				if want := slices.Sorted(slices.Values(documented[row])); !slices.Equal(keys, want) || len(want) == 0 {
-					t.Errorf("%s: %v, docs/operations.md lists %v", secret, keys, want)
+					t.Errorf("%s: %v, docs/operations/secure.md lists %v", secret, keys, want)
 				}
 				for _, from := range list(at(c, "envFrom")) {
 					if at(from, "secretRef") != nil {

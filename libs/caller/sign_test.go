@@ -207,7 +207,7 @@ func TestEachCallHasItsOwnCaller(t *testing.T) {
 	group.Wait()
 }
 
-// A rotation in the order of docs/operations.md: calls are accepted in each state, without a restart.
+// A rotation in the order of docs/operations/secure.md: calls are accepted in each state, without a restart.
 func TestKeysFollowTheirFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

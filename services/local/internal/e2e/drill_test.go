@@ -29,7 +29,7 @@ type scenario struct {
 }
 
 // TestRecoveryDrill loses everything under load: PostgreSQL and all processes are killed, Redis is empty, and Kafka is empty or ahead of
-// the databases. It restores the databases to one moment, or each to another one, runs the commands of docs/recovery.md, and checks that
+// the databases. It restores the databases to one moment, or each to another one, runs the commands of docs/operations/back-up.md, and checks that
 // the services agree with each other and with Stripe, and that nothing that was acknowledged before the moment is lost. `make drill` runs
 // all scenarios, under load for longer; DRILL=short runs one.
 func TestRecoveryDrill(t *testing.T) {
@@ -200,10 +200,10 @@ func (d *drill) restore(t *testing.T, s scenario, newest time.Time) map[string]t
 
 var blocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// doc runs blocks of commands in the section "Repair" of docs/recovery.md in the checkout: 0 are functions, 1 is the check, 2 the repair.
+// doc runs blocks of commands in the section "Repair" of docs/operations/back-up.md in the checkout: 0 are functions, 1 is the check, 2 the repair.
 func (d *drill) doc(t *testing.T, since time.Time, numbers ...int) (string, error) {
 	t.Helper()
-	text, err := os.ReadFile("../../../../docs/recovery.md")
+	text, err := os.ReadFile("../../../../docs/operations/back-up.md")
 	if err != nil {
 		t.Fatal(err)
 	}
