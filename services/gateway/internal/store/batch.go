@@ -121,6 +121,9 @@ func (n *node) runScript(ctx context.Context, batch []*evaluation, eval evalFunc
 	for i, e := range batch {
 		e.result, e.err = decode(cmds[i], states[i])
 		silent = silent || unreachable(e.err)
+		if states[i] != nil && unreachable(states[i].Err()) {
+			n.redis.with(e.request.PreviousStateKey(), func(other *node) { other.markDown(n.redis.running) })
+		}
 	}
 	n.redis.countDropped(sets)
 	return silent

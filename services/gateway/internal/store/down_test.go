@@ -101,6 +101,32 @@ func TestASilentMasterAffectsOnlyItsSlots(t *testing.T) {
 	}
 }
 
+// The previous key of a state can be on a silent master. Only the first request waits for it, and its result counts.
+func TestASilentMasterOfThePreviousKeyDelaysOneRequest(t *testing.T) {
+	t.Parallel()
+	address, pause, _, silent := redistest.SilentCluster(t)
+	const limit = time.Second
+	r := open(t, address, Options{Timeout: limit})
+	who := one()
+	for silent(who.Tenant) || !silent(who.Credential) {
+		who = one()
+	}
+	pause()
+	slow := 0
+	for range 5 {
+		start := time.Now()
+		if got, err := r.Evaluate(Request{Holder: who, Limits: limits(600, 3000)}); err != nil || !got.Passed {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if time.Since(start) > limit/2 {
+			slow++
+		}
+	}
+	if slow > 1 {
+		t.Errorf("%d of 5 requests waited", slow)
+	}
+}
+
 // After a Sentinel names a new master, evaluations are sent to it.
 func TestBackAfterAFailover(t *testing.T) {
 	t.Parallel()

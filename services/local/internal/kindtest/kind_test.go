@@ -152,15 +152,18 @@ func pods(t *testing.T, service string) []clustertest.Pod {
 func key(t *testing.T) string {
 	t.Helper()
 	slug := fmt.Sprintf("kind-%d", time.Now().UnixNano())
-	tool := func(args ...string) string {
-		return kubectl(t, append([]string{"exec", "deployment/holdfast-identity", "--", "/service"}, args...)...)
-	}
-	tool("tenant", "create", "--slug", slug, "--name", "Kind", "--timezone", "Europe/Berlin", "--currency", "EUR")
+	identity(t, "tenant", "create", "--slug", slug, "--name", "Kind", "--timezone", "Europe/Berlin", "--currency", "EUR")
 	var created struct{ Secret string }
-	if err := json.Unmarshal([]byte(tool("key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")), &created); err != nil {
+	if err := json.Unmarshal([]byte(identity(t, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")), &created); err != nil {
 		t.Fatal(err)
 	}
 	return created.Secret
+}
+
+// identity runs a command of identity in its pod, and returns its output.
+func identity(t *testing.T, args ...string) string {
+	t.Helper()
+	return kubectl(t, append([]string{"exec", "deployment/holdfast-identity", "--", "/service"}, args...)...)
 }
 
 func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
