@@ -139,5 +139,7 @@ func neighborWhile(t *testing.T, secret string, run func()) func(percent int) ti
 	close(quit)
 	<-done
 	slices.Sort(took)
-	return func(percent int) time.Duration { return took[min(len(took)*percent/100, len(took)-1)].Round(100 * time.Microsecond) }
+	return func(percent int) time.Duration {
+		return took[min(len(took)*percent/100, len(took)-1)].Round(100 * time.Microsecond)
+	}
 }
