@@ -66,10 +66,10 @@ func TestCommandsOfPagesExist(t *testing.T) {
 				}
 				seen++
 				line, _, _ := strings.Cut(m[2], "\n")
-				verbs := strings.Fields(line)
-				for i, word := range verbs {
+				subcommands := strings.Fields(line)
+				for i, word := range subcommands {
 					if strings.HasPrefix(word, "-") {
-						verbs = verbs[:i]
+						subcommands = subcommands[:i]
 						break
 					}
 				}
@@ -78,7 +78,7 @@ func TestCommandsOfPagesExist(t *testing.T) {
 				out, err := cmd.CombinedOutput()
 				_, usage, _ := strings.Cut(string(out), "Usage:\n  ")
 				usage, _, _ = strings.Cut(usage, "\n")
-				want, got := append([]string{m[1]}, verbs...), strings.Fields(usage)
+				want, got := append([]string{m[1]}, subcommands...), strings.Fields(usage)
 				for i := range min(len(got), len(want)) {
 					if got[i] != want[i] {
 						got = got[:i] // from here on there are the command's arguments
