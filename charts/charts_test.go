@@ -97,15 +97,17 @@ func TestLint(t *testing.T) {
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]string{
-		"services.bookings.replicas=many":                          "replicas",
-		"services.bookings.replica=3":                              "replica",
-		"services.gateway.port=0":                                  "port",
-		"services.gateway.env.lower=x":                             "lower",
-		"services.gateway.env.LIMIT=5":                             "LIMIT",
-		"services.webhooks.drain.graceSeconds=5":                   "graceSeconds",
-		"services.identity.image.pullPolicy=Sometimes":             "pullPolicy",
-		"services.identity.image.digest=sha256:12":                 "digest",
+		"services.bookings.replicas=many":              "replicas",
+		"services.bookings.replica=3":                  "replica",
+		"services.gateway.port=0":                      "port",
+		"services.gateway.env.lower=x":                 "lower",
+		"services.gateway.env.LIMIT=5":                 "LIMIT",
+		"services.webhooks.drain.graceSeconds=5":       "graceSeconds",
+		"services.identity.image.pullPolicy=Sometimes": "pullPolicy",
+		"services.identity.image.digest=sha256:12":     "digest",
+
 		"defaults.image.digest=sha256:" + strings.Repeat("0a", 32): "set services.<name>.image.digest",
+
 		"services.bookings.podMonitor.enabled=true,services.bookings.serviceMonitor.enabled=true":  "enable serviceMonitor or podMonitor, not both",
 		"services.bookings.secrets.mode=file":                                                      "mode",
 		"services.bookings.secrets.keys.mail=true":                                                 "mail",

@@ -342,6 +342,7 @@ func TestRefusedStarts(t *testing.T) {
 		"KAFKA=other":           "KAFKA must be auto, apache or embedded",
 		"POOLER=101":            "POOLER must be from 0 to 100",
 		"HOLDFAST_PREFIX=a b":   "HOLDFAST_PREFIX",
+
 		"DATABASE_URL=postgres://a:b@" + closedPort: "DATABASE_URL",
 		"REDIS_URL=redis://" + closedPort:           "REDIS_URL",
 		"KAFKA_BROKERS=" + closedPort:               "KAFKA_BROKERS",
