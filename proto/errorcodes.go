@@ -210,6 +210,11 @@ var ErrorCodes = []ErrorCode{
 		"Sign in again.", false,
 	},
 	{
+		"tenant_erasure_not_found", 404,
+		"Platform API only: the tenant does not exist, or it is not closing.",
+		"Check the ID of the tenant. Its data is erased only after it was closed.", false,
+	},
+	{
 		"tenant_not_found", 404,
 		"The tenant does not exist.",
 		"Check the tenant's slug or ID. If the credential belongs to the tenant, contact support with the request ID.", false,
