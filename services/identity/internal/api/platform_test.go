@@ -233,7 +233,7 @@ func TestPlatformClosesTenants(t *testing.T) {
 	p.call("GET", at, "").is(404, "tenant_not_found")
 	p.call("POST", at+"/reopen", `{"reason":"back"}`).is(404, "tenant_not_found")
 	p.call("POST", at+"/close", `{"reason":"over"}`, "Idempotency-Key", "d").is(404, "tenant_not_found") // no stored response contains the tenant
-	p.call("POST", "/tenants", newTenant).is(201)                                                       // the slug is free
+	p.call("POST", "/tenants", newTenant).is(201)                                                        // the slug is free
 	p.key = p.newKey("read:tenants,suspend:tenants")
 	p.call("POST", at+"/close", `{"reason":"over"}`).is(403, "insufficient_scope")
 }
