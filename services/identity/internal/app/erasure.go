@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	erasureLease   = 2 * time.Minute  // longer than one round of calls
+	erasureLease   = 15 * time.Second // longer than one call; two processes that continue one erasure do no harm
 	erasureRetry   = 10 * time.Second // after a failed call
 	closingsBatch  = 100
 	erasureRounds  = 10 // steps of one erasure before the others continue
@@ -184,9 +184,6 @@ func (a *Erasures) proceed(ctx context.Context, e domain.Erasure) error {
 		if done, err = a.round(ctx, &e); done || err != nil {
 			break
 		}
-		if err = a.keep(ctx, e.TenantID, time.Now().Add(erasureLease)); err != nil {
-			break
-		}
 	}
 	if done {
 		a.App.Log.InfoContext(ctx, "a tenant is erased", slog.String("tenant", e.TenantID.String()))
@@ -212,7 +209,7 @@ func (a *Erasures) round(ctx context.Context, e *domain.Erasure) (done bool, err
 		if _, ok := e.Services[name]; ok {
 			continue
 		}
-		p, failed := a.Services[name].Step(ctx, e.TenantID)
+		p, failed := a.step(ctx, a.Services[name].Step, e.TenantID)
 		if failed != nil || !p.Erased {
 			confirmed = false
 			if failed != nil {
@@ -229,6 +226,16 @@ func (a *Erasures) round(ctx context.Context, e *domain.Erasure) (done bool, err
 		return false, err
 	}
 	return a.own(ctx, e.TenantID)
+}
+
+// step keeps the erasure for this process and makes one step in a service.
+func (a *Erasures) step(
+	ctx context.Context, next func(context.Context, ids.Tenant) (erasure.Progress, error), tenant ids.Tenant,
+) (erasure.Progress, error) {
+	if err := a.keep(ctx, tenant, time.Now().Add(erasureLease)); err != nil {
+		return erasure.Progress{}, err
+	}
+	return next(ctx, tenant)
 }
 
 func (a *Erasures) confirm(ctx context.Context, tenant ids.Tenant, service string, deleted int64) error {
@@ -255,7 +262,7 @@ func (a *Erasures) own(ctx context.Context, tenant ids.Tenant) (done bool, err e
 	if err != nil {
 		return false, err
 	}
-	p, err := a.Own.Step(ctx, tenant)
+	p, err := a.step(ctx, a.Own.Step, tenant)
 	return p.Erased, err
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // erasureTimeout is longer than a step takes.
-const erasureTimeout = 20 * time.Second
+const erasureTimeout = 10 * time.Second
 
 // Erasure erases tenants from another service.
 type Erasure struct{ client *peer.Client }

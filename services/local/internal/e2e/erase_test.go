@@ -151,6 +151,19 @@ func TestAClosedTenantIsErased(t *testing.T) {
 		p.kill(t, service)
 		time.Sleep(200 * time.Millisecond)
 	}
+	t.Cleanup(func() { // DEBUG
+		if t.Failed() {
+			t.Log(rows(t, p.database(t, "identity"), `select row_to_json(e)::text from tenant_erasures e`), a.remains(t))
+			lines := strings.Split(p.log.String(), "\n")
+			n := 0
+			for i := len(lines) - 1; i >= 0 && n < 30; i-- {
+				if strings.Contains(lines[i], "eras") {
+					t.Log(lines[i])
+					n++
+				}
+			}
+		}
+	})
 	patient(t, "the tenant is erased", func() bool { return a.erased(t, identity) })
 	if left := a.remains(t); len(left) != 0 {
 		t.Errorf("left: %q", left)
